@@ -9,9 +9,12 @@ import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.cli.demo.demo import Server, examples, replay, serve
+from learning_memory_server.cli.demo import examples, open_example, replay
+
+if TYPE_CHECKING:
+    from learning_memory_server.cli.access.connection import Connection
 
 README: Final = Path(__file__).parents[1] / "README.md"
 _BLOCK: Final = re.compile(r"(<!-- exchange -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)
@@ -94,10 +97,10 @@ def recorded() -> str:
 
 
 async def _record(folder: Path) -> str:
-    async with serve(folder) as server:
+    async with open_example(folder) as server:
         for entry in examples():
             await replay(server, entry)
-        await server.services.writer.complete()
+        await server.run("complete")
         return "\n".join(
             [
                 "# An agent says what it believes, acts, and is wrong.",
@@ -109,7 +112,7 @@ async def _record(folder: Path) -> str:
         )
 
 
-async def _started(server: Server, arguments: dict[str, Any]) -> str:
+async def _started(server: Connection, arguments: dict[str, Any]) -> str:
     """Return the start of an entry with what is related to it, which a busy machine may be too late for at first."""
     for _ in range(_TRIES):
         reply = await server.call("start_ghap", **arguments)
@@ -119,7 +122,7 @@ async def _started(server: Server, arguments: dict[str, Any]) -> str:
     return _shown("start_ghap", arguments, reply)
 
 
-async def _exchanged(server: Server, tool: str, arguments: dict[str, Any]) -> str:
+async def _exchanged(server: Connection, tool: str, arguments: dict[str, Any]) -> str:
     """Return a call and what its reply adds to the arguments."""
     return _shown(tool, arguments, await server.call(tool, **arguments))
 

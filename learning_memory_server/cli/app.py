@@ -17,13 +17,13 @@ show            showing                  Show everything about one entry, value,
 search          searching                Find experiences. The search is hybrid, or lexical if the index cannot be used.
 clusters        clusters                 Show what keeps recurring on an axis: clusters of similar experiences.
 values          values                   List values, the principles learned from clusters, and the verdicts on each.
-failures        failures                 List errors of commands, the last seen first, and what mended them.
+failures        listing                  List errors of commands, the last seen first, and what mended them.
 calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 replay          replay                   Show what past entries would have been told, from those resolved before each.
-demo            demo.demo                Show what the server does, with example entries in a temporary folder.
+demo            demo                     Show what the server does, with example entries in a temporary folder.
 setup           setup                    Add this server to a client, for all projects: show the change, ask, and make it.
 reindex         maintenance.indexing     Rebuild the index from the journal.
 import          maintenance.importing    Import an archive made by `export`, or resolved GHAP entries from a JSONL file.

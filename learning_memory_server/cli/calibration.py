@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.options import ProjectOption, chosen_project
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
 from learning_memory_server.cli.terminal import counted, output, show_facts, show_table
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
@@ -40,7 +39,8 @@ def calibration(project: ProjectOption = None) -> Result:
     entries = read_entries(settings).list_resolved(EntryQuery(project=chosen_project(project, settings)))
     advice = AdviceLog(Journal(settings.journal_directory).advice).all()
     document = calibration_views.calibration(entries, advice)
-    return Result(document, lambda: _show(document))
+    _show(document)
+    return Result(document)
 
 
 def _show(document: dict[str, Any]) -> None:

@@ -7,9 +7,8 @@ from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
 from learning_memory_server.cli.listing import entry_facts
-from learning_memory_server.cli.options import ProjectOption, chosen_project
 from learning_memory_server.cli.terminal import counted, identity, output, show_facts, show_records
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.cluster import ClusterId
@@ -48,7 +47,8 @@ async def clusters(
     project = chosen_project(project, settings)
     if wanted is not None:
         cluster = await read_cluster(wanted, project)
-        return Result(cluster, lambda: show_members(cluster))
+        show_members(cluster)
+        return Result(cluster)
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all(
@@ -57,7 +57,8 @@ async def clusters(
     document = {
         name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}
     }
-    return Result({**document, "count": len(found["clusters"])}, lambda: _show_all(found))
+    _show_all(found)
+    return Result({**document, "count": len(found["clusters"])})
 
 
 async def read_cluster(cluster_id: ClusterId, project: str | None = None) -> dict[str, Any]:

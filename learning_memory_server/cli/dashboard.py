@@ -9,8 +9,7 @@ import typer
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.options import ProjectOption, chosen_project
+from learning_memory_server.cli.command import Commands, ProjectOption, chosen_project
 from learning_memory_server.cli.terminal import output, readable_size, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.server.dashboard.page import page

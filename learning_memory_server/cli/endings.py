@@ -1,7 +1,5 @@
 """How a command ends: errors as sentences or, with `--json`, as a document, and an exit status for each ending."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Iterator

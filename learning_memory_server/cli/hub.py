@@ -64,8 +64,10 @@ def hub_state() -> Result:
     """Show the hub's state or, if none is running, which process has locked the data."""
     settings, status = open_settings(), hub_status()
     if status is None:
-        return Result({"running": False}, lambda: _show_none(settings))
-    return Result({"running": True, **hub_facts(status)}, lambda: _show(status, settings.storage_path / LOG))
+        _show_none(settings)
+        return Result({"running": False})
+    _show(status, settings.storage_path / LOG)
+    return Result({"running": True, **hub_facts(status)})
 
 
 @hub.command("stop")

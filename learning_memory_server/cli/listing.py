@@ -1,4 +1,4 @@
-"""`list`, and what commands that list things have in common."""
+"""`list` and `failures`, and what commands that list things have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -7,15 +7,17 @@ from typing import Any
 from rich.text import Text
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.options import (
+from learning_memory_server.cli.command import (
+    Commands,
     DomainOption,
     LimitOption,
     OutcomeOption,
     ProjectOption,
+    Result,
     SinceOption,
     chosen_project,
     chosen_time,
+    folders_here,
 )
 from learning_memory_server.cli.terminal import (
     coloured,
@@ -27,7 +29,10 @@ from learning_memory_server.cli.terminal import (
     show_records,
 )
 from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.views import entry_views
+from learning_memory_server.server.views.failure_views import repeated_error
 
 View = Mapping[str, Any]
 Facts = list[str | Text]
@@ -58,20 +63,39 @@ def list_(
     return listed(shown, len(entries), "entry", nothing, lambda entry: (entry_facts(entry), entry["goal"]))
 
 
+@commands.command()
+def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
+    """List errors of commands, the last seen first, and what mended them.
+
+    An error is what failing commands of a project have in common: the line that
+    names it, without names, paths and numbers. What worked is a similar command
+    that succeeded soon after. It is left out while remedies disagree, or if it
+    was shown and did not help. `forget` takes the id of an error.
+    """
+    settings = open_settings()
+    wanted = chosen_project(project, settings)
+    found = [
+        known
+        for known in FailureLog(Journal(settings.journal_directory).failures).errors()
+        if wanted is None or known[-1].project == wanted
+    ]
+    found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
+    here = folders_here(settings) if found else {}
+    shown = [repeated_error(known, here.get(known[-1].project)) for known in found[:limit]]
+    nothing = "No failures yet." if wanted is None else "No failures in this project yet."
+    return listed(shown, len(found), "error", nothing, _error)
+
+
 def listed(
     results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], Record]
 ) -> Result:
-    """Return the first of all results, with the sentence that is shown if there is nothing."""
-
-    def show() -> None:
-        if not results:
-            output().print(nothing)
-            return
-        show_records(map(record, results))
-        if total > len(results):
-            output().print(f"{len(results)} of {counted(total, noun)}; --limit shows more.")
-
-    return Result({"results": results, "count": len(results), "total": total}, show)
+    """Show the first of all results, or the sentence that says that there is nothing."""
+    show_records(map(record, results))
+    if not results:
+        output().print(nothing)
+    elif total > len(results):
+        output().print(f"{len(results)} of {counted(total, noun)}; --limit shows more.")
+    return Result({"results": results, "count": len(results), "total": total})
 
 
 def entry_facts(entry: View) -> Facts:
@@ -87,3 +111,19 @@ def entry_facts(entry: View) -> Facts:
         entry["domain"],
         short_project(entry["project"]),
     ]
+
+
+def error_record(error: View, without_remedy: str = "") -> Record:
+    """Return the record of an error, and what is said if it has no remedy."""
+    facts: Facts = [
+        counted(error["times"], "time"),
+        date(datetime.fromisoformat(error["last_seen"])),
+        short_project(error["project"]),
+    ]
+    remedy = f"; this worked: {error['remedy']}" if "remedy" in error else without_remedy
+    return facts, f"{error['signature']}{remedy}"
+
+
+def _error(error: View) -> Record:
+    facts, text = error_record(error)
+    return [identity(error["id"]), *facts], text

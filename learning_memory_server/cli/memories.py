@@ -9,15 +9,16 @@ import typer
 from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.cli.access.connection import open_connection, prepare_search
 from learning_memory_server.cli.access.reading import open_settings, read_memories
-from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.listing import Facts, Record, View, listed
-from learning_memory_server.cli.options import (
+from learning_memory_server.cli.command import (
+    Commands,
     ExplainOption,
     LimitOption,
     ProjectOption,
+    Result,
     chosen_project,
     chosen_time,
 )
+from learning_memory_server.cli.listing import Facts, Record, View, listed
 from learning_memory_server.cli.searching import Found, matches, search_or_scan
 from learning_memory_server.cli.terminal import date, identity, short_project
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery

@@ -12,8 +12,6 @@ The rule that finds the moments was written down before anything was told:
   them. If the cure is the same command, something else was mended, and no command is right.
 """
 
-from __future__ import annotations
-
 import random
 import re
 from collections import Counter
@@ -22,9 +20,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from learning_memory_server.cli.maintenance.restoring import file_errors
+from learning_memory_server.learning.failures.error_advisor import Ran
 from learning_memory_server.learning.failures.transcripts import (
     Passed,
     commands_in,
@@ -34,10 +33,7 @@ from learning_memory_server.learning.failures.transcripts import (
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.hooks import hooks as events
 from learning_memory_server.server.hooks.hooks import Event
-
-if TYPE_CHECKING:
-    from learning_memory_server.learning.failures.error_advisor import Ran
-    from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import Settings
 
 EACH: Final = 3
 """How often a distinct error counts at most."""

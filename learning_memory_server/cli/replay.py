@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.options import ProjectOption, chosen_project, chosen_time
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, chosen_time
 from learning_memory_server.cli.recurring import compare, sessions_in
-from learning_memory_server.cli.terminal import counted, output, show_notice, working
+from learning_memory_server.cli.terminal import counted, output, show_remark, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
@@ -89,7 +88,8 @@ async def replay(
             document["recurring"] = await compare(settings, sessions_in(transcripts))
     if judgements:
         write_judgements(judgements, judged, document["cases"])
-    return Result(document, lambda: _show(document, judgements))
+    _show(document, judgements)
+    return Result(document)
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,7 +293,7 @@ def _show(document: dict[str, Any], judgements: Path | None) -> None:
         f"and for {entries['shown']:,} of {counted(entries['total'], 'entry')} in all."
     )
     if note := document.get("note"):
-        show_notice(note)
+        show_remark(note)
     if document["precision"] is not None:
         pairs = counted(document["judged"], "judged pair")
         output().print(f"Of {pairs}, {document['precision']:.0%} apply.")
@@ -314,7 +314,7 @@ def _show(document: dict[str, Any], judgements: Path | None) -> None:
             f"{found['judged']:,}; {found['speech']:,} bytes; {found['calls'] or 0:g} calls until it worked."
         )
     if judgements and document["unjudged"]:
-        show_notice(
+        show_remark(
             f"{counted(document['unjudged'], 'pair')} in {judgements} not judged yet: set `applies` to true or false, and "
             "run it again."
         )

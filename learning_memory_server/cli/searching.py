@@ -8,18 +8,19 @@ from rich.text import Text
 
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.listing import Record, View, entry_facts
-from learning_memory_server.cli.options import (
+from learning_memory_server.cli.command import (
+    Commands,
     DomainOption,
     ExplainOption,
     OutcomeOption,
     ProjectOption,
+    Result,
     SinceOption,
     StrategyOption,
     chosen_project,
     chosen_time,
 )
+from learning_memory_server.cli.listing import Record, View, entry_facts
 from learning_memory_server.cli.terminal import output, show_hanging, show_notice, show_records
 from learning_memory_server.errors import AlreadyRunningError
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
@@ -113,21 +114,18 @@ async def search_or_scan(hybrid: Awaitable[Found], lexical: Callable[[], Found])
 
 
 def matches(found: Found, record: Callable[[View], Record]) -> Result:
-    """Return what a search found, with its scores."""
+    """Show what a search found, with its scores."""
     results, mode = found
-
-    def show() -> None:
-        for each in results:
-            facts, text = record(each)
-            show_records([([Text(f"{each['score']:.2f}", "bold"), *facts], text)])
-            if parts := each.get("explanation"):
-                show_hanging(output(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
-        if results:
-            output().print(Text(f"{len(results)} found, mode: {mode}", "dim"))
-        else:
-            output().print(f"Nothing found ({mode}).")
-
-    return Result({"results": results, "count": len(results), "mode": mode}, show)
+    for each in results:
+        facts, text = record(each)
+        show_records([([Text(f"{each['score']:.2f}", "bold"), *facts], text)])
+        if parts := each.get("explanation"):
+            show_hanging(output(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
+    if results:
+        output().print(Text(f"{len(results)} found, mode: {mode}", "dim"))
+    else:
+        output().print(f"Nothing found ({mode}).")
+    return Result({"results": results, "count": len(results), "mode": mode})
 
 
 def _explained(parts: View, mode: str) -> str:

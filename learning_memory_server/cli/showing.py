@@ -10,8 +10,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.options import folders_here
+from learning_memory_server.cli.command import Commands, Result, folders_here
 from learning_memory_server.cli.terminal import (
     SHOWN,
     coloured,
@@ -72,7 +71,8 @@ async def show(
         kind, view, display = "error", failure_views.repeated_error(found, folder), _show_error
     else:
         kind, view, display = "value", _whole_value(found), _show_value
-    return Result({"kind": kind, kind: view}, lambda: display(view))
+    display(view)
+    return Result({"kind": kind, kind: view})
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,8 @@ def status() -> Result:
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(FailureLog(journal.failures).all()),
     }
-    return Result(document, lambda: show_facts(_facts(document, still_open, hub)))
+    show_facts(_facts(document, still_open, hub))
+    return Result(document)
 
 
 def _facts(

@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -32,7 +33,7 @@ from learning_memory_server.system.invisible import shown
 if TYPE_CHECKING:
     from learning_memory_server.server.operations import Report
 
-    Cell = str | Text | int
+Cell = str | Text | int
 
 COLOURS: Final = {
     "confirmed": "green",
@@ -51,11 +52,27 @@ _LAST_COLUMN: Final = 30
 """Characters that a long last column needs next to the others."""
 _UNWRAPPED: Final = 100_000
 _KIB: Final = 1024
+_IS_FOR_PROGRAMS: Final = ContextVar("is_for_programs", default=False)
+
+
+@contextmanager
+def for_programs(wanted: bool) -> Iterator[None]:
+    """In this block, if it is wanted, print nothing on standard output that is for people."""
+    token = _IS_FOR_PROGRAMS.set(wanted)
+    try:
+        yield
+    finally:
+        _IS_FOR_PROGRAMS.reset(token)
+
+
+def is_for_people() -> bool:
+    """Return whether people read what is printed; see `for_programs`."""
+    return not _IS_FOR_PROGRAMS.get()
 
 
 def output() -> Console:
-    """Return the console of standard output."""
-    return _console(stderr=False)
+    """Return the console of standard output, which prints nothing `for_programs`."""
+    return _console(quiet=not is_for_people())
 
 
 def errors() -> Console:
@@ -94,6 +111,12 @@ def show_failure(error: LearningMemoryError) -> None:
 def show_notice(sentence: str) -> None:
     """Print a notice, on standard error."""
     errors().print(Text(text_lines(sentence), "yellow"))
+
+
+def show_remark(sentence: str) -> None:
+    """Print a notice on what was printed, or nothing `for_programs`: their document says it."""
+    if is_for_people():
+        show_notice(sentence)
 
 
 def agrees(question: str, otherwise: str = "") -> bool:
@@ -296,9 +319,9 @@ def readable_size(size: int) -> str:
     return f"{size / _KIB:,.1f} KiB"
 
 
-def _console(*, stderr: bool) -> Console:
+def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
     # No markup: agents wrote the texts, which may contain any bracket.
-    console = Console(stderr=stderr, markup=False, emoji=False, highlight=False)
+    console = Console(markup=False, emoji=False, highlight=False, stderr=stderr, quiet=quiet)
     if not console.is_terminal:
         console.width = _UNWRAPPED
     return console

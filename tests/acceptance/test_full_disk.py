@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.cli.doctor.finding import Level
+from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.folders import check_folders
 from learning_memory_server.errors import DiskFullError, JournalUnavailableError
 from learning_memory_server.index.entry_query import ExperienceQuery

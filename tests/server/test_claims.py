@@ -211,7 +211,7 @@ async def test_doctor_asks_whose_it_is_where_several_folders_of_that_name_were_s
     (finding,) = check_claim(settings, environment)
     assert f"This one is {name!r}" in finding.sentence
     assert finding.repair is not None
-    await finding.repair()
+    finding.repair()
     assert list(check_claim(settings, environment)) == []
     assert caller_of(environment, settings).project == "shop"
 

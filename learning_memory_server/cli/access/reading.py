@@ -1,11 +1,9 @@
 """What a command reads without taking a lock, and how the hub, the engine and the lock are described."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -14,21 +12,19 @@ from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
+from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.settings import load_settings, unknown_variables
+from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.memory import Memory
-    from learning_memory_server.server.settings import Settings
 
 _MINUTE: Final = 60
 
 
 def open_settings() -> Settings:
     """Load the settings, set up logging, and warn about environment variables that name no setting."""
+    from learning_memory_server.server.composition.logging import configure_logging  # noqa: PLC0415 - not for help
+
     settings = load_settings()
     for sentence in unknown_variables(os.environ):
         show_notice(sentence)

@@ -5,8 +5,6 @@ Gemini CLI `environmentSanitization.ts`. The entries were tried with Claude Code
 0.61.0.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Mapping

@@ -5,22 +5,18 @@ is the file as it is now, nothing else has changed since, and the copy is put ba
 alone is taken out.
 """
 
-from __future__ import annotations
-
 import difflib
 import json
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.cli.clients import toml_text
+from learning_memory_server.cli.clients.catalog import Client, Machine, Syntax
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.system import files
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Client, Machine, Syntax
 
 _COPY: Final = ".before-learning-memory"
 """The suffix of the copy."""

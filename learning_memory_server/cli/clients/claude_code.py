@@ -7,8 +7,6 @@ commands: absolute paths, because the PATH of a client is not that of a shell; a
 which starts in half the time of an installed script.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -16,18 +14,15 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from learning_memory_server.cli.clients.catalog import SERVER
+from learning_memory_server.cli.clients.catalog import SERVER, Machine
+from learning_memory_server.cli.clients.entry import Launch
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.hub.front import hook
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Machine
-    from learning_memory_server.cli.clients.entry import Launch
 
 NAME: Final = "learning-memory"
 """The plugin's name. Its tools are called `mcp__plugin_learning-memory_memory__...`."""

@@ -1,7 +1,5 @@
 """What a client's entry of this server says: the command on this machine, and the settings that its sessions need."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys
@@ -9,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from learning_memory_server.cli.clients.catalog import Client, Machine
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Client, Machine
 
 _UV_CACHE: Final = ("archive-v0", "environments-v2", "builds-v0")
 """Folders of uv's cache in which `uvx` and `uv run --with` build environments."""

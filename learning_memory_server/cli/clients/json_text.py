@@ -4,39 +4,30 @@ Comments are accepted, as by VS Code and Gemini CLI, and trailing commas, as by 
 object, where no comma or comment of the others is in the way.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
 
-_BLANK: Final = re.compile(r"(?:[ \t\r\n]|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_SCALAR: Final = re.compile(
-    r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?|true|false|null'
-)
+_STRING: Final = r'"(?:[^"\\]|\\.)*"'
+_COMMENT: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_TRAILING: Final = re.compile(rf"{_STRING}|[\[{{]\s*,|,(?=\s*[}}\]])", re.DOTALL)
+"""A string, a comma that nothing precedes, which is not valid, or one that nothing follows."""
+_BLANK: Final = re.compile(r"[ \t\r\n]*")
 _INDENT: Final = re.compile(r"\{[ \t]*(?://[^\r\n]*)?\r?\n([ \t]+)[\"/]")
 _MARK: Final = "\ufeff"
 """Some editors begin a file with it."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Node:
-    """A value, where it is in the text and, of an object, its members."""
+    """A value and where it is in the text; of a member also where its key begins, and the comma after it, if any."""
 
     start: int
-    end: int = 0
-    value: Any = None
-    members: dict[str, _Member] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class _Member:
-    """A member of an object: where its key begins, its value, and where the comma after it is, if there is one."""
-
-    start: int
-    node: _Node
+    end: int
+    value: Any
+    key: int = 0
     comma: int | None = None
 
 
@@ -66,23 +57,24 @@ def drop(text: str, path: tuple[str, ...]) -> str:
     """Return the text without the member at a path, which must exist."""
     *above, name = path
     parent = _find(text, tuple(above))
-    if parent is None or name not in parent.members:
+    members = _members(text, parent) if parent else {}
+    if parent is None or name not in members:
         raise ValueError(f"there is no {name}")
-    member = parent.members[name]
-    start = len(text[: member.start].rstrip(" \t\r\n"))
+    member = members[name]
+    start = len(text[: member.key].rstrip(" \t\r\n"))
     if re.search(r"//[^\r\n]*\Z", text[parent.start : start]):
         # What follows must not become part of the comment.
-        start = member.start
+        start = member.key
     if member.comma is not None:
         return text[:start] + text[member.comma + 1 :]
-    names = list(parent.members)
+    names = list(members)
     place = names.index(name)
     if place:
-        comma = parent.members[names[place - 1]].comma or 0
-        return text[:comma] + text[comma + 1 : start] + text[member.node.end :]
-    if not text[member.node.end : parent.end - 1].strip(" \t\r\n") and start == parent.start + 1:
+        comma = members[names[place - 1]].comma or 0
+        return text[:comma] + text[comma + 1 : start] + text[member.end :]
+    if not text[member.end : parent.end - 1].strip(" \t\r\n") and start == parent.start + 1:
         return text[:start] + text[parent.end - 1 :]
-    return text[:start] + text[member.node.end :]
+    return text[:start] + text[member.end :]
 
 
 def _set(text: str, path: tuple[str, ...], value: object) -> str:
@@ -91,9 +83,10 @@ def _set(text: str, path: tuple[str, ...], value: object) -> str:
     for name in path:
         if node is None or not isinstance(node.value, dict):
             raise ValueError(f"{name} is inside something that is not an object")
-        if name not in node.members:
+        inner = _members(text, node).get(name)
+        if inner is None:
             break
-        node, depth = node.members[name].node, depth + 1
+        node, depth = inner, depth + 1
     else:
         assert node is not None  # noqa: S101 - the path was walked
         return text[: node.start] + _dumped(text, value, depth) + text[node.end :]
@@ -104,7 +97,7 @@ def _set(text: str, path: tuple[str, ...], value: object) -> str:
     pad = new_line + unit * (depth + 1)
     member = f"{pad}{json.dumps(path[depth], ensure_ascii=False)}: {_dumped(text, value, depth + 1)}"
     inside = text[node.start + 1 : node.end - 1]
-    if node.members:
+    if node.value:
         member += "," if inside[0] in " \t\r\n" else f",{pad}"
     elif not inside:
         member += new_line + unit * depth
@@ -126,87 +119,67 @@ def _layout(text: str) -> tuple[str, str]:
 def _find(text: str, path: tuple[str, ...]) -> _Node | None:
     node = _root(text)
     for name in path:
-        if node is None or name not in node.members:
-            return None
-        node = node.members[name].node
+        node = _members(text, node).get(name) if node else None
     return node
 
 
 def _root(text: str) -> _Node | None:
-    start = _skip(text, len(_MARK) if text.startswith(_MARK) else 0)
-    if start == len(text):
+    plain = _plain(text)
+    start = _skip(plain, 0)
+    if start == len(plain):
         return None
     try:
-        root = _value(text, start)
+        value, end = _DECODER.raw_decode(plain, start)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
-    if _skip(text, root.end) != len(text):
-        raise ValueError(f"line {_line(text, root.end)} has something after the end")
-    if not isinstance(root.value, dict):
+    if _skip(plain, end) != len(plain):
+        raise ValueError(f"line {text.count(chr(10), 0, end) + 1} has something after the end")
+    if not isinstance(value, dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - what json.loads raises, too
-    return root
+    return _Node(start, end, value)
 
 
-def _value(text: str, start: int) -> _Node:
-    if text.startswith("{", start):
-        return _object(text, start)
-    if text.startswith("[", start):
-        return _array(text, start)
-    scalar = _SCALAR.match(text, start)
-    if not scalar:
-        raise ValueError(f"line {_line(text, start)} is not valid")
-    return _Node(start, scalar.end(), json.loads(scalar[0]))
-
-
-def _object(text: str, start: int) -> _Node:
-    node = _Node(start, value={})
-    at = _skip(text, start + 1)
-    while not text.startswith("}", at):
-        key = _SCALAR.match(text, at)
-        if not key or not key[0].startswith('"'):
-            raise ValueError(f"line {_line(text, at)} is not valid")
-        colon = _skip(text, key.end())
-        _expect(text, colon, ":")
-        member = _Member(at, _value(text, _skip(text, colon + 1)))
-        name = json.loads(key[0])
+def _members(text: str, node: _Node) -> dict[str, _Node]:
+    """Return the members of a value of a text that `_root` accepts; none if it is not an object."""
+    if not isinstance(node.value, dict):
+        return {}
+    with_commas, plain = _uncommented(text), _plain(text)
+    members: dict[str, _Node] = {}
+    key = _skip(plain, node.start + 1)
+    while plain[key] != "}":
+        name, end = _DECODER.raw_decode(plain, key)
+        colon = _skip(plain, end)
+        start = _skip(plain, colon + 1)
+        value, end = _DECODER.raw_decode(plain, start)
+        after = _skip(with_commas, end)
+        comma = after if with_commas[after] == "," else None
         # Of two members with one name, programs use the last.
-        node.members.pop(name, None)
-        node.members[name], node.value[name] = member, member.node.value
-        at = _skip(text, member.node.end)
-        if text.startswith(",", at):
-            member.comma = at
-            at = _skip(text, at + 1)
-        else:
-            _expect(text, at, "}")
-    node.end = at + 1
-    return node
+        members.pop(name, None)
+        members[name] = _Node(start, end, value, key, comma)
+        key = _skip(plain, after if comma is None else comma + 1)
+    return members
 
 
-def _array(text: str, start: int) -> _Node:
-    node = _Node(start, value=[])
-    at = _skip(text, start + 1)
-    while not text.startswith("]", at):
-        element = _value(text, at)
-        node.value.append(element.value)
-        at = _skip(text, element.end)
-        if text.startswith(",", at):
-            at = _skip(text, at + 1)
-        else:
-            _expect(text, at, "]")
-    node.end = at + 1
-    return node
+def _plain(text: str) -> str:
+    """Return a text as `json` reads it, in which everything is where it was."""
+    return _TRAILING.sub(lambda found: " " if found[0] == "," else found[0], _uncommented(text))
+
+
+def _uncommented(text: str) -> str:
+    blanked = _COMMENT.sub(
+        lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0]), text
+    )
+    return f" {blanked[1:]}" if text.startswith(_MARK) else blanked
 
 
 def _skip(text: str, at: int) -> int:
-    """Return where blanks and comments end."""
+    """Return where blanks end."""
     found = _BLANK.match(text, at)
     return found.end() if found else at
 
 
-def _expect(text: str, at: int, character: str) -> None:
-    if not text.startswith(character, at):
-        raise ValueError(f"line {_line(text, at)} lacks a {character}")
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no JSON")
 
 
-def _line(text: str, at: int) -> int:
-    return text.count("\n", 0, at) + 1
+_DECODER: Final = json.JSONDecoder(parse_constant=_refuse)

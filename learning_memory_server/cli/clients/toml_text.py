@@ -4,8 +4,6 @@ Only what a user or a program usually writes is edited: tables with a header, an
 the caller compares what `parse` returns with what it should, so anything rarer is refused, not damaged.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

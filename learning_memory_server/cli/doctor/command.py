@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain
 from typing import Annotated, Final
@@ -11,13 +11,12 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli.clients.catalog import ClientName, this_machine
-from learning_memory_server.cli.command import Commands, JsonOption, Result
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.doctor import Finding, Level, Repair, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engine
-from learning_memory_server.cli.doctor.finding import Finding, Level, Repair, green, red, yellow
 from learning_memory_server.cli.doctor.folders import check_folders
-from learning_memory_server.cli.doctor.hub import check_hub, check_model_of_hub
-from learning_memory_server.cli.doctor.journal import check_journal
+from learning_memory_server.cli.doctor.journal import check_hub, check_journal, check_model_of_hub
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
 from learning_memory_server.cli.doctor.settings import (
     check_claim,
@@ -45,7 +44,7 @@ commands = Commands()
 
 
 @commands.command()
-async def doctor(
+def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Load no model and start no server.")] = False,
     fix: Annotated[
         bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")
@@ -53,7 +52,6 @@ async def doctor(
     client: Annotated[
         ClientName | None, typer.Option("--client", help="Check this client, and nothing else.")
     ] = None,
-    as_json: JsonOption = False,
 ) -> Result:
     """Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
 
@@ -65,11 +63,7 @@ async def doctor(
     """
     configure_logging("critical")
 
-    async def look() -> list[Finding]:
-        checks = check_client(client, this_machine(), quick=quick) if client else _checks(quick=quick)
-        return await _look(checks, is_silent=as_json)
-
-    findings = await look()
+    findings = _look(client, quick=quick)
     agreed = [
         (finding.topic, finding.repair)
         for finding in findings
@@ -77,13 +71,11 @@ async def doctor(
     ]
     repaired = []
     for topic, repair in agreed:
-        repaired.append(await _repair(topic, repair))
-        if not as_json:
-            _show(repaired[-1])
+        repaired.append(_repair(topic, repair))
+        _show(repaired[-1])
     if repaired:
-        if not as_json:
-            output().print()
-        findings = await look()
+        output().print()
+        findings = _look(client, quick=quick)
     return _result(findings, repaired)
 
 
@@ -92,22 +84,22 @@ def _as_data(finding: Finding) -> dict[str, str]:
     return {"level": finding.level.value, "topic": finding.topic, "sentence": sentence}
 
 
-async def _look(checks: AsyncIterator[Finding], *, is_silent: bool) -> list[Finding]:
+def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
+    checks = check_client(client, this_machine(), quick=quick) if client else _checks(quick=quick)
     findings: list[Finding] = []
     while True:
         with working("Checking"):
-            finding = await anext(checks, None)
+            finding = next(checks, None)
         if finding is None:
             return findings
-        if not is_silent:
-            _show(finding)
+        _show(finding)
         findings.append(finding)
 
 
-async def _repair(topic: str, repair: Repair) -> Finding:
+def _repair(topic: str, repair: Repair) -> Finding:
     try:
         with working("Repairing"):
-            sentence = await repair()
+            sentence = repair()
     except (LearningMemoryError, OSError) as error:
         reason = error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror)
         return red(topic, f"Not repaired: {reason}")
@@ -129,16 +121,14 @@ def _result(findings: list[Finding], repairs: list[Finding]) -> Result:
         verdict = Text(f"\nNo problems; {counted(warnings, 'warning')}.", "bold yellow")
     else:
         verdict = Text("\nEverything is in order.", "bold green")
-    return Result(document, lambda: output().print(verdict), not problems)
+    output().print(verdict)
+    return Result(document, not problems)
 
 
-async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
-    for finding in check_python():
-        yield finding
-    for sentence in unknown_variables(os.environ):
-        yield yellow("settings", sentence)
-    for finding in check_files(os.environ):
-        yield finding
+def _checks(*, quick: bool) -> Iterator[Finding]:
+    yield from check_python()
+    yield from (yellow("settings", sentence) for sentence in unknown_variables(os.environ))
+    yield from check_files(os.environ)
     try:
         settings = load_settings()
     except InvalidSettingsError as error:
@@ -149,14 +139,12 @@ async def _checks(*, quick: bool) -> AsyncIterator[Finding]:
     yield green(
         "settings", f"Read from {file} and the environment." if file.exists() else "No settings file."
     )
-    async for finding in _check_layers(settings, quick=quick):
-        yield finding
+    yield from _check_layers(settings, quick=quick)
     # Last, because a client's server takes the data, as any session does.
-    async for finding in check_clients(this_machine(), quick=quick):
-        yield finding
+    yield from check_clients(this_machine(), quick=quick)
 
 
-async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Finding]:
+def _check_layers(settings: Settings, *, quick: bool) -> Iterator[Finding]:
     @cache
     def load() -> Embedder:
         from learning_memory_server.server.composition.backends import load_model  # noqa: PLC0415 - half a second
@@ -164,9 +152,7 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
         # Without an exporter: unlike a server, the doctor makes no export.
         return load_model(settings)
 
-    for finding in check_redaction(settings):
-        yield finding
-    sound = True
+    yield from check_redaction(settings)
     # Of servers before the engine is opened, which makes an owner where there is none.
     without_engine = (
         check_settings_file(),
@@ -174,25 +160,19 @@ async def _check_layers(settings: Settings, *, quick: bool) -> AsyncIterator[Fin
         check_journal(settings),
         check_claim(settings, os.environ),
     )
-    for finding in chain(*without_engine, check_elsewhere(settings)):
-        sound = sound and finding.level is not Level.RED
-        yield finding
+    sound = yield from all_sound(chain(*without_engine, check_elsewhere(settings)))
     finding, hub = check_hub(settings)
     yield finding
     of_hub = check_model_of_hub(hub) if hub else None
-    async for finding in check_model(settings, load, quick=quick, of_hub=of_hub):
-        sound = sound and finding.level is not Level.RED
-        yield finding
+    has_model = yield from all_sound(check_model(settings, load, quick=quick, of_hub=of_hub))
     if settings.reranker_model:
-        for finding in check_reranker(settings.reranker_model, quick=quick):
-            yield finding
+        yield from check_reranker(settings.reranker_model, quick=quick)
     if quick:
         yield green("engine", "Not opened (--quick).")
-    elif not sound:
+    elif not (sound and has_model):
         yield yellow("engine", "Not opened: correct what is red above first.")
     else:
-        async for finding in check_engine(settings, load):
-            yield finding
+        yield from check_engine(settings, load)
 
 
 def _show(finding: Finding) -> None:

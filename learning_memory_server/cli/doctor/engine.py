@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import describe_engine, describe_refusal
-from learning_memory_server.cli.doctor.finding import green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Repair, green, red, yellow
 from learning_memory_server.cli.terminal import counted
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     AlreadyRunningError,
     EmbeddingUnavailableError,
@@ -19,24 +21,21 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.addresses import urls_of
+from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import find_owner, open_owner
-from learning_memory_server.index.engines.server_log import ServerLog
+from learning_memory_server.index.engines.server_log import KnownServer, ServerLog
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.composition.backends import open_server
+from learning_memory_server.server.settings import Settings
 
 if TYPE_CHECKING:
-    from learning_memory_server.cli.doctor.finding import Finding, Repair
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.index.engines.base import CollectionSpec
     from learning_memory_server.index.engines.qdrant_catalog import Examined
-    from learning_memory_server.index.engines.server_log import KnownServer
-    from learning_memory_server.server.settings import Settings
 
 _SERVER: Final = "server"
 
 
-async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> AsyncIterator[Finding]:
+def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[Finding]:
     """Compare the index with the journal, in the hub if one runs.
 
     Without a hub this opens the engine like every start: an unfinished last line of the journal is set aside, and a
@@ -47,8 +46,7 @@ async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Asyn
         return
     is_forbidden = False
     try:
-        async with open_connection(settings, "doctor", load=load) as connection:
-            found = await connection.run("compare")
+        found = asyncio.run(_operate(settings, "doctor", load, "compare"))
     except AlreadyRunningError as error:
         yield green(
             "engine",
@@ -59,11 +57,16 @@ async def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Asyn
         yield red("engine", error.sentence)
     else:
         yield green("engine", f"{describe_engine(settings)}: {counted(found['points'], 'point')}.")
-        for finding in _compared(found, settings):
-            yield finding
+        yield from _compared(found, settings)
     # Last, because opening the engine makes the owner.
-    async for finding in check_server(settings, partial(_specs, load), is_forbidden=is_forbidden):
-        yield finding
+    yield from check_server(settings, partial(_specs, load), is_forbidden=is_forbidden)
+
+
+async def _operate(
+    settings: Settings, command: str, load: Callable[[], Embedder] | None, operation: str, /, **fields: object
+) -> dict[str, Any]:
+    async with open_connection(settings, command, load=load) as connection:
+        return await connection.run(operation, **fields)
 
 
 async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
@@ -106,27 +109,24 @@ def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
 
 
 def _repair(settings: Settings, operation: str, done: str, **fields: object) -> Repair:
-    async def repair() -> str:
-        async with open_connection(settings, "doctor --fix") as connection:
-            await connection.run(operation, **fields)
+    def repair() -> str:
+        asyncio.run(_operate(settings, "doctor --fix", None, operation, **fields))
         return done
 
     return repair
 
 
-async def check_server(
+def check_server(
     settings: Settings,
     specs: Callable[[], Awaitable[Sequence[CollectionSpec]]],
     *,
     is_forbidden: bool = False,
-) -> AsyncIterator[Finding]:
+) -> Iterator[Finding]:
     """Ask the Qdrant server of the settings, without changing anything there.
 
     Nothing is asked before a process that has locked the storage folder has made its owner. With `is_forbidden`, the
     collections that are missing, and may not be created, were named already.
     """
-    from learning_memory_server.index.engines.qdrant_catalog import examine  # noqa: PLC0415 - only with a server
-
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
     try:
@@ -138,19 +138,14 @@ async def check_server(
                 "If it was moved, run: learning-memory-server owner --keep. If it is a copy, run: "
                 "learning-memory-server owner --new",
             )
-        store = open_server(settings, settings.qdrant_url, settings.qdrant_key)
-        try:
-            examined = await examine(store.requests, store.catalog, await _known(specs))
-        finally:
-            await store.close()
+        examined = asyncio.run(_examined(settings, settings.qdrant_url, specs))
     except LearningMemoryError as error:
         if not (is_forbidden and isinstance(error, ForbiddenCollectionError)):
             yield red(_SERVER, error.sentence)
         return
     if is_forbidden:
         examined = replace(examined, no_creating=None)
-    for finding in _findings(examined, urls_of(settings.qdrant_url)[0].rstrip("/")):
-        yield finding
+    yield from _findings(examined, urls_of(settings.qdrant_url)[0].rstrip("/"))
 
 
 def check_elsewhere(settings: Settings) -> Iterator[Finding]:
@@ -187,12 +182,21 @@ def check_elsewhere(settings: Settings) -> Iterator[Finding]:
         )
 
 
-async def _known(specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]) -> Sequence[CollectionSpec]:
+async def _examined(
+    settings: Settings, url: str, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]
+) -> Examined:
+    from learning_memory_server.index.engines.qdrant_catalog import examine  # noqa: PLC0415 - only with a server
+
+    store = open_server(settings, url, settings.qdrant_key)
     try:
-        return await specs()
+        known = await specs()
     except EmbeddingUnavailableError:
         # Said of the model already.
-        return []
+        known = []
+    try:
+        return await examine(store.requests, store.catalog, known)
+    finally:
+        await store.close()
 
 
 def _named(servers: Sequence[KnownServer]) -> str:

@@ -1,21 +1,16 @@
 """Checks of the folders and the settings file: whether they are there, this user's, and private; and of free space."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from learning_memory_server.cli.doctor.finding import green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Repair, green, red, yellow
 from learning_memory_server.cli.terminal import counted, readable_size
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.paths import LOCK
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.doctor.finding import Finding, Repair
-    from learning_memory_server.server.settings import Settings
 
 _FREE_BYTES_WANTED: Final = 1024 * 1024 * 1024
 """Below this, the doctor warns. Below `MIN_FREE_BYTES`, the engine refuses to write."""
@@ -125,7 +120,7 @@ def _replaceable_in(folder: Path) -> Path | None:
 
 
 def _closing(folder: Path) -> Repair:
-    async def close() -> str:
+    def close() -> str:
         for path in (folder, *_exposed(folder)):
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)
         return f"{folder} is private now."

@@ -1,23 +1,18 @@
 """Checks of the embedding model and the re-ranking model: their files, and whether they work here."""
 
-from __future__ import annotations
-
-from collections.abc import AsyncIterator, Callable, Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from learning_memory_server.cli.doctor.finding import Level, green, red, yellow
-from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE
+from learning_memory_server.cli.doctor import Finding, Level, all_sound, green, red, yellow
+from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE, Embedder
 from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.source import find_reranker, find_source, require_library
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.doctor.finding import Finding
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.server.settings import Settings
 
 _RERANKER: Final = "re-ranker"
 _KEPT: Final = "Searches work, but their results are not re-ranked."
@@ -30,25 +25,22 @@ _TEXT: Final = (
 """About as long as the text of an experience."""
 
 
-async def check_model(
+def check_model(
     settings: Settings, load: Callable[[], Embedder], *, quick: bool, of_hub: Finding | None = None
-) -> AsyncIterator[Finding]:
+) -> Iterator[Finding]:
     """Check the model's files, load it, and embed a sentence; `of_hub` is what the hub reports about it."""
     if settings.embedding_backend == "hashing":
         yield yellow("model", "The hashing backend matches shared words only; it is meant for tests.")
         return
     of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_sentence_transformers
-    sound = True
-    for finding in of_backend(settings):
-        sound = sound and finding.level is not Level.RED
-        yield finding
+    sound = yield from all_sound(of_backend(settings))
     if of_hub:
         yield of_hub
     if quick and not of_hub:
         yield green("model", "Not loaded (--quick).")
     # A hub does not report why its model failed; loading it here shows that.
     elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
-        yield await _probe(settings, load)
+        yield _probe(settings, load)
 
 
 def _check_ollama(settings: Settings) -> Iterator[Finding]:
@@ -134,13 +126,13 @@ def _check_files(settings: Settings) -> Iterator[Finding]:
         )
 
 
-async def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
+def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
     from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
 
     embeddings = EmbeddingService(load)
     began = monotonic()
     try:
-        vector = await embeddings.embed_query(PROBE)
+        vector = asyncio.run(embeddings.embed_query(PROBE))
     except LearningMemoryError as error:
         cause = f" ({error.__cause__})" if error.__cause__ else ""
         return red("model", " ".join(filter(None, (error.message + cause, error.hint))))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.cli.access.reading import read_entries
-from learning_memory_server.cli.doctor.finding import Finding, Level, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Level, green, red, yellow
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
@@ -41,7 +41,7 @@ def check_settings_file() -> Iterator[Finding]:
     mode = file.stat().st_mode
     secrets = [name for name, value in settings_from_file().items() if is_secret(name, value)]
 
-    async def close() -> str:
+    def close() -> str:
         file.chmod(stat.S_IMODE(mode) & ~_OTHERS)
         return f"{file} is private now."
 
@@ -83,7 +83,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     if claims.may_tell(directory, project):
         return
 
-    async def confirm() -> str:
+    def confirm() -> str:
         claims.confirm(directory, project)
         return f"{directory} is {project}."
 
@@ -98,7 +98,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
 
 
 def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -> Finding:
-    async def take() -> str:
+    def take() -> str:
         claims.take_earlier_name(directory)
         return f"{directory} is {earlier}."
 

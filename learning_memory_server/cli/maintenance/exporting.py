@@ -8,8 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.options import ProjectOption, chosen_project
+from learning_memory_server.cli.command import Commands, ProjectOption, chosen_project
 from learning_memory_server.cli.terminal import (
     counted,
     each_file,

@@ -9,15 +9,15 @@ from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.command import Commands, Result, chosen_project
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
-from learning_memory_server.cli.options import chosen_project
 from learning_memory_server.cli.terminal import (
     SHOWN,
     counted,
     each_file,
+    is_for_people,
     output,
-    show_notice,
+    show_remark,
     show_rest,
     show_table,
 )
@@ -45,7 +45,7 @@ class _Backups:
 commands = Commands()
 
 
-@commands.command()
+@commands.command(json_help="Print JSON. Nothing is forgotten without --yes.")
 async def forget(  # noqa: PLR0913 - one for each option
     ids: Annotated[
         list[str] | None,
@@ -68,9 +68,6 @@ async def forget(  # noqa: PLR0913 - one for each option
         bool, typer.Option("--dry-run", "--preview", help="Show what would be forgotten, and change nothing.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON. Nothing is forgotten without --yes.")
-    ] = False,
 ) -> Result:
     """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 
@@ -90,20 +87,16 @@ async def forget(  # noqa: PLR0913 - one for each option
     }
     async with open_connection(settings, "forget") as connection:
         found = await connection.run("forget", **fields, preview=True)
-        if not as_json:
-            _show(found)
-        is_wanted = not preview and (yes or (not as_json and _confirmed(purge=purge, backups=backups)))
+        _show(found)
+        is_wanted = not preview and (yes or (is_for_people() and _confirmed(purge=purge, backups=backups)))
         done = await connection.run("forget", **fields, preview=False) if is_wanted else None
     looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
     succeeded = preview or (
         is_wanted and not (backups and looked and looked.found and not looked.is_rewritten)
     )
-
-    def show() -> None:
-        if done:
-            _conclude(done, looked, settings)
-
-    return Result(_document(found, done, looked), show, succeeded)
+    if done:
+        _conclude(done, looked, settings)
+    return Result(_document(found, done, looked), succeeded)
 
 
 def _confirmed(*, purge: bool, backups: bool) -> bool:
@@ -151,7 +144,7 @@ def _show(found: dict[str, Any]) -> None:
         output().print("Nothing to forget.")
     if found["citing"]:
         names = one_line(", ".join(found["citing"]))
-        show_notice(f"These values cite it as evidence, and stay unless you name them too: {names}.")
+        show_remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")
 
 
 def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings) -> None:
@@ -159,11 +152,11 @@ def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings)
     verdicts = f" and {counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
     console.print(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
     if not done["indexed"]:
-        show_notice(
+        show_remark(
             "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
         )
     for url in done.get("elsewhere", ()):
-        show_notice(
+        show_remark(
             f"Points of what you forgot may still be on the Qdrant server {url}, which is not in use. To remove all of "
             f"your points there, run: learning-memory-server migrate --leave {url}"
         )
@@ -177,7 +170,7 @@ def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings)
     if looked:
         _show_backups(looked, settings)
     elif done["found"]:
-        show_notice(
+        show_remark(
             "The text stays in the journal's files until `forget --purge`, and in earlier backups until that is run "
             "with --backups."
         )

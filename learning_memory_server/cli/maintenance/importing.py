@@ -11,11 +11,10 @@ from rich.text import Text
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.command import Commands, Result, chosen_project, current_project
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.cli.maintenance.restoring import file_errors, import_archive
-from learning_memory_server.cli.options import chosen_project, current_project
-from learning_memory_server.cli.terminal import counted, show_facts, show_first, working
+from learning_memory_server.cli.terminal import counted, is_for_people, show_facts, show_first, working
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.bounds import LINE_MAX
 from learning_memory_server.journal.archive.entries_importing import ParsedEntries, parse_entries
@@ -33,7 +32,7 @@ _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
 commands = Commands()
 
 
-@commands.command("import")
+@commands.command("import", "Print JSON, and ask nothing.")
 async def import_(
     path: Annotated[
         Path,
@@ -56,7 +55,6 @@ async def import_(
         bool,
         typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and ask nothing.")] = False,
 ) -> Result:
     """Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
 
@@ -71,7 +69,7 @@ async def import_(
     with file_errors(path):
         is_tar = is_archive(path)
     if is_tar:
-        return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions, as_json=as_json)
+        return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions)
     if path.suffix in _ARCHIVES:
         raise InvalidInputError(
             f"{path.name} is not an archive made by `export`, or it is badly damaged.",
@@ -81,7 +79,7 @@ async def import_(
     settings = open_settings()
     under = chosen_project(project, settings) or current_project(settings)
     parsed = _parse(path, under)
-    if project is None and parsed.unnamed and not (dry_run or as_json) and sys.stdin.isatty():
+    if project is None and parsed.unnamed and not dry_run and is_for_people() and sys.stdin.isatty():
         under = _asked(under, len(parsed.unnamed))
         parsed.assign(under)
     new, forgotten = _foresee(parsed, settings)
@@ -107,7 +105,8 @@ async def import_(
         "index": done["index"],
         "seconds": round(monotonic() - began, 1),
     }
-    return Result(document, lambda: _show(path.name, document), not parsed.rejections)
+    _show(path.name, document)
+    return Result(document, not parsed.rejections)
 
 
 def _asked(project: str, count: int) -> str:

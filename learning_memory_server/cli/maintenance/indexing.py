@@ -9,7 +9,7 @@ import typer
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.terminal import agrees, counted, output, show_notice, show_table
+from learning_memory_server.cli.terminal import agrees, counted, output, show_remark, show_table
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.engines.addresses import places_of, urls_of
 from learning_memory_server.index.engines.owner import new_owner, open_owner, settle_owner
@@ -34,9 +34,8 @@ async def reindex(
         points = (await connection.run("reindex", axis=axis))["points"]
     seconds = time.monotonic() - began
     what = "The index" if axis is None else f"The index of axis {axis}"
-    sentence = f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s."
-    document = {"axis": axis, "vectors": points, "seconds": round(seconds, 1)}
-    return Result(document, lambda: output().print(sentence))
+    output().print(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
+    return Result({"axis": axis, "vectors": points, "seconds": round(seconds, 1)})
 
 
 @commands.command()
@@ -84,16 +83,13 @@ async def migrate(
     collections, seconds = reply["collections"], time.monotonic() - began
     missing = sum(moved["missing"] for moved in collections.values())
     points = sum(moved["count"] for moved in collections.values())
-
-    def show() -> None:
-        _show_moved(collections)
-        if missing:
-            show_notice(f"{counted(missing, 'point')} did not arrive; run this again.")
-            return
+    _show_moved(collections)
+    if missing:
+        show_remark(f"{counted(missing, 'point')} did not arrive; run this again.")
+    else:
         output().print(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
         _say_how_to_use_it(settings, url, to_server=to is not None)
-
-    return Result(migrate_document(collections, seconds), show, succeeded=not missing)
+    return Result(migrate_document(collections, seconds), succeeded=not missing)
 
 
 @commands.command()
@@ -154,12 +150,12 @@ def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, A
 
 def left(removed: int, seconds: float, *, gone: bool) -> Result:
     """Return that a server was left, as a `LeaveDocument`."""
-    sentence = (
+    output().print(
         "The journal no longer names this server; it was not asked."
         if gone
         else f"The server no longer has any of your points: {counted(removed, 'point')} removed."
     )
-    return Result({"removed": removed, "seconds": round(seconds, 1)}, lambda: output().print(sentence))
+    return Result({"removed": removed, "seconds": round(seconds, 1)})
 
 
 def _show_moved(collections: dict[str, Any]) -> None:

@@ -14,15 +14,16 @@ import typer
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
+from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.past_failures import Learner, unknown
 from learning_memory_server.cli.maintenance.restoring import batches, file_errors
-from learning_memory_server.cli.options import current_project, folders_here
 from learning_memory_server.cli.terminal import (
     SHOWN,
     agrees,
     counted,
     date,
+    is_for_people,
     output,
     short_project,
     show_facts,
@@ -106,7 +107,10 @@ class _Lesson:
                 f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}"
             )
             return
-        show_records(_error_record(self._repeated(error)) for error in self.errors[:SHOWN])
+        show_records(
+            error_record(self._repeated(error), "; no remedy that always works")
+            for error in self.errors[:SHOWN]
+        )
         show_rest(len(self.errors))
         show_records(map(_task, self.tasks[:SHOWN]))
         show_rest(len(self.tasks))
@@ -169,12 +173,6 @@ def _named(projects: Counter[str]) -> str:
     return f"{', '.join(names[:SHOWN])}{more}"
 
 
-def _error_record(shown: dict[str, Any]) -> tuple[list[str], str]:
-    remedy = f"; this worked: {shown['remedy']}" if "remedy" in shown else "; no remedy that always works"
-    facts = [counted(shown["times"], "time"), shown["last_seen"][:10], short_project(shown["project"])]
-    return facts, f"{shown['signature']}{remedy}"
-
-
 def _task(task: Memory) -> tuple[list[str], str]:
     return ["task", date(task.date), short_project(task.project)], task.text
 
@@ -182,7 +180,7 @@ def _task(task: Memory) -> tuple[list[str], str]:
 commands = Commands()
 
 
-@commands.command("learn-from")
+@commands.command("learn-from", "Print JSON. Nothing is kept without --yes.")
 async def learn_from(
     path: Annotated[
         Path | None,
@@ -203,9 +201,6 @@ async def learn_from(
         ),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON. Nothing is kept without --yes.")
-    ] = False,
 ) -> Result:
     """Learn from Claude Code's past sessions of this project which commands failed, and what mended them.
 
@@ -225,17 +220,13 @@ async def learn_from(
         await _read(
             lesson, _Projects(settings, is_named=path is not None, every=every), settings, tasks=tasks
         )
-    if not as_json:
-        lesson.show()
+    lesson.show()
     refusal = "Nothing was kept. To keep this, add --yes."
-    if lesson.size and (yes or (not as_json and agrees(f"Keep {lesson.size}?", refusal))):
+    if lesson.size and (yes or (is_for_people() and agrees(f"Keep {lesson.size}?", refusal))):
         await _keep(lesson, settings)
-
-    def show() -> None:
-        if lesson.kept:
-            output().print(f"Kept {lesson.kept:,}. `failures` and `memories` list what is kept.")
-
-    return Result(lesson.document(monotonic() - began), show)
+    if lesson.kept:
+        output().print(f"Kept {lesson.kept:,}. `failures` and `memories` list what is kept.")
+    return Result(lesson.document(monotonic() - began))
 
 
 class _Projects:

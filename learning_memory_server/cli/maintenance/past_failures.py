@@ -1,21 +1,15 @@
 """What the commands of past sessions teach: the failures that were mended, as if they had been seen then."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
-from learning_memory_server.learning.failures.error_advisor import PendingFailures
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.learning.failures.error_advisor import PendingFailures, Ran
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.failures import FailureLog
-    from learning_memory_server.learning.failures.error_advisor import Ran
-    from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.gate import RedactionGate
 
 
 class Learner:

@@ -3,8 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Final
@@ -19,9 +18,10 @@ from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.cli.terminal import (
     counted,
     date_and_time,
+    is_for_people,
     show_facts,
     show_first,
-    show_notice,
+    show_remark,
     working,
 )
 from learning_memory_server.errors import InvalidInputError
@@ -89,14 +89,14 @@ class _Archive:
                 [f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow"
             )
         if set_aside := self.manifest.damaged_lines:
-            show_notice(
+            show_remark(
                 f"{counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
             )
 
-    def result(self) -> Result:
-        """Return an `ArchiveDocument`, which is a success if every line was accepted, and what was done."""
+    def document(self) -> dict[str, Any]:
+        """Return an `ArchiveDocument`."""
         comparison = self.comparison
-        document = {
+        return {
             "archive": self.path.name,
             "created_at": self.manifest.created_at.isoformat(),
             "program": self.manifest.program,
@@ -121,27 +121,25 @@ class _Archive:
             "applied": self.done is not None,
             **(self.done or {}),
         }
-        return Result(document, partial(_show_done, self.done), not self.theirs.rejections)
 
-
-def _show_done(done: dict[str, Any] | None) -> None:
-    if done is None:
-        return
-    imported = done["imported"]
-    gone, noted = done["forgotten"], done["noted"]
-    show_facts(
-        [
-            ("imported", Text(counted(imported["entry"], "entry"), "green")),
-            (
-                "forgotten",
-                f"{gone:,} here; {counted(noted, 'unknown id')} recorded" if gone or noted else None,
-            ),
-            *(("", counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
-            ("redacted", Text(listed(done["redacted"]), "yellow")),
-            ("index", done["index"]),
-            ("took", f"{done['seconds']:.1f} s"),
-        ]
-    )
+    def show_done(self) -> None:
+        """Print what was done, if anything was."""
+        if self.done is None:
+            return
+        imported, gone, noted = (self.done[part] for part in ("imported", "forgotten", "noted"))
+        show_facts(
+            [
+                ("imported", Text(counted(imported["entry"], "entry"), "green")),
+                (
+                    "forgotten",
+                    f"{gone:,} here; {counted(noted, 'unknown id')} recorded" if gone or noted else None,
+                ),
+                *(("", counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
+                ("redacted", Text(listed(self.done["redacted"]), "yellow")),
+                ("index", self.done["index"]),
+                ("took", f"{self.done['seconds']:.1f} s"),
+            ]
+        )
 
 
 def _described(difference: Difference) -> Text:
@@ -158,16 +156,13 @@ def _described(difference: Difference) -> Text:
 commands = Commands()
 
 
-@commands.command()
+@commands.command(json_help="Print JSON. A journal that is not empty needs --yes.")
 async def restore(
     path: Annotated[
         Path,
         typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup."),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON. A journal that is not empty needs --yes.")
-    ] = False,
 ) -> Result:
     """Import a backup. If the journal is not empty, first show what will change, then ask.
 
@@ -182,30 +177,29 @@ async def restore(
             )
     ours = _ours(settings)
     archive = _compared(path, ours, apply_deletions=False)
-    if not as_json:
-        archive.show()
+    archive.show()
     is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
     question = "The journal is not empty. Add what is new, and keep what is here?"
     if (
         yes
         or is_empty
         or archive.comparison.changes_nothing
-        or (not as_json and typer.confirm(question, err=True))
+        or (is_for_people() and typer.confirm(question, err=True))
     ):
         archive.done = await _import(archive, settings)
-    result = archive.result()
-    return replace(result, succeeded=result.succeeded and archive.done is not None)
+    archive.show_done()
+    return Result(archive.document(), not archive.theirs.rejections and archive.done is not None)
 
 
-async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool, as_json: bool) -> Result:
+async def import_archive(path: Path, *, dry_run: bool, apply_deletions: bool) -> Result:
     """Import an archive, or only compare it with what is here."""
     settings = open_settings()
     archive = _compared(path, _ours(settings), apply_deletions=apply_deletions)
-    if not as_json:
-        archive.show()
+    archive.show()
     if not dry_run:
         archive.done = await _import(archive, settings)
-    return archive.result()
+    archive.show_done()
+    return Result(archive.document(), not archive.theirs.rejections)
 
 
 @contextmanager

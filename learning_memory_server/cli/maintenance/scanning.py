@@ -16,8 +16,10 @@ from learning_memory_server.cli.terminal import (
     agrees,
     counted,
     each_file,
+    is_for_people,
     output,
     show_notice,
+    show_remark,
     show_table,
     working,
 )
@@ -55,15 +57,12 @@ class _Found:
 commands = Commands()
 
 
-@commands.command()
+@commands.command(json_help="Print JSON. Nothing is replaced without --yes.")
 async def scan(
     backups: Annotated[
         bool, typer.Option("--backups", help="Also look at the backups in storage_path, and rewrite them.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace what is found, and do not ask.")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON. Nothing is replaced without --yes.")
-    ] = False,
 ) -> Result:
     """Find secrets that were stored before redaction knew them, and replace them with markers.
 
@@ -79,19 +78,18 @@ async def scan(
     await gate.load()
     found = _look(settings, scanner, backups=backups)
     is_unfinished = bool(OutdatedPoints(settings.outdated_file).ids())
-    if not as_json:
-        _show(found, settings, backups=backups)
+    _show(found, settings, backups=backups)
     wanted = bool(found.places) or is_unfinished
     if is_unfinished:
         show_notice("An earlier removal is not complete: the index may still have what it removed.")
-    if not (wanted and (yes or (not as_json and _confirmed(found)))):
+    if not (wanted and (yes or (is_for_people() and _confirmed(found)))):
         document = _document(found, {}, [], backups=backups)
-        return Result(document, lambda: None, not wanted and not found.unreadable)
+        return Result(document, not wanted and not found.unreadable)
     done = await _remove(settings, scanner, found, is_unfinished=is_unfinished)
     left = _look(settings, scanner, backups=False).in_journal()
+    _conclude(settings, found, done, left, backups=backups)
     return Result(
         _document(found, done, left, backups=backups),
-        lambda: _conclude(settings, found, done, left, backups=backups),
         bool(done["indexed"]) and not (left or done["backups_left"] or found.unreadable),
     )
 
@@ -170,7 +168,7 @@ def _show(found: _Found, settings: Settings, *, backups: bool) -> None:
         secrets = sum(finding.count for finding in found.places)
         things = len({(finding.what, finding.id) for finding in found.places})
         console.print(f"Found {counted(secrets, 'secret')} in {counted(things, 'record')}.")
-        show_notice(
+        show_remark(
             "To keep something that is not a secret, add it to the setting redaction_allow and scan again. Revoke real "
             "secrets: others may have read them."
         )
@@ -208,7 +206,7 @@ def _conclude(
         console.print(Text(f"The backup {name} could not be rewritten and still has secrets.", "yellow"))
     if left:
         names = ", ".join(dict.fromkeys(finding.id for finding in left))
-        show_notice(
+        show_remark(
             f"Still there: {names}. A running hub keeps the settings that it was started with: run "
             "`learning-memory-server hub stop`, then scan again."
         )

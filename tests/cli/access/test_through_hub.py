@@ -103,20 +103,6 @@ def test_a_value_that_is_judged_is_shown_alike_with_and_without_a_hub(
     assert without_time(run("values")) == without_time(through)
 
 
-def test_values_come_from_the_journal_if_the_hub_does_not_answer(
-    run: Any, storage: Path, start_hub: Callable[[], int]
-) -> None:
-    start_hub()
-    other = {
-        "LEARNING_MEMORY_JOURNAL_PATH": str(storage / "journal"),
-        "LEARNING_MEMORY_STORAGE_PATH": str(storage / "other"),
-    }
-    shown = run("values", **other)
-    assert (shown.exit_code, shown.stdout) == (0, "No values yet.\n")
-    assert "different data" in shown.stderr
-    assert "These values come from the journal." in shown.stderr
-
-
 def test_results_that_take_several_replies_are_shown_completely(
     run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
 ) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from learning_memory_server.cli.doctor.finding import Level
+from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.folders import check_space
 from learning_memory_server.index.engines.edge import MIN_FREE_BYTES
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from learning_memory_server.cli.access.reading import describe_refusal
+from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.engine import _compared, check_engine, check_server
-from learning_memory_server.cli.doctor.finding import Level
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.engines.base import CollectionSpec
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from learning_memory_server.cli.doctor.finding import Finding
+    from learning_memory_server.cli.doctor import Finding
     from tests.index.engines.double import Request
 
 SPEC = CollectionSpec("values", 4, variant="0123456789ab")
@@ -45,7 +46,7 @@ async def found(path: Path, url: str, **changes: Any) -> list[Finding]:
     async def specs() -> list[CollectionSpec]:
         return [SPEC]
 
-    return [finding async for finding in check_server(settings, specs)]
+    return await asyncio.to_thread(list, check_server(settings, specs))
 
 
 async def used(path: Path, double: QdrantDouble) -> None:
@@ -134,7 +135,7 @@ async def test_without_a_model_nothing_is_known_of_the_collections(
         raise EmbeddingUnavailableError("There is no model.")
 
     settings = Settings(storage_path=tmp_path, qdrant_url=double.url)
-    (finding,) = [each async for each in check_server(settings, no_specs)]
+    (finding,) = await asyncio.to_thread(list, check_server(settings, no_specs))
     assert finding.level is Level.GREEN
 
 
@@ -169,7 +170,7 @@ async def test_collections_that_a_token_may_not_create_are_named_once(
         recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"}
     )
     settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
-    findings = [each async for each in check_engine(settings, lambda: load_model(settings))]
+    findings = await asyncio.to_thread(list, check_engine(settings, lambda: load_model(settings)))
     assert [each.level for each in findings] == [Level.RED, Level.GREEN]
     assert findings[0].sentence.count("`values-") == 1
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.engine import check_elsewhere
-from learning_memory_server.cli.doctor.finding import Level
 from learning_memory_server.errors import InvalidInputError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.server.composition.services import open_services

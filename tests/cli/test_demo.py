@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from learning_memory_server.cli.demo.demo import examples
+from learning_memory_server.cli.demo import examples
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.cli.clients.connecting import connect
+from learning_memory_server.cli.doctor.clients import connect
 from learning_memory_server.errors import ClientSetupError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from learning_memory_server.cli.clients.connecting import Connected
+    from learning_memory_server.cli.doctor.clients import Connected
 
 pytestmark = pytest.mark.slow
 

@@ -4,27 +4,21 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from importlib import resources
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.text import Text
 
+from learning_memory_server.cli.access.connection import Connection, open_connection
 from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.terminal import coloured, output, show_facts, show_table, working
+from learning_memory_server.cli.terminal import coloured, output, show_facts, show_table
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.paths import APPLICATION, PREFIX, data_directory
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.boundary import Boundary
-    from learning_memory_server.server.composition.services import Services
 
 _AXES: Final = ("full", "root_cause")
 _SAME_WORDS: Final = "flaky tests that share state"
@@ -46,44 +40,26 @@ async def demo() -> None:
     configure_logging("critical")
     output().print("This calls the server's tools over a temporary folder, and needs no network.")
     with TemporaryDirectory(prefix="learning-memory-demo-") as folder:
-        async with serve(Path(folder)) as server:
+        async with open_example(Path(folder)) as server:
             before = await _learn(server)
-        async with serve(Path(folder)) as server:
+        async with open_example(Path(folder)) as server:
             await _remember(server, before)
     _show_farewell(time.monotonic() - began)
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """The server's tools over a folder."""
-
-    services: "Services"
-    boundary: "Boundary"
-
-    async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
-        """Call a tool as an agent would, and return its reply."""
-        return await self.boundary.run(tool, arguments, Caller("demo", "demo"))
-
-
-@asynccontextmanager
-async def serve(folder: Path) -> AsyncIterator[Server]:
-    """Open the server's services over a folder, without the user's settings; `writer.complete` loads the model."""
-    from learning_memory_server.server.boundary import Boundary  # noqa: PLC0415 - slow, as what follows
-    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415
-    from learning_memory_server.server.tools.catalog import TOOLS  # noqa: PLC0415
-
-    settings = Settings(storage_path=folder, project="demo")
-    async with open_services(settings, purpose="learning-memory-server demo") as services:
-        yield Server(services, Boundary(TOOLS, services.injectable()))
+def open_example(folder: Path) -> AbstractAsyncContextManager[Connection]:
+    """Connect to the server's services over a folder, without a hub and the user's settings."""
+    settings = Settings(storage_path=folder, project="demo", commands_start_hub=False)
+    return open_connection(settings, "demo")
 
 
 def examples() -> list[dict[str, Any]]:
     """Return the entries written for the demo, as arguments of the tools."""
-    text = resources.files(__package__).joinpath("examples.jsonl").read_text("utf-8")
+    text = Path(__file__).with_suffix(".jsonl").read_text("utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-async def replay(server: Server, entry: dict[str, Any]) -> None:
+async def replay(server: Connection, entry: dict[str, Any]) -> None:
     """Start, revise and resolve an entry of `examples`."""
     first, *later = entry["steps"]
     start = {name: entry[name] for name in ("domain", "strategy", "goal")}
@@ -94,24 +70,21 @@ async def replay(server: Server, entry: dict[str, Any]) -> None:
     await server.call("resolve_ghap", **{name: entry[name] for name in end if name in entry})
 
 
-async def _learn(server: Server) -> dict[str, list[Any]]:
+async def _learn(server: Connection) -> dict[str, list[Any]]:
     entries = examples()
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
     _show_step("1. Record experiences: start_ghap, update_ghap, resolve_ghap")
     output().print(f"{len(entries)} examples were written for this demo. One of them:")
     show_facts([*parts.items(), ("surprise", shown["surprise"]), ("lesson", shown["lesson"]["takeaway"])])
-    with working("Replaying") as report:
-        for number, entry in enumerate(entries, start=1):
-            await replay(server, entry)
-            report("Replaying", number, len(entries))
+    for entry in entries:
+        await replay(server, entry)
     _show_step("2. Search at once, before the model is loaded")
     await _search(server, _SAME_WORDS)
     await _wait_for_model(server)
     _show_step("3. See what keeps recurring: get_clusters")
     for axis in _AXES:
-        with working("Clustering"):
-            found = await server.call("get_clusters", axis=axis)
+        found = await server.call("get_clusters", axis=axis)
         _require(found["clusters"], f"No clusters were found on axis {axis}.")
         rows = [
             [each["cluster_id"], each["size"], each["label"], each["exemplars"][0]["goal"]]
@@ -126,7 +99,7 @@ async def _learn(server: Server) -> dict[str, list[Any]]:
     return await _stored(server)
 
 
-async def _search(server: Server, query: str) -> None:
+async def _search(server: Connection, query: str) -> None:
     began = time.monotonic()
     found = await server.call("search_experiences", query=query, limit=3)
     _require(found["results"], f"The search for {query!r} found nothing.")
@@ -139,22 +112,20 @@ async def _search(server: Server, query: str) -> None:
     show_table(["score", "outcome", "goal, and what it taught"], rows)
 
 
-async def _wait_for_model(server: Server) -> None:
+async def _wait_for_model(server: Connection) -> None:
     began = time.monotonic()
-    with working("Waiting for the model"):
-        await server.services.writer.complete()
+    await server.run("complete")
     output().print(f"The model was ready {time.monotonic() - began:.1f} s later; searches are hybrid now.")
 
 
-async def _keep_value(server: Server) -> None:
+async def _keep_value(server: Connection) -> None:
     """Store the principle that is closest to a cluster, and show a text that does not fit."""
     clusters = (await server.call("get_clusters", axis="full"))["clusters"]
     tried = []
-    with working("Validating"):
-        for text in _PRINCIPLES:
-            for cluster in clusters:
-                verdict = await server.call("validate_value", text=text, cluster_id=cluster["cluster_id"])
-                tried.append((text, cluster, verdict))
+    for text in _PRINCIPLES:
+        for cluster in clusters:
+            verdict = await server.call("validate_value", text=text, cluster_id=cluster["cluster_id"])
+            tried.append((text, cluster, verdict))
     text, cluster, verdict = max(tried, key=lambda each: (each[2]["valid"], each[2]["similarity"]))
     _require(verdict["valid"], "No principle was accepted as a value.")
     _show_verdict(text, cluster, verdict)
@@ -165,7 +136,7 @@ async def _keep_value(server: Server) -> None:
     _show_verdict(_UNFIT, cluster, verdict)
 
 
-async def _stored(server: Server) -> dict[str, list[Any]]:
+async def _stored(server: Connection) -> dict[str, list[Any]]:
     """Return what must survive a restart."""
     found = await server.call("search_experiences", query=_OTHER_WORDS, limit=3)
     clusters = [(await server.call("get_clusters", axis=axis))["clusters"] for axis in _AXES]
@@ -177,7 +148,7 @@ async def _stored(server: Server) -> dict[str, list[Any]]:
     }
 
 
-async def _remember(server: Server, before: dict[str, list[Any]]) -> None:
+async def _remember(server: Connection, before: dict[str, list[Any]]) -> None:
     _show_step("6. Close everything, and open it again over the same folder")
     await _wait_for_model(server)
     after = await _stored(server)

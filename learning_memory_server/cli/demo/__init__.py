@@ -1,1 +1,0 @@
-"""The demo: the whole loop over example entries, by the tools that agents call."""
