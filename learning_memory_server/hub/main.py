@@ -7,11 +7,11 @@ import sys
 from contextlib import suppress
 from typing import Final, NoReturn
 
-from learning_memory_server.errors import AlreadyRunningError, LearningMemoryError
+from learning_memory_server.errors import AlreadyRunningError
 from learning_memory_server.hub.listener import open_door
 from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system import paths
-from learning_memory_server.system.interrupts import INTERRUPTED
+from learning_memory_server.system.interrupts import INTERRUPTED, run_and_exit
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.locking import hold
 
@@ -21,10 +21,14 @@ _DESCRIPTORS: Final = 65_536
 
 def main() -> NoReturn:
     """Run the hub, unless one is running already, then exit the process."""
-    status = 0
+    run_and_exit(_serve, "learning-memory-server hub")
+
+
+def _serve() -> int:
+    """Serve until nobody needs the hub. Return the exit status."""
+    place = discovery.Place(os.environ)
+    _raise_descriptor_limit()
     try:
-        place = discovery.Place(os.environ)
-        _raise_descriptor_limit()
         with (
             hold(place.journal, place.storage, "the memory hub", socket=place.socket),
             open_door(place) as door,
@@ -39,17 +43,11 @@ def main() -> NoReturn:
                 from learning_memory_server.server.settings import load_settings  # noqa: PLC0415
 
                 settings = load_settings()
-            if run(place, door, settings, packaged):
-                status = INTERRUPTED
+            return INTERRUPTED if run(place, door, settings, packaged) else 0
     except AlreadyRunningError as error:
         # Several fronts may start a hub at once, and this one is not needed.
         print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201
-    except LearningMemoryError as error:
-        print(f"learning-memory-server hub: {error.sentence}", file=sys.stderr)  # noqa: T201
-        status = 1
-    sys.stderr.flush()
-    # Everything is closed. A plain exit would wait for the import of the model.
-    os._exit(status)
+        return 0
 
 
 def _raise_descriptor_limit() -> None:

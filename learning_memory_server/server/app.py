@@ -122,9 +122,9 @@ def _advertised(tools: tuple[Tool, ...]) -> types.ListToolsResult:
                 output_schema=tool.output_schema,
                 annotations=types.ToolAnnotations(
                     title=tool.title,
-                    read_only_hint=not tool.effects.changes,
-                    destructive_hint=tool.effects.destroys,
-                    idempotent_hint=tool.effects.idempotent,
+                    read_only_hint=not tool.changes,
+                    destructive_hint=tool.destroys,
+                    idempotent_hint=tool.idempotent,
                     open_world_hint=False,
                 ),
                 _meta=_about_pages(tool),

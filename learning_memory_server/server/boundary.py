@@ -91,11 +91,11 @@ class Boundary:
                 call_log.refused(error)
                 return wire.failure(error).shown()
             except asyncio.CancelledError:
-                call_log.cancelled()
+                call_log.ended("cancelled")
                 raise
             except Exception as error:  # noqa: BLE001 - the top level of every tool
                 # The client gets only the request id; the log has the failure.
-                call_log.crashed(error)
+                call_log.ended("crashed", exc_info=error)
                 return wire.failure(unforeseen(request))
             call_log.succeeded(wire.facts(payload))
             reply = wire.reply(payload)
@@ -124,7 +124,7 @@ class Boundary:
                 f"{did_you_mean(name, self._named)}"
             )
         tool, services = self._tools[name]
-        reads = not tool.effects.changes
+        reads = not tool.changes
         # What hooks say has no limits, and mostly is not kept.
         if tool.is_for_models:
             try:
@@ -147,7 +147,7 @@ class Boundary:
     async def _redacted(self, tool: Tool, arguments: dict[str, Any]) -> RedactedData:
         """Return the arguments without the secrets of those that may be kept."""
         passed = {name: value for name, value in arguments.items() if tool.kept is None or name in tool.kept}
-        redacted = await self._redaction.pass_data(passed, stored=tool.effects.changes)
+        redacted = await self._redaction.pass_data(passed, stored=tool.changes)
         # Redaction may have changed a key, so only what was not passed is added again.
         others = {name: value for name, value in arguments.items() if name not in passed}
         return redacted._replace(data={**others, **redacted.data})
@@ -207,7 +207,7 @@ def for_client() -> Iterator[None]:
         except LearningMemoryError as error:
             raise MCPError(INTERNAL_ERROR, error.sentence) from None
         except Exception as error:  # noqa: BLE001 - the SDK would send the text of the exception
-            CallLog({}, ()).crashed(error)
+            CallLog({}, ()).ended("crashed", exc_info=error)
             raise MCPError(INTERNAL_ERROR, unforeseen(request).sentence) from None
 
 
@@ -244,34 +244,23 @@ class CallLog:
     known: Collection[str]
     _started: float = field(default_factory=time.perf_counter)
 
-    def succeeded(self, facts: Mapping[str, Any]) -> None:
+    def succeeded(self, returned: Mapping[str, Any]) -> None:
         """Log a reply: its `id`, `cluster_id` and `count`, where it has them."""
-        ids = self._ids(facts.get(name) for name in _ID_FIELDS)
-        count = {"count": facts["count"]} if "count" in facts else {}
-        log.info("tool.called", outcome="ok", **self._took(), **count, **ids)
+        count = {"count": returned["count"]} if "count" in returned else {}
+        self.ended("ok", map(returned.get, _ID_FIELDS), **count)
 
     def refused(self, error: LearningMemoryError) -> None:
         """Log an anticipated failure. Its message may quote an argument; only the argument's name is logged."""
-        named = sorted(
-            {name for names in _NAMED.findall(error.message) for name in names if name in self.known}
-        )
-        arguments = {"arguments": named} if named else {}
-        log.info(
-            "tool.called", outcome="refused", type=error.wire_type, **arguments, **self._took(), **self._ids()
-        )
+        named = {name for names in _NAMED.findall(error.message) for name in names if name in self.known}
+        self.ended("refused", type=error.wire_type, **({"arguments": sorted(named)} if named else {}))
 
-    def crashed(self, error: Exception) -> None:
-        """Log an unexpected failure."""
-        log.error("tool.called", outcome="crashed", exc_info=error, **self._took(), **self._ids())
+    def ended(self, outcome: str, returned: Iterable[object] = (), **facts: object) -> None:
+        """Log how the call ended. If that is an unforeseen failure, it is among the facts as `exc_info`."""
+        write = log.error if "exc_info" in facts else log.info
+        milliseconds = round(1000 * (time.perf_counter() - self._started), 1)
+        write("tool.called", outcome=outcome, **facts, milliseconds=milliseconds, **self._ids(returned))
 
-    def cancelled(self) -> None:
-        """Log that the client cancelled the call, or left."""
-        log.info("tool.called", outcome="cancelled", **self._took(), **self._ids())
-
-    def _took(self) -> dict[str, float]:
-        return {"milliseconds": round(1000 * (time.perf_counter() - self._started), 1)}
-
-    def _ids(self, returned: Iterable[object] = ()) -> dict[str, str]:
+    def _ids(self, returned: Iterable[object]) -> dict[str, str]:
         """Return the ids that the call returned or was given, by kind. Anything else could be a text."""
         ids: dict[str, str] = {}
         for text in (*returned, *(self.arguments.get(name) for name in _ID_ARGUMENTS)):

@@ -1,4 +1,4 @@
-"""Ctrl-C ends the process within a second, with exit status 130 and without a traceback."""
+"""How a process ends: with a sentence, and after Ctrl-C within a second, with exit status 130 and no traceback."""
 
 from __future__ import annotations
 
@@ -7,16 +7,35 @@ import signal
 import sys
 import threading
 
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.system import timeouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Final, NoReturn
 
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C: 128 plus the signal's number, as shells report it."""
 _SHOW_CURSOR: Final = "\x1b[?25h"
+
+
+def run_and_exit(serve: Callable[[], int | None], name: str = "learning-memory-server") -> NoReturn:
+    """Serve, then end the process: with the status returned, or with the sentence of a failure under this `name`.
+
+    A plain exit would wait for threads that may still be importing a model, and for those seconds the client would
+    think that the server hangs. Whoever serves has closed everything, and what is acknowledged is on disk.
+    """
+    try:
+        status = serve() or 0
+    except LearningMemoryError as error:
+        print(f"{name}: {error.sentence}", file=sys.stderr)  # noqa: T201 - stderr is the log
+        status = 1
+    except KeyboardInterrupt:
+        status = INTERRUPTED
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def end_on_interrupt() -> None:

@@ -18,6 +18,7 @@ from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.resources import PAGE
 from learning_memory_server.server.tools.learning import DASHBOARD_URI
+from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.ipc.jsonrpc import APPS
 from tests.server.dashboard.making import CALLER, dashboard_of, entry, learn, store
 
@@ -103,9 +104,8 @@ async def test_a_failure_says_so(services: Services) -> None:
 
 
 def asked(answers: Answers, method: str, **params: Any) -> tuple[bytes, list[bytes]] | None:
-    return answers.answer(
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
-    )
+    line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode()
+    return answers.answer(line, jsonrpc.read(line))
 
 
 @pytest.mark.parametrize(("extensions", "by_itself"), [({}, True), (RENDERS, False)])

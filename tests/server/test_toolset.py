@@ -86,6 +86,6 @@ def test_a_tool_that_changes_nothing_is_read_only_and_idempotent(*, changes: boo
         """Do it."""
         return {}
 
-    effects = toolset.tools[0].effects
-    assert effects.changes is changes
-    assert effects.idempotent is (idempotent or not changes)
+    (tool,) = toolset.tools
+    assert tool.changes is changes
+    assert tool.idempotent is (idempotent or not changes)

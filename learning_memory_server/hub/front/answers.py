@@ -19,6 +19,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
+    from learning_memory_server.system.ipc.jsonrpc import Frame
+
     Message = dict[str, Any]
 
 RECORDED: Final = Path(__file__).with_name("answers.json")
@@ -35,8 +37,6 @@ _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
 _WITH_PAGES: Final = ("tools/list", "resources/list")
 """What a client that renders pages in a chat sees more of."""
 _LISTENS_FOR: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
-_LONGEST: Final = 100_000
-"""Bytes of the longest line that is looked at. A longer one is a call with a long text."""
 
 
 class Answers:
@@ -60,22 +60,19 @@ class Answers:
         self._renders_pages = False
         self._eras: dict[str, Any] = {}
 
-    def answer(self, line: bytes) -> tuple[bytes, list[bytes]] | None:
+    def answer(self, line: bytes, frame: Frame) -> tuple[bytes, list[bytes]] | None:
         """Return the answer to a request and the lines that the hub gets in its place, or None if the hub must answer.
 
-        Every line from the client must pass through here: the first request decides the era, as it does in the hub.
+        Every line from the client must pass through here, with what it is: the first request decides the era, as it
+        does in the hub.
         """
-        if len(line) > _LONGEST:
-            return None
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(message, dict) or not isinstance(message.get("method"), str):
-            return None
-        if message["method"] == _INITIALIZED:
+        if frame.method == _INITIALIZED:
             self.opening[1:] = [line] if self._era == HANDSHAKE else []
-        if not _is_request(message):
+        message = frame.message
+        is_usual = frame.is_request and message.keys() <= {"jsonrpc", "id", "method", "params"}
+        if not (
+            is_usual and isinstance(message.get("params", {}), dict) and isinstance(_meta(message), dict)
+        ):
             return None
         try:
             self._begin(message, line)
@@ -156,18 +153,6 @@ def _says_pages(capabilities: object) -> bool:
     """Return whether a client's capabilities name the extension for pages in a chat."""
     extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
     return isinstance(extensions, dict) and APPS in extensions
-
-
-def _is_request(message: Message) -> bool:
-    identity = message.get("id")
-    return (
-        message.get("jsonrpc") == "2.0"
-        and isinstance(identity, (str, int))
-        and not isinstance(identity, bool)
-        and message.keys() <= {"jsonrpc", "id", "method", "params"}
-        and isinstance(message.get("params", {}), dict)
-        and isinstance(_meta(message), dict)
-    )
 
 
 def _meta(message: Message) -> Any:  # noqa: ANN401 - JSON

@@ -116,7 +116,7 @@ class Relay:
             return
         if isinstance(line, tuple):
             return
-        answered = self._answers.answer(line)
+        answered = self._answers.answer(line, frame)
         if answered is not None:
             answer, told = answered
             _write(self._client_out, answer)

@@ -38,21 +38,6 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
-    """What a tool does to stored data.
-
-    Args:
-        changes: Whether a call changes any.
-        destroys: Whether it permanently removes some.
-        idempotent: Whether repeating a call changes nothing more.
-    """
-
-    changes: bool
-    destroys: bool
-    idempotent: bool
-
-
 @dataclass(frozen=True)
 class Tool:
     """A registered tool.
@@ -61,7 +46,9 @@ class Tool:
         function: Takes services by position and the client's arguments by name.
         services: The types of the services, in order.
         title: The name that people see.
-        effects: What the tool does to stored data.
+        changes: Whether a call changes stored data.
+        destroys: Whether a call permanently removes some.
+        idempotent: Whether repeating a call changes nothing more.
         wire: The form of its replies and failures.
         is_for_models: Whether models see it.
         kept: The arguments of which something may be stored, and which lose their secrets for that; None for all.
@@ -71,7 +58,9 @@ class Tool:
     function: Callable[..., Awaitable[Reply]]
     services: tuple[type, ...]
     title: str
-    effects: Effects
+    changes: bool
+    destroys: bool
+    idempotent: bool
     wire: Wire = JSON
     is_for_models: bool = True
     kept: frozenset[str] | None = None
@@ -134,18 +123,7 @@ class ToolSet:
         kept: Collection[str] | None = None,
         shows: str | None = None,
     ) -> Callable[[F], F]:
-        """Register a function as a tool.
-
-        Args:
-            title: The name that people see.
-            changes: Whether a call changes stored data.
-            idempotent: Whether repeating a call changes nothing more.
-            destroys: Whether a call permanently removes data.
-            wire: The form of replies and failures.
-            for_models: Whether models see it.
-            kept: See `Tool`.
-            shows: See `Tool`.
-        """
+        """Register a function as a tool; see `Tool`."""
 
         def register(function: F) -> F:
             hints = get_type_hints(function, include_extras=True)
@@ -155,7 +133,9 @@ class ToolSet:
                     function=function,
                     services=tuple(hints[p.name] for p in parameters if p.kind is p.POSITIONAL_ONLY),
                     title=title,
-                    effects=Effects(changes, destroys, idempotent or not changes),
+                    changes=changes,
+                    destroys=destroys,
+                    idempotent=idempotent or not changes,
                     wire=wire,
                     is_for_models=for_models,
                     kept=None if kept is None else frozenset(kept),

@@ -43,11 +43,11 @@ _LAST: Final = re.compile(
 class Frame:
     """What a line from a client is. Its identity is None if it has none that an answer can have.
 
-    `flaw` says in a sentence why it is not valid, and `code` is the JSON-RPC error code of that. Flaws of notifications
-    and responses are never answered.
+    The `message` is empty unless it is valid. `flaw` says in a sentence why it is not, and `code` is the JSON-RPC error
+    code of that. Flaws of notifications and responses are never answered.
     """
 
-    __slots__ = ("code", "flaw", "identity", "is_answered", "method", "parameters")
+    __slots__ = ("code", "flaw", "identity", "is_answered", "message", "method", "parameters")
 
     def __init__(  # noqa: PLR0913 - a record; dataclasses are slow to import
         self,
@@ -62,6 +62,7 @@ class Frame:
         self.identity = identity
         self.method = method
         self.parameters = parameters
+        self.message: dict[str, Any] = {}
         self.flaw = flaw
         self.code = code
         self.is_answered = is_answered
@@ -174,13 +175,10 @@ def _checked(message: dict[str, Any]) -> Frame:
     if flaw:
         flaw = f"The message is not a JSON-RPC request: {flaw}"
     is_answered = "id" in message or "method" not in message
-    return Frame(
-        identity,
-        method if isinstance(method, str) else "",
-        parameters,
-        flaw=flaw,
-        is_answered=is_answered,
-    )
+    name = method if isinstance(method, str) else ""
+    frame = Frame(identity, name, parameters, flaw=flaw, is_answered=is_answered)
+    frame.message = {} if flaw else message
+    return frame
 
 
 def _unreadable(text: str, flaw: str, code: int = PARSE_ERROR) -> Frame:

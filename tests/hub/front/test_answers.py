@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.hub.front.answers import Answers
+from learning_memory_server.system.ipc import jsonrpc
 from scripts.answers import LISTS, answers_of_the_server
 from tests.hub.front.scripted import notification, request
 
@@ -44,7 +45,7 @@ def line(message: dict[str, Any]) -> bytes:
 
 
 def answered(answers: Answers, message: dict[str, Any]) -> bytes | None:
-    given = answers.answer(line(message))
+    given = answers.answer(line(message), jsonrpc.read(line(message)))
     return given[0] if given else None
 
 
@@ -139,7 +140,7 @@ def test_the_tools_are_listed_after_the_greeting_only() -> None:
     "garbage", [b"garbage\n", b"[]\n", b"null\n", b"\xff\n", b"[" * 100_000 + b"\n", b"\n"]
 )
 def test_garbage_is_left_to_the_hub(garbage: bytes) -> None:
-    assert Answers().answer(garbage) is None
+    assert Answers().answer(garbage, jsonrpc.read(garbage)) is None
 
 
 def test_an_error_of_the_hub_stays_the_answer_to_an_impossible_greeting(
