@@ -15,7 +15,11 @@ from __future__ import annotations
 import os
 import sys
 
-from learning_memory_server.system import timeouts
+if __name__ == "__main__":
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
+    sys.path.append(os.path.dirname(package))  # noqa: PTH120
+
+from learning_memory_server.system import locations, steering, timeouts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +48,6 @@ def main() -> NoReturn:
 
 def _answer(given: bytes) -> bytes:
     """Return what the hub says to a hook's input, a JSON object; nothing if it says nothing."""
-    from learning_memory_server.system import locations, steering  # noqa: PLC0415 - the path may have been set up by now
-
     steering.ignore_project(os.environ)
     raw = locations.settings_from_environment(os.environ)
     has_file = locations.CONFIG in os.environ or os.path.exists(  # noqa: PTH110
@@ -84,8 +86,6 @@ def _answer(given: bytes) -> bytes:
 def _is_silent(storage: str) -> bool:
     """Return whether somebody has waited for the hub in vain, and it has not answered since."""
     from time import time  # noqa: PLC0415 - a C module
-
-    from learning_memory_server.system import locations  # noqa: PLC0415 - see `_answer`
 
     try:
         return time() - os.stat(f"{storage}/{locations.SILENT}").st_mtime < timeouts.HOOK_SILENCE  # noqa: PTH116
@@ -159,8 +159,6 @@ def _ask(connection: Any, hello: bytes, storage: str) -> bytes:  # noqa: ANN401 
         while read := connection.recv(_CHUNK):
             answer += read
     except TimeoutError:
-        from learning_memory_server.system import locations  # noqa: PLC0415 - see `_answer`
-
         locations.note_silence(storage)
         return b""
     except OSError:
@@ -177,6 +175,4 @@ def _write(answer: bytes) -> None:
 
 
 if __name__ == "__main__":
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
-    sys.path.append(os.path.dirname(package))  # noqa: PTH120
     main()
