@@ -9,8 +9,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest
 from learning_memory_server.learning.advice.text import context as context_of
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
-from learning_memory_server.learning.values.standing import ordered, weigh_all
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of, claims_of

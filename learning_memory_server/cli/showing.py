@@ -28,8 +28,7 @@ from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
-from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure

@@ -10,8 +10,7 @@ from learning_memory_server.cli.access.reading import open_settings, read_entrie
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.terminal import date, identity, output, show_records
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
-from learning_memory_server.learning.values.standing import ordered, weigh_all
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis

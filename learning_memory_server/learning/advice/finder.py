@@ -22,7 +22,7 @@ from learning_memory_server.learning.advice.ranking import (
     is_instructive,
     sunk,
 )
-from learning_memory_server.learning.values.standing import weigh_all
+from learning_memory_server.learning.values.log import weigh_all
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import Axis
 

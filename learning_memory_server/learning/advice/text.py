@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.learning.advice.advisor import Advisor, Related
     from learning_memory_server.learning.values.listing import ValueListing
-    from learning_memory_server.learning.values.standing import Standing
+    from learning_memory_server.learning.values.log import Standing
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value

@@ -15,7 +15,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.values.closest import lesson_of
-from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within

@@ -12,7 +12,7 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Query, mode_for
 from learning_memory_server.index.ranking.threshold import threshold_of
-from learning_memory_server.learning.values.standing import Standing, ordered, weigh_all
+from learning_memory_server.learning.values.log import Standing, ordered, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder

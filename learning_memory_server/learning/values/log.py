@@ -1,8 +1,15 @@
-"""The values in the journal, and the verdicts on them: one for each value and entry, the last one given."""
+"""The values in the journal, the verdicts on them, and what these add up to.
+
+There is one verdict for each value and entry, the last one given. Only verdicts count: what an agent saw, with the
+value and the entry in front of it. A vector shows the topic of a text and not whether it is true, and how an entry
+ended does not show what it says about a value. Verdicts on entries that are not in this store, because they were
+forgotten or belong to a project that was not imported, do not count.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,14 +17,17 @@ from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.journal.codec import VALUE, VERDICT
 from learning_memory_server.journal.records import Forgetting, Records
-from learning_memory_server.model.value import Value
+from learning_memory_server.model.support import Status, Support
+from learning_memory_server.model.value import Value, ValueOrder
 from learning_memory_server.model.verdict import Verdict, verdict_id
+from learning_memory_server.model.vocabulary import Stance
 
 if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.vocabulary import Axis, Stance
+    from learning_memory_server.model.vocabulary import Axis
 
 
 class ValueLog(Records[Value]):
@@ -128,3 +138,67 @@ class VerdictLog(Records[Verdict]):
         return self.add_new(
             each for each in verdicts if each.value_id not in forgotten and each.ghap_id not in forgotten
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A value and the verdicts on it."""
+
+    value: Value
+    supporting: tuple[str, ...] = ()  # the ids of the entries that support it, in the order of their verdicts
+    contradicting: tuple[str, ...] = ()
+    """The ids of the entries that contradict it, in the order of their verdicts."""
+    superseded_by: str | None = None  # the id of the value that superseded it, if any
+
+    @property
+    def support(self) -> Support:
+        """The number of entries for and against it."""
+        return Support(len(self.supporting), len(self.contradicting))
+
+    @property
+    def is_in_force(self) -> bool:
+        """Whether to follow it: it is neither superseded nor contested."""
+        return self.superseded_by is None and self.support.status is not Status.CONTESTED
+
+
+def weigh_all(
+    values: Sequence[Value], log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector
+) -> list[Standing]:
+    """Return the standings of values, in their order."""
+    given = verdicts.by_value()
+    judged = {each.ghap_id for value in values for each in given.get(value.id, ())}
+    known = {entry.id for entry in collector.look_up(judged).found}
+    successors = log.successors()
+
+    def entries(value: Value, stance: Stance) -> tuple[str, ...]:
+        return tuple(
+            each.ghap_id
+            for each in given.get(value.id, ())
+            if each.stance is stance and each.ghap_id in known
+        )
+
+    return [
+        Standing(
+            value,
+            entries(value, Stance.SUPPORTS),
+            entries(value, Stance.CONTRADICTS),
+            successors.get(value.id),
+        )
+        for value in values
+    ]
+
+
+def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
+    """Return the standings with the best supported, the largest clusters or the newest first.
+
+    By support, the lower bound of the interval counts, and contested values come last.
+    """
+    newest = sorted(standings, key=lambda each: (each.value.created_at, each.value.id), reverse=True)
+    if by is not ValueOrder.NEWEST:
+        newest.sort(key=lambda each: len(each.value.evidence.member_ids), reverse=True)
+    if by is ValueOrder.SUPPORT:
+        newest.sort(
+            key=lambda each: (each.support.status is not Status.CONTESTED, each.support.interval[0]),
+            reverse=True,
+        )
+    return newest

@@ -11,8 +11,7 @@ from learning_memory_server.errors import InvalidInputError, StorageUnavailableE
 from learning_memory_server.index.document import Collection
 from learning_memory_server.learning.values.closest import Closest, Likeness, closest_members, values_like
 from learning_memory_server.learning.values.judge import require_resolved
-from learning_memory_server.learning.values.log import ValueLog, document_of
-from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.learning.values.log import Standing, ValueLog, document_of, weigh_all
 from learning_memory_server.model.value import Evidence, Value, new_value_id
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.system import timeouts
@@ -164,19 +163,24 @@ class ValueStore:
         self, caller: Caller, text: str, axis: Axis, supersedes: str | None, cited: Cited
     ) -> Stored | None:
         """Return the current value that already has this text, now with these verdicts, if there is one to return."""
-        self._require_citable(cited)
-        if (same := self._find_same(caller.project, text, axis, supersedes)) is None:
-            return None
-        self.verdicts.record(caller, same, self.clock(), cited.stances)
-        return Stored(self._standing(same), is_new=False)
-
-    def _require_citable(self, cited: Cited) -> None:
         if twice := sorted(set(cited.supported_by).intersection(cited.contradicted_by)):
             raise InvalidInputError(
                 f"supported_by, contradicted_by: {', '.join(twice)} is in both; an entry has one verdict on a value."
             )
         require_resolved("supported_by", cited.supported_by, self.collector)
         require_resolved("contradicted_by", cited.contradicted_by, self.collector)
+        same = self.log.find_same(text, axis, caller.project)
+        if same and supersedes in (None, same.id, same.supersedes):
+            self.verdicts.record(caller, same, self.clock(), cited.stances)
+            return Stored(self._standing(same), is_new=False)
+        if supersedes is not None:
+            self.log.require_current(supersedes)
+        if same:
+            raise InvalidInputError(
+                f"supersedes: {same.id} already has this text and cannot replace another value.",
+                hint=f"Reword the text to supersede {supersedes}, or leave supersedes out.",
+            )
+        return None
 
     async def _match(
         self, vector: NDArray[np.float32], cluster_id: ClusterId, within: float
@@ -197,20 +201,6 @@ class ValueStore:
                 return await values_like(self.index, vector, others)
         except StorageUnavailableError:
             return ()
-
-    def _find_same(self, project: str, text: str, axis: Axis, supersedes: str | None) -> Value | None:
-        """Return the current value that already has this text, if there is one to return."""
-        same = self.log.find_same(text, axis, project)
-        if same and supersedes in (None, same.id, same.supersedes):
-            return same
-        if supersedes is not None:
-            self.log.require_current(supersedes)
-        if same:
-            raise InvalidInputError(
-                f"supersedes: {same.id} already has this text and cannot replace another value.",
-                hint=f"Reword the text to supersede {supersedes}, or leave supersedes out.",
-            )
-        return None
 
     def _standing(self, value: Value) -> Standing:
         return weigh_all([value], self.log, self.verdicts, self.collector)[0]

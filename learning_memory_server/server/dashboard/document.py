@@ -15,7 +15,7 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.learning.calibration import lift, trials_of
 from learning_memory_server.learning.failures.remedies import remedy_for
-from learning_memory_server.learning.values.standing import Standing, weigh_all
+from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item
 from learning_memory_server.model.vocabulary import Axis

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.learning.values.listing import ValueListing
-from learning_memory_server.learning.values.standing import Standing
+from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.learning.advice.text import context as composed
-from learning_memory_server.learning.values.standing import Standing
+from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, Lesson

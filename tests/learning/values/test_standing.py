@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
-from learning_memory_server.learning.values.standing import Standing, ordered, weigh_all
+from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, ordered, weigh_all
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Stance
