@@ -210,29 +210,16 @@ def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
         return np.asarray(price)
 
     table = np.stack([prices(place) for place in range(count)])
-    partner = table.argmin(axis=1)
-    cheapest = table[np.arange(count), partner]
     path: Path = []
     for _ in range(count - 1):
-        one = int(cheapest.argmin())
-        into, gone = sorted((one, int(partner[one])))
+        into, gone = sorted(divmod(int(table.argmin()), count))
         path.append((into, gone))
         total = sizes[into] + sizes[gone]
         centres[into] = (sizes[into] * centres[into] + sizes[gone] * centres[gone]) / total
         sizes[into] = total
         alive[gone] = False
-        renewed = prices(into)
-        table[into] = renewed
-        table[:, into] = renewed
+        table[into] = table[:, into] = prices(into)
         table[gone] = table[:, gone] = np.inf
-        stale = np.flatnonzero(alive & ((partner == into) | (partner == gone)))
-        stale = np.union1d(stale, [into])
-        partner[stale] = table[stale].argmin(axis=1)
-        nearer = np.flatnonzero(renewed < cheapest)
-        partner[nearer] = into
-        cheapest[nearer] = renewed[nearer]
-        cheapest[stale] = table[stale, partner[stale]]
-        cheapest[gone] = np.inf
     return path
 
 
