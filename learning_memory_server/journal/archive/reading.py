@@ -47,6 +47,8 @@ class Archive:
         self._tar = tar
         self._members = members
         self.manifest = manifest
+        self.has_sums = SUMS in members
+        """Whether it has the layout of earlier versions."""
 
     def segments(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield the name of each log file, relative to the journal folder, and its lines."""
