@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import threading
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clusters.fitting import fit
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
@@ -334,6 +335,13 @@ def reloaded(journal: Journal) -> ObservationCollector:
 def forget(log: Log, kind: str, *names: str, at: datetime = NOON) -> None:
     """Write tombstones of some ids, as another program may have."""
     log.append([JournalRecord.tombstone(kind, name, at) for name in names])
+
+
+def in_format(line: bytes, version: int) -> bytes:
+    """Return a line of the journal as if a program of another format had written it."""
+    body = {name: part for name, part in json.loads(line).items() if name != "sum"} | {"v": version}
+    body["sum"] = digest(body)
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
 
 
 def ids(entries: list[Ghap]) -> list[str]:

@@ -11,38 +11,32 @@ from pathlib import Path
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP, MALFORMED
 from learning_memory_server.journal.disk import Disk, journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, Format, versions_of
-from learning_memory_server.journal.line import DamagedLineError, content_of, open_file_of, open_version
+from learning_memory_server.journal.formats import refuse_newer, versions_of
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_file_of
 from learning_memory_server.journal.log import Damage, Log, Purge
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.system import files
+from learning_memory_server.version import JOURNAL_FORMAT
 
 
 class Journal:
     """One log for each kind of record, and a file for each open entry.
 
-    What reads or writes raises `JournalUnavailableError` if a file or folder cannot be used, or a newer program wrote
-    it; then nothing is changed.
-
-    `evidence` is what earlier versions computed about values. Nothing reads it but exports and purges.
-
-    Args:
-        form: The version that is written, and to which older data is upgraded on reading.
+    What reads or writes raises `JournalUnavailableError` if a file or folder cannot be used, or is in another
+    format; then nothing is changed.
     """
 
-    def __init__(self, path: Path, *, form: Format = CURRENT, disk: Disk = files) -> None:
+    def __init__(self, path: Path, *, disk: Disk = files) -> None:
         self.path = path
-        self.entries = Log(path / "entries", monthly=True, form=form, disk=disk)
-        self.values = Log(path / "values", form=form, disk=disk)
-        self.verdicts = Log(path / "verdicts", form=form, disk=disk)
-        self.advice = Log(path / "advice", form=form, disk=disk)
-        self.failures = Log(path / "failures", form=form, disk=disk)
-        self.evidence = Log(path / "evidence", form=form, disk=disk)
-        self.clusters = Log(path / "clusters", form=form, disk=disk)
-        self.servers = Log(path / "servers", form=form, disk=disk)
-        self.memories = Log(path / "memories", monthly=True, form=form, disk=disk)
+        self.entries = Log(path / "entries", monthly=True, disk=disk)
+        self.values = Log(path / "values", disk=disk)
+        self.verdicts = Log(path / "verdicts", disk=disk)
+        self.advice = Log(path / "advice", disk=disk)
+        self.failures = Log(path / "failures", disk=disk)
+        self.clusters = Log(path / "clusters", disk=disk)
+        self.servers = Log(path / "servers", disk=disk)
+        self.memories = Log(path / "memories", monthly=True, disk=disk)
         self._open = path / "open"
-        self._form = form
         self._disk = disk
         self._unreadable = 0
 
@@ -57,9 +51,7 @@ class Journal:
         Needs the journal's lock. If the process died after recording that an entry is resolved or forgotten and before
         removing its open file, that file is removed now.
         """
-        for log in self._logs():
-            log.refuse_newer_format()
-        self._refuse_newer_open_files()
+        self._refuse_other_formats()
         set_aside = [path for log in self._logs() for path in log.recover(at)]
         self._sweep()
         return set_aside
@@ -71,8 +63,7 @@ class Journal:
         Files with unreadable bytes are kept and named, for a person to decide about.
         """
         self._sweep()
-        about = {("evidence", name) for kind, name in self.entries.read().forgotten if kind == "ghap"}
-        purges = [log.purge(about if log is self.evidence else set()) for log in self._logs()]
+        purges = [log.purge() for log in self._logs()]
         return Purge(
             {path: count for purge in purges for path, count in purge.removed.items()},
             [path for purge in purges for path in purge.doubtful],
@@ -123,29 +114,11 @@ class Journal:
         """Return the kind and the id of everything that is forgotten."""
         return set[tuple[str, str]]().union(*(log.read().forgotten for log in self._logs()))
 
-    def is_older(self) -> bool:
-        """Return whether all of it is in earlier versions than the one that is written, and there is any."""
-        if not self._form.upgrades:
-            return False
-        found = []
-        for path in (path for log in self._logs() for path in log.segments()):
-            with journal_errors(path):
-                found.append(max(versions_of(path.read_bytes()), default=0))
-        for path in self.open_files():
-            with suppress(OSError):
-                found.append(open_version(path.read_bytes()))
-        return 0 < max(found, default=0) < self._form.version
-
-    @property
-    def form(self) -> Format:
-        """The version that is written."""
-        return self._form
-
     def save_open(self, ghap: Ghap) -> None:
         """Write or replace the file of an open entry."""
         path = self._open_file(ghap.id)
         with journal_errors(path):
-            self._disk.replace(path, open_file_of({"v": self._form.version, **GHAP.encode(ghap)}))
+            self._disk.replace(path, open_file_of(GHAP.encode(ghap)))
 
     def close_entry(self, ghap_id: str) -> None:
         """Remove the file of an open entry. Call it once the log says that the entry is resolved or forgotten."""
@@ -153,7 +126,7 @@ class Journal:
 
     def open_entries(self) -> list[Ghap]:
         """Return the readable open entries, oldest first. `doctor` names the files that cannot be read."""
-        self._refuse_newer_open_files()
+        self._refuse_open_files()
         entries = []
         paths = self.open_files()
         for path in paths:
@@ -166,16 +139,15 @@ class Journal:
         """Return the entry of one open file; refuse one that does not contain the open entry that it is named after."""
         with journal_errors(path):
             text = path.read_bytes()
-        version = open_version(text)
-        self._form.refuse_newer(version)
         try:
-            data = self._form.upgraded("ghap", content_of(text), version)
-            entry = GHAP.decode({name: part for name, part in data.items() if name != "v"})
+            entry = GHAP.decode(content_of(text))
             if entry.others and b'"sum"' not in text:
                 # A name that nothing vouches for may be a damaged `sum`.
                 entry = replace(entry, others={})
             if entry.id != path.stem or entry.created_at.tzinfo is None or entry.resolution:
                 raise ValueError(path.name)
+        except JournalUnavailableError:
+            raise
         except MALFORMED as error:
             raise JournalUnavailableError(
                 f"The open entry {path.name} cannot be read"
@@ -184,11 +156,26 @@ class Journal:
             ) from error
         return entry
 
-    def _refuse_newer_open_files(self) -> None:
+    def _refuse_other_formats(self) -> None:
+        """Refuse a journal with anything in another format. Only line ends are parsed: every start waits for this."""
+        for folder in (self.path, *self.folders):
+            # Also logs that this program does not know.
+            for path in matching(folder, "*.jsonl"):
+                with journal_errors(path):
+                    content = path.read_bytes()
+                versions = set(versions_of(content))
+                for version in versions:
+                    refuse_newer(version)
+                for line in content.splitlines(keepends=True) if versions - {JOURNAL_FORMAT} else ():
+                    with suppress(DamagedLineError):
+                        JournalRecord.from_line(line)
+        self._refuse_open_files()
+
+    def _refuse_open_files(self) -> None:
         for path in self.open_files():
-            # `read_open` reports a file that cannot be opened; the others must still be checked.
-            with suppress(OSError):
-                self._form.refuse_newer(open_version(path.read_bytes()))
+            # `read_open` reports a file that cannot be read; the others must still be checked.
+            with suppress(OSError, DamagedLineError):
+                content_of(path.read_bytes())
 
     def _sweep(self) -> None:
         """Remove what interrupted writes have left: incomplete files, and open files of entries in the log."""
@@ -221,7 +208,6 @@ class Journal:
             self.verdicts,
             self.advice,
             self.failures,
-            self.evidence,
             self.clusters,
             self.servers,
             self.memories,

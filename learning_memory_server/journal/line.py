@@ -2,7 +2,7 @@
 
 A line is a JSON object `{"at", "data", "id", "kind", "sum", "v"}` with sorted keys and no spaces, in UTF-8.
 `sum`, the checksum, is the SHA-256 of the line's canonical JSON without `sum`, so that damage is detected.
-The file of an open entry is its data as one JSON object, with the version and such a checksum, which earlier ones lack.
+The file of an open entry is its data as one JSON object, with the version and such a checksum.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
@@ -18,7 +17,15 @@ from typing import Any, Final, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import MALFORMED
-from learning_memory_server.journal.formats import CURRENT, TOMBSTONE, Format, is_tombstone, is_version
+from learning_memory_server.journal.formats import (
+    TOMBSTONE,
+    UNNAMED,
+    is_tombstone,
+    is_version,
+    refuse_earlier,
+    refuse_newer,
+)
+from learning_memory_server.version import JOURNAL_FORMAT
 
 T = TypeVar("T")
 
@@ -35,7 +42,7 @@ class JournalRecord:
     """What one line says.
 
     Args:
-        kind: What `data` describes: ghap, value, verdict, advice, failure, memory, clusters, server, or evidence.
+        kind: What `data` describes: ghap, value, verdict, advice, failure, memory, clusters or server.
         id: The id of the thing described. A later line of the same kind and id supersedes this one, except that lines
             about clusters add up.
         at: When the line was written, in UTC.
@@ -59,10 +66,10 @@ class JournalRecord:
         """Whether it marks the thing as forgotten."""
         return is_tombstone(self.data)
 
-    def to_line(self, form: Format = CURRENT) -> bytes:
+    def to_line(self) -> bytes:
         """Return the line, with its line feed."""
         body = {
-            "v": form.version,
+            "v": JOURNAL_FORMAT,
             "kind": self.kind,
             "id": self.id,
             "at": self.at.isoformat(),
@@ -71,12 +78,12 @@ class JournalRecord:
         return _canonical({**body, "sum": digest(body)}) + b"\n"
 
     @classmethod
-    def from_line(cls, line: bytes, form: Format = CURRENT) -> JournalRecord:
-        """Return the record in `line`, which ends with a line feed, with its data upgraded to `form`.
+    def from_line(cls, line: bytes) -> JournalRecord:
+        """Return the record in `line`, which ends with a line feed.
 
         Raises:
             DamagedLineError: If the line is torn, edited or not a record.
-            JournalUnavailableError: If a newer program wrote it, or its data cannot be upgraded.
+            JournalUnavailableError: If it is undamaged, and in another format, or a newer program wrote it.
         """
         if not line.endswith(b"\n"):
             raise DamagedLineError("the line was not finished")
@@ -84,10 +91,11 @@ class JournalRecord:
         version = body.get("v")
         if not is_version(version):
             raise DamagedLineError("it has no version (`v`)")
-        form.refuse_newer(version)
+        refuse_newer(version)
         if missing := [f"`{name}`" for name in _FIELDS if name not in body]:
             raise DamagedLineError(f"it has no {', '.join(missing)}")
         _verify(body, body.pop("sum"))
+        refuse_earlier(version)
         kind, record_id, data = body["kind"], body["id"], body["data"]
         try:
             at = datetime.fromisoformat(body["at"])
@@ -95,11 +103,18 @@ class JournalRecord:
             raise DamagedLineError("its time (`at`) is not an ISO 8601 datetime") from error
         if not (isinstance(kind, str) and isinstance(record_id, str)):
             raise DamagedLineError("its kind or its id is not text")
-        return cls(kind, record_id, at, _understood(record_id, lambda: form.upgraded(kind, data, version)))
+        return cls(kind, record_id, at, data)
 
     def decoded(self, decode: Callable[[dict[str, Any]], T]) -> T:
         """Return what `data` describes; refuse what this program does not know, although the line is undamaged."""
-        return _understood(self.id, lambda: decode(self.data))
+        try:
+            return decode(self.data)
+        except MALFORMED as error:
+            raise JournalUnavailableError(
+                f"The journal's line about {self.id} is undamaged, but this program does not understand it "
+                f"({type(error).__name__}).",
+                hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",
+            ) from error
 
 
 def with_data(line: bytes, data: dict[str, Any]) -> bytes:
@@ -109,31 +124,30 @@ def with_data(line: bytes, data: dict[str, Any]) -> bytes:
     return _canonical({**body, "sum": digest(body)}) + b"\n"
 
 
-_UNVERSIONED: Final = 1
-"""The version of open files that name none, as the first ones did."""
-
-
-def open_file_of(content: dict[str, Any]) -> bytes:
-    """Return the content of an open file, with its checksum."""
+def open_file_of(data: dict[str, Any]) -> bytes:
+    """Return the content of an open entry's file."""
+    content = {"v": JOURNAL_FORMAT, **data}
     return json.dumps({**content, "sum": digest(content)}, ensure_ascii=False, indent=1).encode()
 
 
 def content_of(text: bytes) -> dict[str, Any]:
-    """Return what an open file says, without its checksum, or raise DamagedLineError. Earlier programs wrote none."""
+    """Return the data in an open entry's file. Whoever edits one removes its checksum.
+
+    Raises:
+        DamagedLineError: If it is not as it was written.
+        JournalUnavailableError: If it is undamaged, and in another format, or a newer program wrote it.
+    """
     content = _parsed(text)
+    version = content.get("v", UNNAMED if "goal" in content else None)
+    if not is_version(version):
+        raise DamagedLineError("it has no version (`v`)")
+    refuse_newer(version)
     stated = content.pop("sum", None)
     if stated is not None:
         _verify(content, stated)
+    refuse_earlier(version)
+    del content["v"]
     return content
-
-
-def open_version(text: bytes) -> int:
-    """Return the version that an open file names, damaged or not; the first if it names none, or nonsense."""
-    with suppress(DamagedLineError):
-        version = _parsed(text).get("v")
-        if is_version(version):
-            return version
-    return _UNVERSIONED
 
 
 def _parsed(text: bytes) -> dict[str, Any]:
@@ -153,17 +167,6 @@ def _verify(content: dict[str, Any], stated: object) -> None:
         raise DamagedLineError("it is not valid Unicode") from error
     if stated != actual:
         raise DamagedLineError("the checksum does not match")
-
-
-def _understood(record_id: str, read: Callable[[], T]) -> T:
-    try:
-        return read()
-    except MALFORMED as error:
-        raise JournalUnavailableError(
-            f"The journal's line about {record_id} is undamaged, but this program does not understand it "
-            f"({type(error).__name__}).",
-            hint="It may come from a newer learning-memory-server: update this one; nothing was changed.",
-        ) from error
 
 
 def _canonical(body: dict[str, Any]) -> bytes:

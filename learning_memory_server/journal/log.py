@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.journal.disk import Disk, journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, Format, versions_of
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.system import files
 
@@ -94,20 +92,16 @@ class Log:
 
     Reading never changes a file, so it is safe while another process writes. Only the process that has locked
     the journal may append or `recover`. What reads or writes raises `JournalUnavailableError` if a file or folder
-    cannot be used, or a newer program wrote it; then nothing is changed.
+    cannot be used, or is in another format; then nothing is changed.
 
     Args:
         path: The path of the log, without the suffix.
         monthly: Whether to use one file per month.
-        form: The version that is written, and to which older data is upgraded on reading.
     """
 
-    def __init__(
-        self, path: Path, *, monthly: bool = False, form: Format = CURRENT, disk: Disk = files
-    ) -> None:
+    def __init__(self, path: Path, *, monthly: bool = False, disk: Disk = files) -> None:
         self._path = path
         self._monthly = monthly
-        self._form = form
         self._disk = disk
         self._damaged: int | None = None
 
@@ -117,7 +111,7 @@ class Log:
         A crash in between leaves the first few of them, complete. No caller has had them acknowledged.
         """
         if records:
-            lines = b"".join(record.to_line(self._form) for record in records)
+            lines = b"".join(record.to_line() for record in records)
             path = self._segment(records[0].at)
             with journal_errors(path):
                 self._disk.append(path, lines)
@@ -137,14 +131,6 @@ class Log:
         """How many lines could not be read when the log was last read; None if it never was."""
         return self._damaged
 
-    def refuse_newer_format(self) -> None:
-        """Refuse a log with lines of a newer format. Only line ends are parsed: every start waits for this."""
-        for path in self.segments():
-            with journal_errors(path):
-                content = path.read_bytes()
-            for version in versions_of(content):
-                self._form.refuse_newer(version)
-
     def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
         """Return those of the ids that a readable line is about; tombstones count.
 
@@ -160,7 +146,7 @@ class Log:
                     start = content.rfind(b"\n", 0, match.start()) + 1
                     end = content.find(b"\n", match.end()) + 1
                     with suppress(DamagedLineError):
-                        found.add(JournalRecord.from_line(content[start:end], self._form).id)
+                        found.add(JournalRecord.from_line(content[start:end]).id)
         return found
 
     def recover(self, at: datetime) -> list[Path]:
@@ -169,7 +155,6 @@ class Log:
         A line is torn if it has no line feed, which is written last. Other damage is left alone: a crash does not
         cause it, so a person should look at it.
         """
-        self.refuse_newer_format()
         set_aside = []
         for path in self.segments():
             torn = _torn_tail(path)
@@ -191,19 +176,16 @@ class Log:
                 set_aside.append(aside)
         return set_aside
 
-    def purge(self, also: AbstractSet[tuple[str, str]] = frozenset()) -> Purge:
+    def purge(self) -> Purge:
         """Rewrite the files without the lines about forgotten ids.
 
         Tombstones stay, and so do damaged lines, byte for byte. Each file is replaced in one step, so a crash
         leaves every file either as it was or purged, and another purge completes the work. Nothing may be appended
         at the same time.
-
-        Args:
-            also: More kinds and ids of lines to remove, because what they are about is forgotten.
         """
         lines = list(self._parsed())
         content = LogContent.of(lines)
-        forgotten = content.forgotten | also
+        forgotten = content.forgotten
         if not forgotten:
             return Purge()
         removed = {
@@ -261,7 +243,7 @@ class Log:
         for path in self.segments():
             for number, text, last in _lines(path):
                 try:
-                    yield Line(path, text, JournalRecord.from_line(text, self._form))
+                    yield Line(path, text, JournalRecord.from_line(text))
                 except DamagedLineError as error:
                     yield Line(
                         path,
@@ -272,7 +254,7 @@ class Log:
 
     def _is_whole(self, line: bytes) -> bool:
         try:
-            JournalRecord.from_line(line, self._form)
+            JournalRecord.from_line(line)
         except DamagedLineError:
             return False
         return True

@@ -43,7 +43,6 @@ MADE_ELSEWHERE: Final = (
     "config.toml",
     "qdrant-owner.json",
     "values.jsonl",
-    "evidence.jsonl",
     "verdicts.jsonl",
     "advice.jsonl",
     "failures.jsonl",

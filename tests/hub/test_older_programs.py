@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +15,7 @@ from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in, package_of, until
 from tests.acceptance.wire import SECONDS, environment
+from tests.history import commit_before, package_at
 from tests.hub.front.scripted import hello_of
 
 if TYPE_CHECKING:
@@ -30,34 +30,14 @@ pytestmark = [
 ]
 
 HERE = Path(programs.__file__).parents[2]
-FORMATS = "learning_memory_server/journal/formats.py"
 
 
-def git(*arguments: str) -> bytes:
-    done = subprocess.run(["git", "-C", str(HERE.parent), *arguments], capture_output=True, check=False)  # noqa: S607
-    return done.stdout if done.returncode == 0 else b""
-
-
-def commit_before(words: str, path: str) -> str:
-    """Return the last commit that did not have these words in a file; empty if the history does not go back so far."""
-    found = git("log", "--format=%H", "-S", words, "--", path).decode().split()
-    return git("rev-parse", "--verify", "--quiet", f"{found[-1]}^").decode().strip() if found else ""
-
-
-@pytest.fixture(params=["another rule for who is newer", "an earlier format of the journal"])
-def older(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """The package of an earlier commit, with the latest file times there are."""
-    if request.param.startswith("another"):
-        commit = commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py")
-    else:
-        commit = commit_before("_unchanged, _unchanged", FORMATS)
-    if not commit:
-        pytest.skip("the history of this checkout does not go back so far")
-    folder = tmp_path / "older"
-    folder.mkdir()
-    archive = git("archive", commit, "learning_memory_server")
-    subprocess.run(["tar", "-x", "-m", "-C", str(folder)], input=archive, check=True)  # noqa: S607
-    return folder
+@pytest.fixture
+def older(tmp_path: Path) -> Path:
+    """The package of an earlier commit, which has another rule for who is newer and the latest file times there are."""
+    return package_at(
+        commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py"), tmp_path / "older"
+    )
 
 
 @pytest.fixture

@@ -89,7 +89,7 @@ def test_a_half_written_open_file_is_not_an_entry(journal: Journal) -> None:
         '"text"',
         "\x00\x00",
         "[" * 100_000,
-        json.dumps(GHAP.encode(ghap())),
+        json.dumps({"v": 4, **GHAP.encode(ghap())}),
     ],
 )
 def test_an_open_file_that_is_not_an_entry_is_named_and_does_not_affect_the_others(

@@ -300,7 +300,7 @@ async def test_statistics_count_what_is_kept(indexed: Services) -> None:
 async def test_damaged_lines_of_the_journal_are_counted_and_a_notice_says_so(services: Services) -> None:
     (services.journal.path / "entries").mkdir(parents=True)
     (services.journal.path / "entries" / "2026-03.jsonl").write_text("{broken}\n{broken}\n{broken}\n")
-    (services.journal.path / "evidence.jsonl").write_text("{broken}\n")
+    (services.journal.path / "verdicts.jsonl").write_text("{broken}\n")
     async with agent_of(services) as agent:
         await add(agent, NOTE)
         stats = await agent.call("get_stats")

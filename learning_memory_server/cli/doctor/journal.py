@@ -41,7 +41,6 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("failure line", journal.failures, FAILURE.decode),
         ("memory", journal.memories, MEMORY.decode),
         ("cluster change", journal.clusters, None),
-        ("evidence line", journal.evidence, None),
         ("server line", journal.servers, server_from_data),
     ]
     try:

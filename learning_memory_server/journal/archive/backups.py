@@ -37,9 +37,10 @@ def back_up(journal: Journal, folder: Path, at: datetime, keep: int | None = BAC
 
     Raises:
         InvalidInputError: If the folder cannot be written to.
-        JournalUnavailableError: If the journal cannot be read, or a newer version wrote it. No backup is removed then.
+        JournalUnavailableError: If the journal cannot be read, or has anything in another format. Then no backup is
+            removed.
     """
-    snapshot = take_snapshot(journal.path, form=journal.form)
+    snapshot = take_snapshot(journal.path)
     if not (snapshot.records or snapshot.tombstones):
         return None
     path = folder / backup_name(at)

@@ -40,8 +40,8 @@ Key = tuple[str, str]
 """A kind and an id."""
 
 CLUSTERS: Final = "clusters"
-_UNUSED: Final = frozenset({"evidence", "server"})
-"""Kinds that are not imported: one of earlier versions that nothing reads any more, and one about another folder."""
+_OF_ANOTHER_FOLDER: Final = "server"
+"""A kind that is not imported: it says where another storage folder has points."""
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -160,7 +160,7 @@ def _take(contents: Contents, record: JournalRecord) -> None:
         contents.forgotten.add((record.kind, record.id))
     elif record.kind == GHAP.kind:
         contents.entries[record.id] = entry_of_record(record, contents.changes)
-    elif record.kind in _UNUSED:
+    elif record.kind == _OF_ANOTHER_FOLDER:
         return
     elif record.kind == CLUSTERS:
         contents.clusters.append(checked_record(record))
@@ -272,8 +272,6 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
     """Return whether a record, or the entry or the value that it is about, is forgotten."""
     if (record.kind, record.id) in forgotten:
         return True
-    if record.kind in _UNUSED:
-        return (GHAP.kind, record.id) in forgotten
     if record.kind == ADVICE.kind:
         shown = {item["id"] for item in record.data["items"]} | {record.data["ghap_id"]}
         return any((kind, name) in forgotten for kind in (GHAP.kind, VALUE.kind) for name in shown)

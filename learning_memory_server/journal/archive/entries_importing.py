@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.entries_foreign import ForeignPart
-from learning_memory_server.journal.codec import GHAP, MALFORMED
-from learning_memory_server.journal.formats import CURRENT, is_version
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_version
+from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.identity import session_hash
@@ -107,20 +106,15 @@ def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) 
 
 def parse_open(text: bytes) -> Ghap:
     """Return the open entry in a file of a journal's `open` folder, as an orphan; refuse anything else."""
-    CURRENT.refuse_newer(open_version(text))
     try:
-        body = content_of(text)
+        data = content_of(text)
     except DamagedLineError as error:
         raise InvalidInputError(f"the open entry is damaged: {error}.") from None
-    version = body.pop("v", 1)
-    if not is_version(version):
-        raise InvalidInputError("v: must be a whole number.")
-    try:
-        data = CURRENT.upgraded("ghap", body, version)
-    except MALFORMED as error:
-        raise InvalidInputError(
-            f"the open entry cannot be converted to the present format ({error})."
-        ) from None
+    return open_entry_of(data)
+
+
+def open_entry_of(data: dict[str, Any]) -> Ghap:
+    """Return the open entry in data, as an orphan; refuse anything else."""
     entry = _own(data, Counter())
     if entry.resolution is not None:
         raise InvalidInputError("the open entry is resolved.")
@@ -152,8 +146,6 @@ def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
         return JournalRecord.from_line(line.removeprefix(b"\xef\xbb\xbf").strip() + b"\n")
     except DamagedLineError as error:
         raise InvalidInputError(f"the journal line is damaged: {error}.") from None
-    except JournalUnavailableError as error:
-        raise InvalidInputError(error.message) from None
     except (UnicodeEncodeError, RecursionError):
         # JSON can express values that have no canonical form, and so no checksum.
         raise InvalidInputError("the journal line was not written by a journal.") from None

@@ -6,13 +6,10 @@ An archive is a tar, plain or compressed:
                               make theirs
     journal/...               files of the journal under the names that they have there
     damaged/...               lines and open files that could not be read, byte for byte, for a person to look at
-
-Older archives have a file SHA256SUMS instead of `sum`; its line about the manifest is what is checked.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
@@ -25,12 +22,10 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.line import digest
 
 ARCHIVE_VERSION: Final = 1
-"""Raise it when a program that knows only this version could misread an archive. Archives of a newer version are
-refused, and those of older versions must still be read."""
+"""Raise it when a program that knows only this version could misread an archive, and still read this one. Archives of a
+newer version are refused."""
 
 MANIFEST: Final = "manifest.json"
-SUMS: Final = "SHA256SUMS"
-"""Only in older archives."""
 JOURNAL: Final = "journal/"
 DAMAGED: Final = "damaged/"
 OPEN: Final = "open/"
@@ -66,8 +61,7 @@ class Manifest:
 
     Args:
         created_at: When the journal was read.
-        journal_format: The format of its newest line; in archives made before this was known, the newest format that
-            may be in it.
+        journal_format: The format of its lines.
         project: The only project in it, or None for all projects.
         files: Every other file of the archive, by name.
     """
@@ -89,8 +83,8 @@ class Manifest:
         return json.dumps({**content, "sum": digest(content)}, ensure_ascii=False, indent=1).encode() + b"\n"
 
     @classmethod
-    def from_json(cls, text: bytes, sums: bytes | None = None) -> Manifest:
-        """Return the manifest in a text. Older archives have the file SHA256SUMS instead of its checksum."""
+    def from_json(cls, text: bytes) -> Manifest:
+        """Return the manifest in a text."""
         try:
             content = json.loads(text)
             version = msgspec.convert(content["format"], int)
@@ -99,11 +93,7 @@ class Manifest:
                     f"The archive has format {version}; this program reads up to {ARCHIVE_VERSION}.",
                     hint="Update learning-memory-server; nothing was changed.",
                 )
-            if sums is None:
-                is_right = content.pop("sum", None) == digest(content)
-            else:
-                is_right = f"{hashlib.sha256(text).hexdigest()}  {MANIFEST}" in sums.decode().splitlines()
-            if not is_right:
+            if content.pop("sum", None) != digest(content):
                 raise InvalidInputError(
                     f"The archive is damaged: the checksum of {MANIFEST} does not match.", hint=OTHER_COPY
                 )

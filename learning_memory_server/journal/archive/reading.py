@@ -28,15 +28,17 @@ from learning_memory_server.journal.archive.manifest import (
     MANIFEST,
     OPEN,
     OTHER_COPY,
-    SUMS,
     Manifest,
     is_member_name,
 )
-from learning_memory_server.journal.formats import CURRENT
+from learning_memory_server.journal.formats import HOW_TO_CONVERT, LAST_READER
+from learning_memory_server.version import JOURNAL_FORMAT
 
 _GZIP: Final = b"\x1f\x8b"
 _TAR: Final = (257, b"ustar")
 """The offset and the bytes that identify a tar."""
+_SUMS: Final = "SHA256SUMS"
+"""In archives of the first layout."""
 _CHUNK: Final = 64 * 1024
 
 
@@ -47,8 +49,6 @@ class Archive:
         self._tar = tar
         self._members = members
         self.manifest = manifest
-        self.has_sums = SUMS in members
-        """Whether it has the layout of earlier versions."""
 
     def segments(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield the name of each log file, relative to the journal folder, and its lines."""
@@ -66,7 +66,7 @@ class Archive:
     def files(self) -> Iterator[tuple[str, Iterator[bytes]]]:
         """Yield the name and the lines of every file but the manifest."""
         for name in self._members:
-            if name not in {MANIFEST, SUMS}:
+            if name != MANIFEST:
                 yield name, iter(self._file(name))
 
     def _file(self, name: str) -> IO[bytes]:
@@ -117,18 +117,17 @@ def _opened(file: IO[bytes]) -> Iterator[Archive]:
 def _verified(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Archive:
     if MANIFEST not in members:
         raise InvalidInputError(f"This tar has no {MANIFEST}, so it is not an archive of a journal.")
-    sums = _content(tar, members[SUMS]) if SUMS in members else None
-    manifest = Manifest.from_json(_content(tar, members[MANIFEST]), sums)
-    if manifest.journal_format > CURRENT.version:
+    manifest = Manifest.from_json(_content(tar, members[MANIFEST]))
+    if manifest.journal_format > JOURNAL_FORMAT:
         raise InvalidInputError(
             f"The archive holds a journal of format {manifest.journal_format}; this program reads up to "
-            f"{CURRENT.version}.",
+            f"{JOURNAL_FORMAT}.",
             hint="Update learning-memory-server; nothing was changed.",
         )
     for name in manifest.files:
         if not is_member_name(name):
             raise InvalidInputError(f"The archive is refused: {name!r} is not the name of a journal file.")
-    if odd := sorted((members.keys() - {MANIFEST, SUMS}) ^ manifest.files.keys()):
+    if odd := sorted((members.keys() - {MANIFEST}) ^ manifest.files.keys()):
         raise InvalidInputError(
             f"The archive is damaged: its {MANIFEST} and its content disagree about {odd[0]!r}.",
             hint=OTHER_COPY,
@@ -147,11 +146,16 @@ def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
     members: dict[str, tarfile.TarInfo] = {}
     total = 0
     for member in tar:
+        if member.name == _SUMS:
+            raise InvalidInputError(
+                f"This archive has a file {_SUMS}; {LAST_READER} is the last version that reads this layout.",
+                hint=HOW_TO_CONVERT,
+            )
         total += member.size
         reason = None
         if not member.isreg() or member.issparse():
             reason = "is not a plain file"
-        elif member.name not in {MANIFEST, SUMS} and not is_member_name(member.name):
+        elif member.name != MANIFEST and not is_member_name(member.name):
             reason = "is not the name of a journal file"
         elif member.name in members:
             reason = "occurs twice"
@@ -166,7 +170,7 @@ def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
 
 
 def _most_bytes_of(name: str) -> int:
-    if name in {MANIFEST, SUMS}:
+    if name == MANIFEST:
         return MANIFEST_MAX
     return OPEN_MAX if name.endswith(".json") else LOG_FILE_MAX
 

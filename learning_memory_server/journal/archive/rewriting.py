@@ -12,7 +12,7 @@ from learning_memory_server.journal.archive.reading import Archive, open_archive
 from learning_memory_server.journal.archive.snapshot import Snapshot, names_any
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, open_version
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
 
@@ -28,7 +28,7 @@ def count_forgotten(path: Path, forgotten: set[Key]) -> int:
 
     Raises:
         InvalidInputError: If it cannot be read.
-        JournalUnavailableError: If a newer program wrote it.
+        JournalUnavailableError: If it has anything in another format.
         OSError: If the file cannot be opened.
     """
     with open_archive(path) as archive:
@@ -83,7 +83,7 @@ def _changed(archive: Archive, change: Change) -> Snapshot:
             if text is None:
                 kept.forgotten += 1
             elif is_open and name.startswith(JOURNAL):
-                kept.add_open(name, text, open_version(text))
+                kept.add_open(name, text)
             elif record := None if is_open else _record(text):
                 kept.add_record(name, text, record)
             else:

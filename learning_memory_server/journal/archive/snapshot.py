@@ -10,9 +10,8 @@ from typing import Final
 
 from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OPEN
 from learning_memory_server.journal.disk import journal_errors, matching
-from learning_memory_server.journal.formats import CURRENT, Format, versions_of
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_version
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.log import Line
 
 _ENTRIES: Final = "entries"
@@ -43,20 +42,17 @@ class Snapshot:
     Args:
         forgotten: How many records were left out because they are forgotten.
         elsewhere: How many lines were left out because they do not belong to the project, or cannot be shown to.
-        version: The newest format of its lines and open entries.
     """
 
     pieces: dict[str, Piece] = field(default_factory=dict)
     forgotten: int = 0
     elsewhere: int = 0
-    version: int = 1
     resolved: set[str] = field(default_factory=set)
 
     def add_record(self, name: str, line: bytes, record: JournalRecord) -> None:
         """Add a line that can be read to the file of that name."""
         piece = self.piece(name)
         piece.add(line)
-        self.version = max(self.version, *versions_of(line))
         if record.is_tombstone:
             piece.tombstones += 1
         else:
@@ -64,13 +60,12 @@ class Snapshot:
             if record.kind == _GHAP:
                 self.resolved.add(record.id)
 
-    def add_open(self, name: str, text: bytes, version: int) -> None:
+    def add_open(self, name: str, text: bytes) -> None:
         """Add an open entry's file."""
         piece = self.piece(name)
         piece.content += text
         piece.lines = text.count(b"\n") + 1
         piece.records["open"] += 1
-        self.version = max(self.version, version)
 
     def piece(self, name: str) -> Piece:
         """Return the file of that name, creating it if necessary."""
@@ -114,7 +109,7 @@ class Snapshot:
         }
 
 
-def take_snapshot(journal: Path, project: str | None = None, form: Format = CURRENT) -> Snapshot:
+def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
     """Read a journal as it is now: every log and the open entries.
 
     Nothing is locked: segments only grow, so each is complete up to its last line feed, and open files are replaced
@@ -122,15 +117,14 @@ def take_snapshot(journal: Path, project: str | None = None, form: Format = CURR
 
     Args:
         project: Leave out everything that does not name this project as its own.
-        form: The newest format that is read. Lines are copied as they are.
 
     Raises:
-        JournalUnavailableError: If a file or folder cannot be read, or a newer program wrote it.
+        JournalUnavailableError: If a file or folder cannot be read, or it has anything in another format.
     """
     # In this order, an entry that is resolved while reading is in both, and the resolved one wins; in the
     # other order it could be in neither. Values and clusters are read before the entries that they cite.
     still_open = _open_files(journal)
-    lines = [line for path in _segments(journal) for line in _lines(path, form)]
+    lines = [line for path in _segments(journal) for line in _lines(path)]
     said = [line.record for line in lines if line.record]
     forgotten = {(record.kind, record.id) for record in said if record.is_tombstone}
     # A tombstone belongs to the project of the record that it is about.
@@ -151,14 +145,12 @@ def take_snapshot(journal: Path, project: str | None = None, form: Format = CURR
     closed = {record.id for record in said if record.kind == _GHAP}
     for ghap_id, text in still_open.items():
         if ghap_id not in closed:
-            _add_open(snapshot, ghap_id, text, project, form)
+            _add_open(snapshot, ghap_id, text, project)
     return snapshot
 
 
-def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None, form: Format) -> None:
+def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None) -> None:
     name = f"{OPEN}{ghap_id}.json"
-    version = open_version(text)
-    form.refuse_newer(version)
     try:
         content = content_of(text)
     except DamagedLineError:
@@ -170,7 +162,7 @@ def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None
     if project is not None and content.get("project") != project:
         snapshot.elsewhere += 1
         return
-    snapshot.add_open(JOURNAL + name, text, version)
+    snapshot.add_open(JOURNAL + name, text)
 
 
 def _open_files(journal: Path) -> dict[str, bytes]:
@@ -194,7 +186,7 @@ def _segments(journal: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.parent.name == _ENTRIES)
 
 
-def _lines(path: Path, form: Format) -> list[Line]:
+def _lines(path: Path) -> list[Line]:
     with journal_errors(path):
         content = path.read_bytes()
     lines = []
@@ -202,7 +194,7 @@ def _lines(path: Path, form: Format) -> list[Line]:
         # As in the journal itself, a last line counts if only its line feed is missing.
         whole = text if text.endswith(b"\n") else text + b"\n"
         try:
-            lines.append(Line(path, whole, JournalRecord.from_line(whole, form)))
+            lines.append(Line(path, whole, JournalRecord.from_line(whole)))
         except DamagedLineError:
             if whole is text:
                 lines.append(Line(path, text, None))

@@ -19,7 +19,7 @@ from learning_memory_server.journal.archive.reading import verify
 from learning_memory_server.journal.archive.snapshot import Snapshot
 from learning_memory_server.system import files
 from learning_memory_server.system.locking import try_lock
-from learning_memory_server.version import VERSION
+from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
 COMPRESSED: Final = (".tar.gz", ".tgz")
 PLAIN: Final = (".tar",)
@@ -47,7 +47,7 @@ def write_archive(
     manifest = Manifest(
         at,
         VERSION,
-        snapshot.version,
+        JOURNAL_FORMAT,
         project,
         {
             name: Member(

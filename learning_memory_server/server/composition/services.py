@@ -5,9 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -257,8 +255,6 @@ async def services_over(
 ) -> AsyncIterator[Services]:
     """Build the services over a journal and a storage folder that this process has already locked."""
     journal = Journal(settings.journal_directory)
-    if journal.is_older():
-        _back_up(journal, settings.backups_directory, clock())
     for path in journal.recover(clock()):
         log.warning("journal.recovered", set_aside=path.name)
     exporter = ModelExporter()
@@ -277,17 +273,6 @@ async def services_over(
         if services.availability:
             await services.availability.close()
         await services.index.close()
-
-
-def _back_up(journal: Journal, folder: Path, at: datetime) -> None:
-    """Back up a journal into which this program is about to write the first lines of a newer format.
-
-    Programs of the older format could not read it any more, but they can read the backup.
-    """
-    from learning_memory_server.journal.archive.backups import back_up  # noqa: PLC0415 - slow, and once per format
-
-    if backup := back_up(journal, folder, at):
-        log.info("journal.backed_up", backup=backup.path.name)
 
 
 def _open_store(

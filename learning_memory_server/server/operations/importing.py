@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -11,7 +10,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.archive.contents import CLUSTERS, checked_record
-from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
+from learning_memory_server.journal.archive.entries_importing import entry_of_record, open_entry_of
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
@@ -39,7 +38,7 @@ async def add(services: Services, _report: Report, *, entries: list[dict[str, An
 
 async def add_open(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Import open entries in the journal's format as orphans."""
-    parsed = [parse_open(json.dumps(data).encode()) for data in entries]
+    parsed = [open_entry_of(data) for data in entries]
     return {"added": [entry.id for entry in services.collector.add_open(parsed)]}
 
 

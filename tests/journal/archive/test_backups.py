@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,7 +14,6 @@ from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.rewriting import count_forgotten, purge_archive
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.formats import CURRENT, Format
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import BACKUPS_KEPT
@@ -33,43 +32,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def same(_kind: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Upgrade to a format that differs in its number only."""
-    return data
-
-
-NEXT = Format((*CURRENT.upgrades, same))
-
-
 @pytest.fixture
 def backups(tmp_path: Path) -> Path:
     return tmp_path / "backups"
-
-
-def test_a_journal_of_an_older_format_is_backed_up_before_the_first_newer_line(
-    journal: Journal, backups: Path
-) -> None:
-    assert not journal.is_older()
-    newer = Journal(journal.path, form=NEXT)
-    assert newer.is_older()
-    made = back_up(newer, backups, NOON)
-    assert made
-    assert json.loads(members_of(made.path)["manifest.json"])["journal_format"] == 4
-    with open_archive(made.path) as archive:
-        assert contents_of(archive).entries.keys() == {numbered(number).id for number in (1, 3, 4)}
-
-    newer.values.append([value_record(2)])
-    assert not newer.is_older()
-    assert list_backups(backups) == [made.path]
-    assert take_snapshot(journal.path, form=NEXT).version == 5
-
-
-def test_an_open_entry_alone_is_backed_up_before_a_newer_format(tmp_path: Path, backups: Path) -> None:
-    journal = Journal(tmp_path / "other", form=NEXT)
-    assert not journal.is_older()
-    Journal(journal.path).save_open(ghap())
-    assert journal.is_older()
-    assert back_up(journal, backups, NOON)
 
 
 def test_an_empty_journal_is_not_backed_up_and_the_newest_ten_are_kept(

@@ -17,11 +17,11 @@ from learning_memory_server.journal.archive.entries_importing import (
     parse_open,
 )
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.line import JournalRecord, open_file_of
 from learning_memory_server.model.entry import Revision
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
-from tests.support import full_ghap
+from tests.support import full_ghap, in_format
 
 NOW = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -203,11 +203,16 @@ def test_a_line_that_is_not_an_entry_is_rejected_and_the_field_is_named(
         (b'{"goal": "\xff"}', "the line is not UTF-8."),
         (b'{"kind": "ghap"}', "the journal line has no checksum."),
         (b'{"sum": "\\ud800"}', "the journal line is damaged"),
-        (b'{"v": 9, "sum": ""}', "The journal has entries of format 9"),
     ],
 )
 def test_a_line_that_cannot_be_read_is_rejected(line: bytes, expected: str) -> None:
     assert reason(line).startswith(expected)
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_a_file_with_a_line_of_another_format_is_refused_whole(version: int) -> None:
+    with pytest.raises(JournalUnavailableError, match=f"entries of format {version}"):
+        parse(own_line(own()), in_format(own_line(own()), version))
 
 
 @pytest.mark.parametrize("ending", [b"", b"\r\n"])
@@ -251,14 +256,14 @@ def test_a_tombstone_of_another_kind_is_not_an_entry() -> None:
 def test_an_open_file_is_imported_as_an_orphan_without_its_request_ids() -> None:
     data = {**record_of().data, "requests": ["front:1"]}
     del data["resolution"]
-    entry = parse_open(json.dumps({"v": 1, **data}).encode())
+    entry = parse_open(json.dumps({"v": 4, **data}).encode())
     assert entry.orphaned
     assert entry.requests == ()
     assert entry.resolution is None
-    assert parse_open(json.dumps(data).encode()) == entry
+    assert parse_open(open_file_of(data)) == entry
 
 
-@pytest.mark.parametrize("text", [b"{", b"[]", b"3", b"{}", b'{"v":"x"}', b"\xff", b'{"sum":"0"}'])
+@pytest.mark.parametrize("text", [b"{", b"[]", b"3", b'{"v":4}', b'{"v":"x"}', b"\xff", b'{"sum":"0"}'])
 def test_anything_but_an_open_entry_is_refused(text: bytes) -> None:
     with pytest.raises(InvalidInputError):
         parse_open(text)
@@ -268,7 +273,7 @@ def test_an_open_file_of_a_newer_program_is_refused_as_such() -> None:
     with pytest.raises(JournalUnavailableError, match="format 99"):
         parse_open(b'{"v":99}')
     with pytest.raises(InvalidInputError, match="is resolved"):
-        parse_open(json.dumps(record_of().data).encode())
+        parse_open(open_file_of(record_of().data))
 
 
 def test_confidence_is_imported_with_each_hypothesis() -> None:

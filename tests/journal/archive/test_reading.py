@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.archive.comparison import compare
 from learning_memory_server.journal.archive.contents import checked_record, contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
 from learning_memory_server.journal.codec import GHAP
@@ -21,20 +20,17 @@ from tests.journal.archive.making import (
     archived,
     compressed,
     forged,
-    held,
     members_of,
     memory_record,
     sealed,
     value_record,
 )
-from tests.support import NOON, numbered
+from tests.support import NOON, in_format, numbered
 
 if TYPE_CHECKING:
     from learning_memory_server.journal.journal import Journal
 
 NAME = "journal/values.jsonl"
-OLDER = Path(__file__).parents[2] / "data" / "archive-v1-6a272ea.tar.gz"
-"""Written by the program at commit 6a272ea, of the `journal` fixture and one memory."""
 
 
 def member(name: str, **changes: Any) -> tarfile.TarInfo:
@@ -162,30 +158,25 @@ def test_a_changed_byte_of_the_manifest_is_refused_or_changes_nothing(
             continue
 
 
-def test_an_archive_of_an_older_version_is_verified_by_its_list_of_checksums(
+def test_an_archive_of_the_first_layout_is_refused_with_the_way_to_convert_it(
     journal: Journal, tmp_path: Path
 ) -> None:
-    journal.memories.append([memory_record(1)])
-    with open_archive(OLDER) as archive:
-        contents = contents_of(archive)
-        assert archive.manifest.program == "0.1.0"
-    assert compare(contents, held(journal)).changes_nothing
-    assert contents.records.keys() == {("value", value_record(1).id), ("memory", memory_record(1).id)}
-    assert set(contents.entries) == {numbered(number).id for number in (1, 3, 4)}
-    assert contents.forgotten == {("ghap", numbered(2).id)}
+    members = members_of(archived(journal, tmp_path / "a.tar"))
+    with pytest.raises(
+        InvalidInputError, match=r"SHA256SUMS; learning-memory-server 0\.2\.0 is the last"
+    ) as refused:
+        open_archive(forged(tmp_path / "b.tar", {**members, "SHA256SUMS": b""}.items())).__enter__()
+    assert "`learning-memory-server convert PATH`" in str(refused.value.hint)
 
-    members = members_of(OLDER)
-    edited = members["manifest.json"].replace(b'"project": null', b'"project": "acme"')
-    assert edited != members["manifest.json"]
-    for name, changed in (
-        ("manifest.json", edited),
-        ("SHA256SUMS", b""),
-        ("SHA256SUMS", b"\xff"),
-        (NAME, b"{}\n"),
+
+def test_an_archive_with_a_line_of_an_earlier_format_is_refused_whole(tmp_path: Path) -> None:
+    line = value_record(1).to_line()
+    files = {"journal/values.jsonl": line + in_format(value_record(2).to_line(), 1)}
+    with (
+        open_archive(forged(tmp_path / "a.tar", sealed(files))) as archive,
+        pytest.raises(JournalUnavailableError, match="format 1; learning-memory-server 0"),
     ):
-        refusal(forged(tmp_path / "a.tar", {**members, name: changed}.items()))
-    del members["SHA256SUMS"]
-    assert "checksum of manifest.json" in refusal(forged(tmp_path / "a.tar", members.items()))
+        contents_of(archive)
 
 
 @pytest.mark.parametrize("changes", [{"format": 2}, {"journal_format": 5}])
@@ -231,7 +222,7 @@ def test_undamaged_but_invalid_lines_are_rejected_one_by_one(tmp_path: Path) -> 
         JournalRecord.tombstone("ghap", "../../x", NOON),
     ]
     lines = b"".join(record.to_line() for record in bad) + b"{}\n"
-    files = {NAME: lines, "journal/open/ghap_x.json": b'{"id":"ghap_x"}'}
+    files = {NAME: lines, "journal/open/ghap_x.json": b'{"id":"ghap_x","v":4}'}
     with open_archive(forged(tmp_path / "a.tar", sealed(files))) as archive:
         contents = contents_of(archive)
     assert len(contents.rejections) == len(bad) + 2
@@ -278,11 +269,3 @@ def test_an_archive_is_recognized_by_its_content(tmp_path: Path, journal: Journa
     assert is_archive(compressed(lines))
     assert "cannot be read" in refusal(compressed(lines))
     assert "journal/entries/2026-03.jsonl" in members_of(archived(journal, tmp_path / "b.tar"))
-
-
-def test_derived_records_are_skipped_silently(tmp_path: Path) -> None:
-    line = JournalRecord("evidence", numbered(1).id, NOON, {"near": {"value_1": 0.7}}).to_line()
-    with open_archive(forged(tmp_path / "a.tar", sealed({"journal/evidence.jsonl": line}))) as archive:
-        contents = contents_of(archive)
-    assert contents.rejections == []
-    assert not contents.records

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from pathlib import Path
@@ -14,7 +13,7 @@ from hypothesis import strategies as st
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.contents import contents_of
-from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
+from learning_memory_server.journal.archive.entries_importing import entry_of_record, open_entry_of
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
@@ -116,7 +115,7 @@ def test_it_stays_in_a_purge_a_redaction_an_archive_and_an_import(others: dict[s
                 )
             )
         for entry in contents.open.values():
-            elsewhere.save_open(parse_open(json.dumps(GHAP.encode(entry)).encode()))
+            elsewhere.save_open(open_entry_of(GHAP.encode(entry)))
         assert others_in(elsewhere) == whole
     finally:
         shutil.rmtree(folder)

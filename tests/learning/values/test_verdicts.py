@@ -14,7 +14,6 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.learning.values.judge import ValueJudge
 from learning_memory_server.learning.values.log import VerdictLog
 from learning_memory_server.learning.values.store import Cited
@@ -158,16 +157,11 @@ def test_verdicts_are_found_by_what_they_are_about(journal: Journal) -> None:
     assert log.about(set()) == []
 
 
-def test_a_purge_removes_forgotten_verdicts_and_what_earlier_versions_computed(
-    journal: Journal, collector: ObservationCollector
-) -> None:
+def test_a_purge_removes_forgotten_verdicts(journal: Journal, collector: ObservationCollector) -> None:
     log = VerdictLog(journal.verdicts)
     collector.add_resolved(ENTRIES[:2])
     one, two = (entry.id for entry in ENTRIES[:2])
     log.record(ALICE, value("v"), NOON, {one: YES, two: NO})
-    journal.evidence.append(
-        [JournalRecord("evidence", name, NOON, {"near": {"v": 0.9}, "of": 1}) for name in (one, two)]
-    )
 
     log.forget((each.id for each in log.about({one})), NOON)
     collector.forget([one], NOON)
@@ -175,7 +169,6 @@ def test_a_purge_removes_forgotten_verdicts_and_what_earlier_versions_computed(
 
     assert [each.ghap_id for each in VerdictLog(journal.verdicts).all()] == [two]
     assert one.encode() not in (journal.path / "verdicts.jsonl").read_bytes()
-    assert [record.id for record in journal.evidence.read().records] == [two]
 
 
 @pytest.mark.parametrize("status", [OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED])
