@@ -83,6 +83,23 @@ def lean_schema(schema: Schema) -> Schema:
     return result
 
 
+def advertised_schema(schema: Schema) -> Schema:
+    """Return what clients are shown of a lean schema: without limits of ids and names, and without false and 0."""
+
+    def shown(node: Any) -> Any:  # noqa: ANN401 - JSON
+        if not isinstance(node, dict):
+            return node
+        return {
+            key: shown(value)
+            for key, value in node.items()
+            if not (key == "maxLength" and value <= limits.PROJECT_MAX)
+            and not (key == "default" and not value)
+        }
+
+    result: Schema = shown(schema)
+    return result
+
+
 def require_bounded(arguments: Mapping[str, Any], schema: Schema) -> None:
     """Raise `ValidationError`, naming the parts as pydantic would, if arguments are too large or contain NUL."""
     if flaws := list(_flaws(arguments, schema)):

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.tokens import ModelTokens, model_folder
 from learning_memory_server.model import limits
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import (
@@ -33,7 +31,7 @@ if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
 
 STRUCTURED = [tool for tool in TOOLS if tool.wire.is_structured]
-SCHEMAS = {tool.name: tool.input_schema for tool in TOOLS}
+SCHEMAS = {tool.name: tool.advertised_schema for tool in TOOLS}
 DESCRIPTION_BYTES = 2048
 
 
@@ -58,7 +56,7 @@ async def test_a_client_sees_all_tools_as_defined(services: Services) -> None:
         assert list(agent.tools) == NAMES
         for tool in TOOLS:
             seen = agent.tools[tool.name]
-            assert seen.input_schema == tool.input_schema
+            assert seen.input_schema == tool.advertised_schema
             assert seen.output_schema == tool.output_schema
             assert (seen.title, seen.description) == (tool.title, tool.description)
 
@@ -162,32 +160,20 @@ def test_only_what_is_hard_to_guess_has_an_example() -> None:
     found = {
         (name, path) for name in NAMES for path, node in arguments_in(SCHEMAS[name]) if "examples" in node
     }
-    assert found == {
-        ("start_ghap", "hypothesis"),
-        ("start_ghap", "prediction"),
-        ("search_experiences", "query"),
-        ("search_memory", "query"),
-        ("add_memory", "text"),
-    }
+    assert found == {("start_ghap", "hypothesis")}
 
 
 def test_what_a_client_puts_into_every_context_is_small() -> None:
-    """At most 4,500 tokens of o200k_base.
-
-    Its vocabulary is not on every machine. The tokenizer of the packaged model counts more, evenly: 6,530 where
-    o200k_base counted 4,211, 5,688 where it counted 3,697 and 6,967 where it counted 4,399, measured for three versions
-    of these schemas.
-    """
+    """Bytes: 3,845 tokens of o200k_base, whose vocabulary is not on every machine."""
     shown = [
         json.dumps(
-            {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema},
+            {"name": tool.name, "description": tool.description, "inputSchema": tool.advertised_schema},
             ensure_ascii=False,
             separators=(",", ":"),
         )
         for tool in TOOLS
     ]
-    counts = ModelTokens(model_folder(DEFAULT_MODEL)).count([*shown, INSTRUCTIONS])
-    assert sum(counts) * 4_211 / 6_530 <= 4_500
+    assert len("".join([*shown, INSTRUCTIONS]).encode()) <= 16_500
 
 
 @pytest.mark.parametrize("tool", STRUCTURED, ids=lambda tool: tool.name)
@@ -284,4 +270,4 @@ def test_number_limits_and_their_defaults_are_advertised(tool: str, default: int
     ["list_ghap_entries", "get_clusters", "get_cluster_members", "list_values", "search_experiences"],
 )
 def test_every_listing_takes_an_offset(tool: str) -> None:
-    assert at(tool, "offset")["default"] == 0
+    assert at(tool, "offset")["minimum"] == 0

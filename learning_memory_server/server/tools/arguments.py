@@ -22,39 +22,37 @@ def _stripped(value: object) -> object:
 Text = Annotated[str, BeforeValidator(_stripped)]
 Statement = Annotated[Text, _text(limits.STATEMENT_MAX)]
 Goal = Annotated[Statement, Field(description="What you want to achieve.")]
-Hypothesis = Annotated[Statement, Field(description="What you believe, so that it can turn out wrong.")]
-Action = Annotated[Statement, Field(description="What you do because you believe it.")]
-Prediction = Annotated[Statement, Field(description="What you will observe if you are right.")]
-Confidence = Annotated[float, Field(ge=0, le=1, description="Chance that the prediction comes true.")]
+Hypothesis = Annotated[Statement, Field(description="A belief that can turn out wrong.")]
+Action = Annotated[Statement, Field(description="What you do because of it.")]
+Prediction = Annotated[Statement, Field(description="What you will observe if it is right.")]
+Confidence = Annotated[float, Field(ge=0, le=1, description="Chance that the prediction holds, 0-1.")]
 Narrative = Annotated[Text, _text(limits.NARRATIVE_MAX)]
 ValueText = Annotated[Text, _text(limits.VALUE_MAX), Field(description="What to do in such situations.")]
 QueryText = Annotated[Text, _text(limits.QUERY_MAX)]
 Identifier = Annotated[Text, _text(limits.ID_MAX)]
-GhapId = Annotated[Identifier, Field(description="An open entry; your current one if absent.")]
+GhapId = Annotated[Identifier, Field(description="Default: your current one.")]
 ClusterName = Annotated[Identifier, Field(description="From get_clusters, such as full_0.")]
 MemoryText = Annotated[
     Text,
     _text(limits.MEMORY_MAX),
-    Field(
-        description="Any text or code.", examples=["We chose SQLite over Postgres: one file, and no server."]
-    ),
+    Field(description="Any text or code."),
 ]
 SourceText = Annotated[Text, _text(limits.SOURCE_MAX)]
 Tag = Annotated[Text, _text(limits.TAG_MAX)]
-ProjectName = Annotated[
-    Text, _text(limits.PROJECT_MAX), Field(description="A name, or `current`; default: all.")
-]
+ProjectName = Annotated[Text, _text(limits.PROJECT_MAX), Field(description="Or `current`; default: all.")]
 # An outcome is not refused for what it cites: what cannot be an id is named in the reply.
-RelatedIds = Annotated[list[Text], Field(description="Ids that did, shown or found.")]
+RelatedIds = Annotated[list[Text], Field(description="Ids of what did.")]
 Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
-Offset = Annotated[int, Field(ge=0, description="The previous reply's `offset`.")]
-Explain = Annotated[bool, Field(description="Show the parts of each score.")]
-SearchLimit = Annotated[int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX, description="At most.")]
-ListingLimit = Annotated[int, Field(ge=1, le=limits.LISTING_MAX, description="At most.")]
-MinScore = Annotated[float, Field(ge=0, le=1, description="0: weak ones too.")]
+Offset = Annotated[int, Field(ge=0, description="The last reply's `offset`.")]
+Explain = Annotated[bool, Field(description="Show each score's parts.")]
+SearchLimit = Annotated[
+    int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX, description=f"1-{limits.SEARCH_RESULTS_MAX}.")
+]
+ListingLimit = Annotated[int, Field(ge=1, le=limits.LISTING_MAX, description=f"1-{limits.LISTING_MAX}.")]
+MinScore = Annotated[float, Field(ge=0, le=1, description="0-1; 0: weak ones too.")]
 AxisToCompare = Annotated[Axis, Field(description="What to compare.")]
 OnlyDomain = Annotated[Domain, Field(description="Only this kind of task.")]
-OnlyOutcome = Annotated[OutcomeStatus, Field(description="Only entries that ended so.")]
+OnlyOutcome = Annotated[OutcomeStatus, Field(description="Only this outcome.")]
 
 
 class RootCauseArgument(Arguments):

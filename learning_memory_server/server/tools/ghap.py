@@ -130,16 +130,13 @@ async def start_ghap(
         args.Hypothesis, Field(examples=["The price cache returns stale totals after a deploy."])
     ],
     action: args.Action,
-    prediction: Annotated[
-        args.Prediction, Field(examples=["With the cache cleared, totals match the database."])
-    ],
+    prediction: args.Prediction,
     confidence: args.Confidence | None = None,
 ) -> StartedEntry:
-    """Record what you believe before you act on it: goal, hypothesis, action and prediction.
+    """Record a belief before you act on it, in debugging, design or optimisation.
 
-    Call it when you form a hypothesis in debugging, design or optimisation. `related` in the reply is what
-    such situations taught: read it before you act. State an honest confidence, lower if `track_record` is poor. One
-    entry is current at a time; update_ghap when your belief changes, resolve_ghap when you know how it ended.
+    Read `related` in the reply, what such situations taught, before you act. State an honest confidence, lower if
+    `track_record` is poor. Then update_ghap if your belief changes, resolve_ghap when you know.
     """
     started = collector.start(
         caller,
@@ -181,10 +178,9 @@ async def update_ghap(
     confidence: args.Confidence | None = None,
     ghap_id: args.GhapId | None = None,
 ) -> UpdatedEntry:
-    """Change your open GHAP entry: a new hypothesis, action, prediction or strategy, or a note.
+    """Change your open GHAP entry when evidence changes what you believe; the earlier hypothesis is kept.
 
-    Call it when evidence changes what you believe. The previous hypothesis is kept as an iteration. An entry
-    that ghap_id names becomes yours if you have none.
+    An entry that ghap_id names becomes yours if you have none.
     """
     changes = any((hypothesis, action, prediction, strategy, note, confidence is not None))
     if not changes and not ghap_id:
@@ -234,11 +230,10 @@ async def resolve_ghap(
     misled: args.RelatedIds | None = None,
     ghap_id: args.GhapId | None = None,
 ) -> ResolvedEntry:
-    """Close your GHAP entry with what really happened, and keep it as an experience to learn from.
+    """Close your GHAP entry with what really happened.
 
-    confirmed: the prediction came true. falsified: it did not; surprise and root_cause are then required.
-    abandoned: you stopped before you knew. Add a lesson if there is one, and what of `related` helped or
-    misled. Be honest: wrong guesses teach most.
+    confirmed: the prediction came true. falsified: it did not; surprise and root_cause are then required. abandoned:
+    you stopped before you knew. Add a lesson, and say what helped or misled. Be honest: wrong guesses teach most.
     """
     target = collector.get_target(caller, ghap_id)
     owner = collector.owner(target, caller)
@@ -290,9 +285,8 @@ def _or_none(result: T | BaseException) -> T | None:
 async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) -> ActiveEntry:
     """Show your open GHAP entry, and what else is open in this project.
 
-    Call it when you resume work, to continue where you stopped. To adopt an orphaned entry, call
-    update_ghap with its id as ghap_id; to drop it, resolve_ghap with status abandoned. Entries in
-    `open_elsewhere` are others' work.
+    Call it when you resume work. To adopt an orphaned entry, update_ghap with its id as ghap_id; to drop it,
+    resolve_ghap as abandoned. `open_elsewhere` is others' work.
     """
     entry = collector.find_current(caller)
     orphans = collector.list_orphans(caller)
@@ -325,10 +319,7 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
 async def get_ghap_entry(
     collector: ObservationCollector, /, *, ghap_id: Annotated[args.Identifier, Field(description="Its id.")]
 ) -> ReadEntry:
-    """Read one entry in full, open or resolved, with its notes and earlier hypotheses.
-
-    Lists, searches and a value's evidence name the ids.
-    """
+    """Read one entry in full, with its notes and earlier hypotheses."""
     return cast(
         "ReadEntry", fitted(entry_views.whole_entry(collector.get(ghap_id)) | STORED_TEXT, limits.REPLY_MAX)
     )
@@ -348,10 +339,9 @@ async def list_ghap_entries(
     project: args.ProjectName | None = None,
     offset: args.Offset = 0,
 ) -> EntryList:
-    """List resolved GHAP entries, newest first, without their details.
+    """List resolved GHAP entries, newest first, in short.
 
-    Use it to review recent work, for instance before a retrospective. To find experiences on a topic, call
-    search_experiences instead.
+    Use it to review recent work; search_experiences finds those on a topic.
     """
     entries = collector.list_resolved(
         EntryQuery(

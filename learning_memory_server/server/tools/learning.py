@@ -54,14 +54,13 @@ async def get_clusters(
     *,
     axis: args.AxisToCompare,
     project: args.ProjectName | None = None,
-    include_noise: Annotated[bool, Field(description="Also list experiences in no cluster.")] = False,
+    include_noise: Annotated[bool, Field(description="List those in no cluster, too.")] = False,
     offset: args.Offset = 0,
 ) -> ClusterList:
     """Show what keeps recurring: clusters of similar experiences on one axis, largest first.
 
-    Start a retrospective with it; axis root_cause shows recurring mistakes. Read a cluster with get_cluster_members,
-    then write down what it teaches: validate_value, store_value. With project, only that project's experiences are
-    clustered, under other ids.
+    A retrospective starts here; axis root_cause shows recurring mistakes. get_cluster_members comes next. With project,
+    only its experiences are clustered, under other ids.
     """
     found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
@@ -97,10 +96,9 @@ async def get_cluster_members(
     limit: args.ListingLimit = 50,
     offset: args.Offset = 0,
 ) -> ClusterMembers:
-    """Read the experiences of one cluster, most central first, to see what they have in common.
+    """Read the experiences of one cluster, most central first.
 
-    cluster_id comes from get_clusters, such as full_0. If the cluster is gone, the error says what became of it
-    and which cluster to ask for instead.
+    If the cluster is gone, the error says what became of it, and which one to ask for.
     """
     wanted = ClusterId.parse(cluster_id)
     cluster = (await clusterer.clusters_with(wanted)).get(wanted)

@@ -28,7 +28,7 @@ from learning_memory_server.server.wire import TextWire
 
 toolset = ToolSet()
 
-Similarity = Annotated[float, Field(ge=0, le=1, description="The least cosine.")]
+Similarity = Annotated[float, Field(ge=0, le=1, description="The least cosine, 0-1.")]
 Day = Annotated[
     args.Text,
     StringConstraints(min_length=1, max_length=limits.ID_MAX),
@@ -50,10 +50,10 @@ class MetadataArgument(Arguments):
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
     title: Annotated[args.Text, Field(description="Its title.")] | None = None
-    source: args.SourceText | None = Field(None, description="Where it is from: a file, a URL, `user`.")
+    source: args.SourceText | None = Field(None, description="A file, a URL, `user`.")
     tags: list[args.Tag] | None = Field(None, description="Words to filter by.")
-    timestamp: args.Text | None = Field(None, description="ISO 8601: when it was. Now, if absent.")
-    language: args.Text | None = Field(None, description="The programming language of code.")
+    timestamp: args.Text | None = Field(None, description="ISO 8601; default: now.")
+    language: args.Text | None = Field(None, description="Of code.")
     extra: (
         Annotated[JsonValue, WithJsonSchema({"type": "string", "description": "Other facts: a JSON object."})]
         | None
@@ -87,8 +87,8 @@ class FiltersArgument(Arguments):
         | None
     ) = None
     source: Annotated[args.SourceText, Field(description="Exactly this source.")] | None = None
-    date_from: Annotated[Day, Field(description="This day and later (UTC).")] | None = None
-    date_to: Annotated[Day, Field(description="This day and earlier.")] | None = None
+    date_from: Annotated[Day, Field(description="From this day (UTC).")] | None = None
+    date_to: Annotated[Day, Field(description="To this day.")] | None = None
     project: args.ProjectName | None = None
 
     def to_domain(self, projects: Projects, caller: Caller) -> MemoryFilter:
@@ -182,12 +182,11 @@ async def add_memory(
     text: args.MemoryText,
     metadata: Annotated[MetadataArgument, Field(description="Facts about it.")] | None = None,
 ) -> str:
-    """Keep a text to find again in later sessions: a decision and its reasons, notes, a document, code, a conversation.
+    """Keep a text for later sessions: a decision and its reasons, notes, a document, code, a conversation.
 
-    Call it when somebody asks you to remember something, or when you learn what the next session will need. What you
-    believed and what came of it belongs in start_ghap and resolve_ghap. The same text with the same metadata is kept
-    once, and is safe when this answers. Beyond about 8,000 tokens it is indexed in the background, and the answer says
-    so. If you request progress, the call waits until all is indexed; cancelling it deletes the memory.
+    Call it when you are asked to remember something, or learn what the next session will need; beliefs and what came of
+    them belong in start_ghap. The same text with the same metadata is kept once. Beyond about 8,000 tokens it is
+    indexed in the background, or, if you request progress, before the answer; cancelling that deletes the memory.
     """
     given = metadata.to_domain() if metadata else {}
     return memory_views.added(await memories.add(caller, text, given, progress.report))
@@ -202,7 +201,7 @@ async def search_memory(
     *,
     query: Annotated[
         args.QueryText,
-        Field(description="What the text might say.", examples=["why we chose SQLite over Postgres"]),
+        Field(description="What the text might say."),
     ],
     limit: args.ListingLimit = 10,
     filters: Annotated[FiltersArgument, Field(description="Which memories to search.")] | None = None,
@@ -211,18 +210,15 @@ async def search_memory(
     response_format: Annotated[
         ResponseFormat, Field(description="detailed: whole passages and metadata.")
     ] = ResponseFormat.CONCISE,
-    full_text: Annotated[bool, Field(description="Show whole memories, as far as they fit.")] = False,
-    text_offset: Annotated[
-        args.Offset, Field(description="With full_text: where in the texts to begin.")
-    ] = 0,
+    full_text: Annotated[bool, Field(description="Whole memories, if they fit.")] = False,
+    text_offset: Annotated[args.Offset, Field(description="Where full texts begin.")] = 0,
     explain: args.Explain = False,
 ) -> str:
-    """Find texts that were kept with add_memory: semantic and lexical search.
+    """Find texts that were kept with add_memory, by meaning and by words.
 
-    Call it when a task may touch what was decided, noted or discussed before, before you ask a person what they may
-    have told you, and when you are asked what you remember. Use whole phrases, as the text might say it. Each result
-    is a memory's best passage. min_similarity (0-1) compares the shown Similarity; good matches can have 0.3, so leave
-    it out at first.
+    Call it when a task may touch what was decided, noted or discussed, and before you ask a person. Use whole phrases,
+    as the text might say it. Each result is a memory's best passage. Leave min_similarity (0-1) out at first: good
+    matches can have 0.3.
     """
     where = filters.to_domain(projects, caller) if filters else MemoryFilter()
     result = await searcher.search(MemoryQuery(query, limit, where, min_similarity, min_score))
@@ -240,10 +236,10 @@ async def delete_memory(
     *,
     memory_id: Annotated[args.Identifier, Field(description="From search_memory.")],
 ) -> str:
-    """Forget a memory permanently: no search finds it again. search_memory shows the IDs.
+    """Forget a memory permanently; search_memory shows the IDs.
 
-    The text stays in the journal's files until a person runs `learning-memory-server forget --purge`, and in earlier
-    backups until that is run with `--backups`.
+    Its text stays in the journal's files and backups until a person runs `learning-memory-server forget --purge
+    --backups`.
     """
     await memories.delete(memory_id, again=caller.again)
     return memory_views.deleted(memory_id)
@@ -251,11 +247,10 @@ async def delete_memory(
 
 @toolset.tool("Show statistics", changes=False)
 async def get_stats(statistics: Statistics, /) -> Stats:
-    """Count experiences, values and memories, and show engine, model, sizes and versions.
+    """Count what is stored, and show engine, model, sizes and versions.
 
-    Call it when searches find less than you expect: semantic search does not find `pending` points yet. How many those
-    are is not shown while it is not known. A `notice` says that the journal is damaged, a `note`
-    that the server has other settings than this session.
+    Call it when searches find too little: `pending` points are not found by meaning yet. `notice`: the journal is
+    damaged. `note`: the server has other settings than this session.
     """
     collected: Any = await statistics.collect()
     stats: Stats = collected

@@ -59,10 +59,7 @@ async def search_experiences(
     caller: Caller,
     /,
     *,
-    query: Annotated[
-        args.QueryText,
-        Field(description="The situation, in whole phrases.", examples=["stale totals after a deploy"]),
-    ],
+    query: Annotated[args.QueryText, Field(description="The situation, in whole phrases.")],
     axis: args.AxisToCompare = Axis.FULL,
     domain: args.OnlyDomain | None = None,
     outcome: args.OnlyOutcome | None = None,
@@ -75,11 +72,11 @@ async def search_experiences(
     min_score: args.MinScore | None = None,
     full: Annotated[bool, Field(description="All whole, not only three.")] = False,
 ) -> FoundExperiences:
-    """Search past experiences: what was believed in a situation like this, and what happened.
+    """Search what was believed in situations like this, and what happened.
 
-    Call it before you commit to a hypothesis, when something surprises you, and when you are stuck. axis is what to
-    compare: full (the whole story), strategy (the approach), surprise (what was unexpected), root_cause (why it went
-    wrong). outcome=falsified shows beliefs that turned out wrong.
+    It answers "what did we learn about X?"; list_values has principles, search_memory notes. Call it
+    before you commit to a hypothesis, when something surprises you, and when you are stuck. axis: full (the whole
+    story), strategy, surprise or root_cause. outcome=falsified: beliefs that turned out wrong.
     """
     moment = parse_moment("since", since) if since else None
     where = EntryQuery(domain, outcome, strategy, projects.named(project, caller), moment)

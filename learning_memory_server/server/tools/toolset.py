@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
 
-from learning_memory_server.server.schema import lean_schema
+from learning_memory_server.server.schema import advertised_schema, lean_schema
 from learning_memory_server.server.wire import JSON
 
 if TYPE_CHECKING:
@@ -89,8 +89,13 @@ class Tool:
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
-        """The JSON schema of the arguments."""
+        """The JSON schema of the arguments, by which they are checked."""
         return lean_schema(self.arguments.model_json_schema())
+
+    @cached_property
+    def advertised_schema(self) -> dict[str, Any]:
+        """The JSON schema of the arguments as clients put it into each context."""
+        return advertised_schema(self.input_schema)
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:

@@ -40,10 +40,9 @@ class ValueList(entry_views.Paged):
 async def validate_value(
     values: ValueStore, /, *, text: args.ValueText, cluster_id: args.ClusterName
 ) -> value_views.ValueTest:
-    """Test before you store: is this principle on the cluster's topic? Only the topic is checked, not the truth.
+    """Test before you store: is this principle on the cluster's topic? Its truth is not checked.
 
-    Compare it with what members learned and wrongly believed: nearest_lessons, nearest_falsified. A good value says
-    what to do, in its experiences' words.
+    Compare it with nearest_lessons and nearest_falsified. A good value says what to do, in its experiences' words.
     """
     trial = await values.validate(text, ClusterId.parse(cluster_id))
     return cast("value_views.ValueTest", value_views.tested(trial) | STORED_TEXT)
@@ -64,8 +63,8 @@ async def store_value(
 ) -> value_views.StoredValue:
     """Keep a value: a short principle that a cluster of experiences teaches.
 
-    Off-topic texts are refused, as by validate_value. Without entries that support it, it is unattested.
-    supersedes replaces a similar or contested value.
+    Off-topic texts are refused, as by validate_value. Without entries that support it, it is unattested. supersedes
+    replaces a similar or contested value.
     """
     cited = Cited(tuple(supported_by or ()), tuple(contradicted_by or ()))
     wanted = ClusterId.parse(cluster_id)
@@ -119,10 +118,9 @@ async def list_values(
     project: args.ProjectName | None = None,
     offset: args.Offset = 0,
 ) -> ValueList:
-    """List the principles that past work taught: text, id and standing.
+    """List the principles that past work taught, with their standing: supported, contested or unattested.
 
-    Call it at the start of a task. standing comes from verdicts: supported, contested (doubt it, or supersede it
-    with a better one) or unattested.
+    Call it at the start of a task, with query. Doubt what is contested, or supersede it.
     """
     found = listing.list_values(
         axis, projects.named(project, caller), order=sort, superseded=include_superseded
