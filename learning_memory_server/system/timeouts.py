@@ -199,6 +199,10 @@ PROJECT_KEPT: Final = 600.0
 # A session must have ended this long before the first look-up of a folder to show that the folder was used before.
 # The session that asks has a transcript, too.
 USED_BEFORE: Final = 3_600
+# A session without a front is taken to be running after it was last heard of.
+SESSION_HEARD: Final = 30 * 60
+RECENT: Final = 30 * 24 * 3600  # What counts as lately in `last_30_days` of a cluster
+TRANSCRIPT_AT_REST: Final = 3600  # A session that wrote something within this time may go on
 FIT_CHILD_KEPT: Final = 60.0  # The process that fits clusters, without a request
 # An export of another model after its last use: its user may return to it.
 EXPORT_KEPT: Final = 30 * 24 * 3600

@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.model.moment import Clock
-
-SILENT: Final = timedelta(minutes=30)
-"""How long a session without a front is taken to be running after it was last heard of."""
 
 
 class LiveSessions:
@@ -39,7 +38,9 @@ class LiveSessions:
     def is_live(self, session: str) -> bool:
         """Return whether a session is running."""
         heard = self._heard.get(session)
-        return session in self._fronts or (heard is not None and self._clock() - heard <= SILENT)
+        return session in self._fronts or (
+            heard is not None and self._clock() - heard <= timedelta(seconds=timeouts.SESSION_HEARD)
+        )
 
     def heard(self, session: str) -> None:
         """Note a sign of life of a session."""

@@ -57,6 +57,7 @@ from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import repeated_error
+from learning_memory_server.system import timeouts
 
 T = TypeVar("T", Failure, Memory)
 _MB: Final = 1_000_000
@@ -64,8 +65,6 @@ _SOURCE: Final = "Claude Code session"
 _NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")
 _LONGEST: Final = 2_000
 """Characters of the prompt and of the ending that are kept. Most are shorter; pasted logs are not."""
-_UNFINISHED: Final = timedelta(hours=1)
-"""A session that wrote something within this time may go on."""
 
 
 @dataclass(slots=True)
@@ -292,7 +291,11 @@ async def _read(lesson: _Lesson, projects: _Projects, settings: Settings, *, tas
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
                 await learner.saw(replace(ran, project=project))
-            if tasks and (task := task_in(path)) and (now := utc_now()) - task.at >= _UNFINISHED:
+            if (
+                tasks
+                and (task := task_in(path))
+                and (now := utc_now()) - task.at >= timedelta(seconds=timeouts.TRANSCRIPT_AT_REST)
+            ):
                 memory = await _memory_of(task, project, gate, now)
                 memories[memory.id] = memory
             before += size

@@ -91,10 +91,10 @@ class Relay:
             ready, sendable, _ = select.select(readable, writable, [], waits)
             if self._client_in in ready:
                 self._read_client()
-            if self._hub in ready:
-                self._receive()
-            if self._hub in sendable:
-                self._send()
+            if self._hub and self._hub in ready:
+                self._receive(self._hub)
+            if self._hub and self._hub in sendable:
+                self._send(self._hub)
             if self._hub and self._awaited():
                 self._watch()
         if self._hub:
@@ -171,16 +171,15 @@ class Relay:
                     # It has waited for a hub in vain.
                     self._rest_until = time.monotonic() + timeouts.HOOKS_REST
 
-    def _receive(self) -> None:
-        assert self._hub is not None  # noqa: S101 - the caller has one
+    def _receive(self, hub: socket.socket) -> None:
         try:
-            data = self._hub.recv(_CHUNK)
+            data = hub.recv(_CHUNK)
         except BlockingIOError:
             return
         except OSError:
             data = b""
         if not data:
-            self._lose_hub()
+            self._lose_hub(hub)
             return
         self._heard = time.monotonic()
         self._is_silent = False
@@ -201,21 +200,19 @@ class Relay:
             self._losses = 0
         _write(self._client_out, line)
 
-    def _send(self) -> None:
-        assert self._hub is not None  # noqa: S101 - the caller has one
+    def _send(self, hub: socket.socket) -> None:
         try:
-            sent = self._hub.send(self._to_hub[:_CHUNK])
+            sent = hub.send(self._to_hub[:_CHUNK])
         except BlockingIOError:
             return
         except OSError:
-            self._lose_hub()
+            self._lose_hub(hub)
             return
         self._is_partial = self._to_hub[sent - 1] != ord("\n")
         del self._to_hub[:sent]
 
-    def _lose_hub(self) -> None:
-        assert self._hub is not None  # noqa: S101 - the caller has one
-        self._hub.close()
+    def _lose_hub(self, hub: socket.socket) -> None:
+        hub.close()
         self._hub = None
         self._losses += 1
         self._sent_before.update(dict.fromkeys(self._open))

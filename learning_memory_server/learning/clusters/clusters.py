@@ -15,6 +15,7 @@ from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.model import limits
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.learning.clustering.topic import ClusterEvidence
@@ -51,8 +52,6 @@ class AxisFit:
 
 Kind = TypeVar("Kind", OutcomeStatus, RootCauseCategory)
 
-RECENT: Final = timedelta(days=30)
-
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
@@ -74,8 +73,8 @@ class Outcomes:
         )
 
     def recent(self, now: datetime) -> int:
-        """Return how many were resolved within `RECENT` before now."""
-        return len(self.times) - bisect_left(self.times, now - RECENT)
+        """Return how many were resolved within `timeouts.RECENT` before now."""
+        return len(self.times) - bisect_left(self.times, now - timedelta(seconds=timeouts.RECENT))
 
 
 def _ranked(counts: Counter[Kind]) -> dict[Kind, int]:

@@ -6,7 +6,6 @@ import asyncio
 from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field
-from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.learning.values.listing import ValueListing
@@ -19,7 +18,7 @@ from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.server.views import entry_views, fields
+from learning_memory_server.server.views import entry_views, fields, value_views
 from learning_memory_server.server.views.score_views import ScoredExperience, left_out_note, scored_experience
 from learning_memory_server.server.wire import page
 
@@ -30,12 +29,8 @@ _DEPTH_REACHED: Final = (
 )
 
 
-class MatchingValue(TypedDict):
+class MatchingValue(value_views.StandingValue):
     """A value in force that matches the query, and its standing: supported or unattested."""
-
-    id: str
-    text: str
-    standing: str
 
 
 class FoundExperiences(entry_views.Paged):

@@ -98,17 +98,11 @@ class Experience(TypedDict, total=False):
     left_out: dict[str, str]
 
 
-class WholeEntry(Experience, total=False):
+class WholeEntry(Experience, OpenEntry, total=False):
     """Everything about an entry; an open one has no outcome."""
 
     resolved_at: str
     cited: list[dict[str, str]]
-    confidence: float
-    first_confidence: float
-    history: list[dict[str, Any]]
-    notes: list[str]
-    runs: list[str]
-    iteration_count: int
 
 
 class Member(Experience, total=False):

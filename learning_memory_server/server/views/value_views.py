@@ -50,15 +50,20 @@ class SimilarValue(TypedDict):
     similarity: float
 
 
-class ListedValue(TypedDict):
+class StandingValue(TypedDict):
+    """A value and its standing: supported, contested or unattested."""
+
+    id: str
+    text: str
+    standing: str
+
+
+class ListedValue(StandingValue):
     """A value and its standing: supported, contested or unattested. Most parts are shown only in full.
 
     `cluster_size` is the size at the time it was accepted.
     """
 
-    id: str
-    text: str
-    standing: str
     supporting: NotRequired[int]
     contradicting: NotRequired[int]
     axis: NotRequired[str]
@@ -72,12 +77,9 @@ class ListedValue(TypedDict):
     superseded_by: NotRequired[str]
 
 
-class FullValue(TypedDict):
+class FullValue(StandingValue):
     """A value in full."""
 
-    id: str
-    text: str
-    standing: str
     axis: str
     cluster_id: str
     cluster_size: int

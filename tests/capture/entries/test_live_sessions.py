@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.capture.entries.live_sessions import SILENT, LiveSessions
+from learning_memory_server.capture.entries.live_sessions import LiveSessions
+from learning_memory_server.system import timeouts
 from tests.support import NOON
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def test_a_session_lives_for_half_an_hour_after_a_hook_unless_it_says_that_it_en
     live.heard("b")
     live.ended("b")
     assert (live.is_live("a"), live.is_live("b")) == (True, False)
-    watch.now += SILENT
+    watch.now += timedelta(seconds=timeouts.SESSION_HEARD)
     assert live.is_live("a")
     watch.now += timedelta(seconds=1)
     assert not live.is_live("a")
@@ -75,7 +76,7 @@ def test_the_next_hub_takes_fronts_that_still_run_for_live_ones_for_a_while(watc
         # The hub is killed here.
         after = LiveSessions(watch, path)
     assert [after.is_live(name) for name in ("a", "gone", "old front")] == [True, False, False]
-    watch.now += SILENT + timedelta(seconds=1)
+    watch.now += timedelta(seconds=timeouts.SESSION_HEARD) + timedelta(seconds=1)
     assert not after.is_live("a")
     assert path.stat().st_mode & 0o777 == 0o600
 
