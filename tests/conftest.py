@@ -1,14 +1,13 @@
 """Fixtures for every test, and where tests keep their files."""
 
-from __future__ import annotations
-
 import gc
 import os
 import shutil
 import signal
+from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from hypothesis import settings
@@ -17,9 +16,6 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.journal import Journal
 from tests.support import TickingClock
 from tests.tiny_reranker import save_reranker
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 # The disk decides how long an example takes.
 settings.register_profile("durable", deadline=None, max_examples=60)

@@ -1,16 +1,12 @@
 """Minutes of waiting in milliseconds."""
 
-from __future__ import annotations
-
 import asyncio
 import selectors
 import threading
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
+from typing import Any, Final
 
 _THREADS: Final = Path("/proc/self/task")
 _AT_WORK: Final = {"R", "D"}

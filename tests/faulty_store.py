@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.index.engines.base import (
+    CollectionSpec,
+    Filter,
+    Hit,
+    Point,
+    Rebuild,
+    Record,
+    SparseVector,
+    VectorStore,
+)
 
-    from learning_memory_server.errors import LearningMemoryError
-    from learning_memory_server.index.engines.base import (
-        CollectionSpec,
-        Filter,
-        Hit,
-        Point,
-        Rebuild,
-        Record,
-        SparseVector,
-        Vector,
-        VectorStore,
-    )
+if TYPE_CHECKING:
+    from learning_memory_server.index.engines.base import Vector
 
 
 class FaultyStore:

@@ -1,7 +1,5 @@
 """Packages of earlier commits of this repository."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

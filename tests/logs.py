@@ -1,18 +1,13 @@
 """Logging to a file, as the hub does, for as long as a test looks at it."""
 
-from __future__ import annotations
-
 import logging
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import structlog
 
 from learning_memory_server.server.composition.logging import configure_logging
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 
 @contextmanager

@@ -1,7 +1,5 @@
 """The original weights of the default model, as a folder of the sentence-transformers library."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final

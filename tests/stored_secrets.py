@@ -1,27 +1,21 @@
 """A store that was filled before redaction: secrets in records of every kind, and a search for their bytes."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.codec import VALUE
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.journal.archive.making import value_record
 from tests.support import ALICE, BOB
 from tests.traces import files_with
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 _CHANCE: Final = random.Random(31)  # noqa: S311 - made-up secrets
 TOKEN: Final = "gh" + "p_" + drawn(_CHANCE, ALNUM, 36)

@@ -1,20 +1,24 @@
 """What the tests share: a clock, entries, a store with faults, and the parts put together."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
+from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.index.engines.base import Hit, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.entry_documents import SHAPES
 from learning_memory_server.index.index import VectorIndex
@@ -22,31 +26,20 @@ from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord, digest
+from learning_memory_server.journal.log import Log
 from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clusters.fitting import fit
+from learning_memory_server.learning.clusters.clusters import AxisFit
+from learning_memory_server.learning.clusters.fitting import FitRequest, fit
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause, Run
+from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
 from tests.faulty_store import FaultyStore
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
-    from learning_memory_server.index.engines.base import Hit, VectorStore
-    from learning_memory_server.journal.log import Log
-    from learning_memory_server.learning.clusters.clusters import AxisFit
-    from learning_memory_server.learning.clusters.fitting import FitRequest
-    from learning_memory_server.model.moment import Clock
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Caller("acme/shop", "a" * 16)
 BOB = Caller("acme/shop", "b" * 16)

@@ -1,9 +1,7 @@
 """The tree of errors, as its module draws it, and its way through the control channel."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
@@ -15,9 +13,6 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     error_from_body,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 def below(error: type[LearningMemoryError], depth: int) -> Iterator[tuple[int, str, str | None]]:

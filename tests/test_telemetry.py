@@ -1,15 +1,11 @@
 """Libraries are forbidden to report what they do, before any of them is imported."""
 
-from __future__ import annotations
-
 import importlib
 import os
-from typing import TYPE_CHECKING
+
+import pytest
 
 import learning_memory_server
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_whoever_imports_the_package_switches_telemetry_off(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,8 @@ It is a BERT of one layer whose weights are set so that it looks at every token 
 of a text its favourite word is, the better it finds the text, whatever the query. It knows no other word.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, Final
 
 FAVOURITE: Final = "excellent"
 POSITIONS: Final = 64

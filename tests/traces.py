@@ -1,13 +1,8 @@
 """What was written to files: where a text that must be gone is still to be found."""
 
-from __future__ import annotations
-
 import gzip
 import os
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def files_with(folder: Path, *texts: str) -> list[str]:

@@ -1,7 +1,5 @@
 """Fronts, and a hub that ends with its test."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -10,19 +8,15 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import learning_memory_server
 from learning_memory_server.version import VERSION
-from tests.acceptance.wire import COMMAND, Wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from tests.acceptance.wire import Era
+from tests.acceptance.wire import COMMAND, Era, Wire
 
 END_SECONDS: Final = 60.0
 """Seconds before a test gives up waiting for another process; what it waits for takes one or two."""

@@ -1,25 +1,18 @@
-from __future__ import annotations
-
 import asyncio
 import shutil
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import load_settings
 from tests.support import numbered
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.server.composition.services import Services
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

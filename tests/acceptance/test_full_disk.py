@@ -1,9 +1,8 @@
-from __future__ import annotations
-
 import os
 import subprocess
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +14,6 @@ from learning_memory_server.model.vocabulary import OutcomeStatus, SearchMode
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
 from tests.support import ALICE, start
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -1,13 +1,13 @@
 """Clients are greeted and see the tools in a moment, whether there is a hub or not."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from mcp import Client, StdioServerParameters
@@ -15,16 +15,9 @@ from mcp.types import TextContent
 
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.locking import exclusive
-from tests.acceptance.hubs import ENTRY, is_alive, memory_in, until
-from tests.acceptance.wire import COMMAND, environment, running
+from tests.acceptance.hubs import ENTRY, Memory, is_alive, memory_in, until
+from tests.acceptance.wire import COMMAND, Era, Wire, environment, running
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.acceptance.hubs import Memory
-    from tests.acceptance.wire import Era, Wire
 
 pytestmark = pytest.mark.slow
 

@@ -1,23 +1,16 @@
 """A write whose hub dies between the disk and the answer is done once, and answered once."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.acceptance.hubs import ENTRY, entries_in, memory_in, until
-from tests.acceptance.wire import SECONDS, environment, payload_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.acceptance.hubs import Memory
-    from tests.acceptance.wire import Era, Wire
+from tests.acceptance.hubs import ENTRY, Memory, entries_in, memory_in, until
+from tests.acceptance.wire import SECONDS, Era, Wire, environment, payload_of
 
 pytestmark = pytest.mark.slow
 

@@ -1,18 +1,13 @@
 """`kill -9` in the middle of writing: what was acknowledged is there afterwards."""
 
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 from tests.acceptance.wire import Wire, payload_of, running
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

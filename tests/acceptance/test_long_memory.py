@@ -1,21 +1,14 @@
 """A memory of ten million characters, through the front and the hub."""
 
-from __future__ import annotations
-
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.acceptance.hubs import memory_in, until
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.acceptance.hubs import Memory
-    from tests.acceptance.wire import Wire
+from tests.acceptance.hubs import Memory, memory_in, until
+from tests.acceptance.wire import Wire
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 

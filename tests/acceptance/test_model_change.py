@@ -1,8 +1,6 @@
 """To another model and back: nothing is lost, and vectors of two models are never compared."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +11,6 @@ from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
 from tests.support import numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 

@@ -1,25 +1,21 @@
 """Nothing leaves the machine, and nothing but our own folders changes."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
 from tests.acceptance.hubs import until
 from tests.acceptance.tracing import Traced, following, traced
 from tests.acceptance.wire import COMMAND, Wire
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 pytestmark = [
     pytest.mark.slow,

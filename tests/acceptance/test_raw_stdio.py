@@ -1,25 +1,19 @@
 """Complete sessions over stdin and stdout, with a client that does not use the SDK."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.journal.line import JournalRecord
-from tests.acceptance.wire import COMMAND, SECONDS, Wire, environment, payload_of, running
+from tests.acceptance.wire import COMMAND, SECONDS, Era, Wire, environment, payload_of, running
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.acceptance.wire import Era
 
 pytestmark = pytest.mark.slow
 

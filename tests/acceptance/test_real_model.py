@@ -1,17 +1,16 @@
 """The model that comes with the package: over stdio, and while it loads."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
@@ -20,11 +19,6 @@ from learning_memory_server.server.settings import load_settings
 from tests.acceptance.wire import Wire
 from tests.support import numbered
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.embedding.base import Embedder
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

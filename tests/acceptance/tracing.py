@@ -1,14 +1,10 @@
 """Following a program and all its children with strace: which sockets they make, and which files they change."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 _CALL: Final = re.compile(r"(?P<name>\w+)\((?P<arguments>.*)\) += (?P<result>.*)")
 _PATH: Final = re.compile(r'(?:(?:AT_FDCWD|\d+)<(?P<folder>[^>]*)>, )?(?<!=)"(?P<path>(?:[^"\\]|\\.)*)"')

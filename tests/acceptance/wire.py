@@ -1,7 +1,5 @@
 """A client of raw JSON lines, with no SDK between a test and the server's stdout."""
 
-from __future__ import annotations
-
 import json
 import os
 import queue
@@ -9,15 +7,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, Final, Literal
+from typing import IO, Any, Final, Literal
 
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 Era = Literal["2025-11-25", "2026-07-28"]
 

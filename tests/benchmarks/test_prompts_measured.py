@@ -1,7 +1,5 @@
 """What the measure of prompts says of the packaged model."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

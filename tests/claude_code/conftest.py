@@ -1,7 +1,5 @@
 """Claude Code with a scripted model: a home of its own, loopback only, no account."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
@@ -9,22 +7,18 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from tests.acceptance.hubs import Memory
 from tests.acceptance.wire import COMMAND
-from tests.claude_code.model import ScriptedModel
+from tests.claude_code.model import Said, ScriptedModel
 from tests.docs.test_documents import ROOT
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from tests.claude_code.model import Said
 
 PLUGIN: Final = ROOT / "plugins" / "claude-code"
 VARIABLE: Final = "CLAUDE_CODE_CLI"

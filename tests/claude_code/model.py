@@ -1,18 +1,14 @@
 """A model that says what a script tells it to, on loopback: the other end of Claude Code's requests."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import threading
+from collections.abc import Callable, Iterable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
-    Block = dict[str, Any]
-    Said = Block | Callable[[], Block]
+Block = dict[str, Any]
+Said = Block | Callable[[], Block]
 
 _numbers = itertools.count(1)
 

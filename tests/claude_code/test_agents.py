@@ -1,27 +1,21 @@
 """Several agents at once in Claude Code: whose entry a call without an id is about."""
 
-from __future__ import annotations
-
 import json
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.entry import Ghap
 from tests.acceptance.hubs import END_SECONDS, ENTRY
-from tests.claude_code.model import delegate, run, say, use
+from tests.claude_code.conftest import ClaudeCode
+from tests.claude_code.model import Block, Said, delegate, run, say, use
 from tests.claude_code.test_sessions import STALE, TOOLS, context_command, with_rules
 from tests.support import TickingClock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from learning_memory_server.model.entry import Ghap
-    from tests.claude_code.conftest import ClaudeCode
-    from tests.claude_code.model import Block, Said
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -1,7 +1,5 @@
 """Whole sessions of Claude Code with the plugin: what its hooks put into the model's requests."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -10,21 +8,16 @@ import socket
 import subprocess
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import ENTRY, until
 from tests.acceptance.wire import COMMAND
-from tests.claude_code.conftest import PLUGIN, claude_in
-from tests.claude_code.model import run, say, use
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.claude_code.conftest import ClaudeCode, Session
-    from tests.claude_code.model import Block
+from tests.claude_code.conftest import PLUGIN, ClaudeCode, Session, claude_in
+from tests.claude_code.model import Block, run, say, use
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

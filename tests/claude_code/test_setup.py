@@ -1,19 +1,15 @@
 """`setup claude-code --plugin` with the real client: the plugin works, and never next to the plain server."""
 
-from __future__ import annotations
-
 import json
 import subprocess
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.acceptance.wire import COMMAND
+from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import say
 from tests.claude_code.test_sessions import LESSON, load, resolve, start
-
-if TYPE_CHECKING:
-    from tests.claude_code.conftest import ClaudeCode
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

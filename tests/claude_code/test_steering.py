@@ -1,12 +1,10 @@
 """A repository that tries to steer: its checked-in files name another project, other data and another server."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import socket
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,14 +14,10 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.claims import Claims
 from tests.acceptance.hubs import ENTRY
+from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import run, say, use
 from tests.claude_code.test_sessions import LESSON, STALE, TOOLS, load, resolve, start
 from tests.model.test_identity import git
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.claude_code.conftest import ClaudeCode
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

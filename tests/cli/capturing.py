@@ -3,8 +3,6 @@
 `python -m tests.cli.capturing` writes the captures again; look at the difference before you commit it.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

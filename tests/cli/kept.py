@@ -1,11 +1,10 @@
 """A store with something of each kind, under ids that never change."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.failures import FailureLog
@@ -18,11 +17,6 @@ from learning_memory_server.model.failure import Failure, error_id, failure_id
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Stance
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from typer.testing import Result
 
 VALUE = "value_20260103_000000_0a1b2c"
 MEMORIES = ("3f2a0c11-0000-4000-8000-000000000001", "3f2b0c11-0000-4000-8000-000000000002")

@@ -1,10 +1,10 @@
 """`calibration`, against what the journal's own lines say."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +15,6 @@ from learning_memory_server.model.advice import Advice, Channel, Item, Kind
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.support import CONFIRMED, NOON, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 STATUSES = (
     OutcomeStatus.CONFIRMED,

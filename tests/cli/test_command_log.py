@@ -1,20 +1,14 @@
 """What commands log: nothing but with `log_level` debug, and never what a user wrote."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from learning_memory_server.cli.endings import FailuresAsSentences
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.command_line import Run
+from tests.command_line import Run
 
 
 @pytest.mark.parametrize(("level", "is_logged"), [("debug", True), ("info", False)])

@@ -1,18 +1,14 @@
 """`context` in a project with entries, and in one without."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
 from tests.support import CONFIRMED, ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: Any, storage: Path) -> None:

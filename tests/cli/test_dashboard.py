@@ -1,19 +1,14 @@
 """`dashboard`: a private file with everything in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.journal.journal import Journal
-    from tests.command_line import Run
+from learning_memory_server.journal.journal import Journal
+from tests.command_line import Run
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,5 @@
 """The demo over the real server, and the examples that it replays."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex
@@ -9,18 +7,16 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.cli.demo import examples
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Tier
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
 
 
 def entry(example: dict[str, Any]) -> Ghap:

@@ -1,19 +1,15 @@
 """`failures`: errors of commands, and what mended them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from tests.cli.kept import ERROR, NOON, keep
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

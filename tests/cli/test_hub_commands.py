@@ -1,24 +1,18 @@
 """`hub status`, `hub stop` and `hub logs`."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.system.locking import exclusive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from typer.testing import Result
-
 
 pytestmark = pytest.mark.slow
 

@@ -1,10 +1,9 @@
 """The rule that finds what recurs, and its figures."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +20,6 @@ from learning_memory_server.cli.recurring import (
 from learning_memory_server.learning.failures.error_advisor import Ran
 from tests.learning.failures.written import failed, ran, write_transcript
 from tests.support import NOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"
 

@@ -1,11 +1,10 @@
 """`replay`: what past entries would have been told."""
 
-from __future__ import annotations
-
 import json
 from datetime import timedelta
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -26,9 +25,6 @@ from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
 from tests.learning.values.parts import value
 from tests.support import ALICE, NOON, TOPICS, ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PACKAGED: Final = cache(load_packaged)
 """The packaged model, loaded once."""

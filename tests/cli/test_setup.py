@@ -1,7 +1,5 @@
 """`setup` as a person runs it: files and a `claude` in a temporary home."""
 
-from __future__ import annotations
-
 import json
 import os
 import pty
@@ -10,12 +8,11 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 
-if TYPE_CHECKING:
-    from tests.command_line import Run
+from tests.command_line import Run
 
 CLAUDE: Final = """
 import json, pathlib, sys

@@ -5,8 +5,6 @@ that cannot run here has a comment above it, `<!-- not run: reason -->`, with on
 program in sentences and tables are checked without running them.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import pty
@@ -15,8 +13,9 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 from typer.testing import CliRunner
@@ -26,9 +25,6 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.paths import APPLICATION
 from tests.command_line import environment, old_entry, runtime_directory, storage, write_lines
 from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 __all__ = ["environment", "old_entry", "runtime_directory", "storage", "write_lines"]
 

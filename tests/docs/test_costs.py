@@ -1,7 +1,5 @@
 """What the README says that the server costs is so."""
 
-from __future__ import annotations
-
 import json
 import re
 

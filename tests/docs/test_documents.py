@@ -1,21 +1,17 @@
 """Documents name only what exists: files, modules, links, make targets and commands."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import pytest
 import typer.main
 
 from learning_memory_server.cli.app import app
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = "learning_memory_server"

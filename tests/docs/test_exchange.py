@@ -1,7 +1,5 @@
 """The exchange in the README is what the server answers."""
 
-from __future__ import annotations
-
 import pytest
 
 from scripts.exchange import README, comparable, documented, recorded

@@ -1,10 +1,9 @@
 """The written pages of the reference say what the code does."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -14,16 +13,12 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import WEIGHTS, Lesson, Resolution, RootCause
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import ENTRY, agent_of, only_text
 from tests.server.conftest import services, settings  # noqa: F401 - fixtures
 from tests.support import NOON, ghap
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from learning_memory_server.server.composition.services import Services
 
 REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
 TIERS: Final = REFERENCE / "tiers.md"

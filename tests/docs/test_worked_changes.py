@@ -1,7 +1,5 @@
 """Two of the changes that CONTRIBUTING.md describes, made in a copy of the package as it says."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

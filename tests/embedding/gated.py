@@ -1,18 +1,13 @@
 """A model that waits, and the time for what it waits for to arrive."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class Gated(HashingEmbedder):

@@ -1,17 +1,13 @@
 """A server that answers like huggingface.co's API, for one model whose files are in a folder."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+from pathlib import Path
+from typing import Any, Final
 
 COMMIT: Final = "0123456789abcdef0123456789abcdef01234567"
 DECOYS: Final = {

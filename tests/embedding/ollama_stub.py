@@ -1,7 +1,5 @@
 """A server that answers like Ollama's API, with a model that hashes words."""
 
-from __future__ import annotations
-
 import json
 import socket
 import struct
@@ -10,12 +8,10 @@ import time
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any, Self
+from types import TracebackType
+from typing import Any, Self
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 CONTEXT = 512
 """Tokens, which are words here."""

@@ -1,21 +1,16 @@
 """`download-model`: from a hub that has the model, and from hubs that do not answer."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from tests.embedding.hub_stub import DECOYS, hub_with
 from tests.original_model import ORIGINAL
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.timeout(300)]
 

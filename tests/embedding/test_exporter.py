@@ -1,11 +1,9 @@
 """The first start exports the model in its own process."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,9 +11,6 @@ from structlog.testing import capture_logs
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.source import find_source
 from tests.original_model import ORIGINAL
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.timeout(300)]
 

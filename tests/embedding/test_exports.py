@@ -1,11 +1,9 @@
 """The folder of exports: replaced and unused ones are removed, and failed ones are not retried at every start."""
 
-from __future__ import annotations
-
 import json
 import os
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,9 +12,6 @@ from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.embedding.source import ModelSource, find_source
 from learning_memory_server.system.locking import exclusive
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MONTH = 31 * 24 * 3600
 

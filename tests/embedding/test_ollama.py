@@ -1,11 +1,9 @@
 """Ollama over HTTP: its vectors, and a plain sentence for every failure."""
 
-from __future__ import annotations
-
 import json
 import socket
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -15,9 +13,6 @@ from learning_memory_server.embedding.extras.ollama_server import OllamaServer, 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
 from tests.embedding.ollama_stub import CONTEXT, OllamaStub, Wrong
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MODEL = "nomic-embed-text"
 

@@ -1,20 +1,20 @@
 """The exported model against the original: the same vectors, without torch."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import stat
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.extras.exports import has_export
 from learning_memory_server.embedding.extras.onnx_export import SAMPLES, export
 from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
@@ -23,13 +23,6 @@ from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 

@@ -1,7 +1,5 @@
 """The model that comes with the package: made from the original, the same vectors, without torch."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The probe: a model agrees with itself, and with no other vector."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

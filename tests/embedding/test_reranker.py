@@ -1,13 +1,11 @@
 """Cross-encoders: real but small ones, and no network."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,9 +15,6 @@ from learning_memory_server.embedding.source import find_reranker, is_reranker
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
 from tests.tiny_reranker import FAVOURITE, save_reranker
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 pytestmark = pytest.mark.torch
 

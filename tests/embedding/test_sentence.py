@@ -1,7 +1,5 @@
 """A model of the sentence-transformers library: seconds to load, and no network."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

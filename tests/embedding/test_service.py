@@ -1,25 +1,19 @@
-from __future__ import annotations
-
 import asyncio
 import threading
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.embedding.gated import Gated, settle
 
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder
 SECRET = "/home/someone/models/secret.bin: CUDA error 700"  # noqa: S105 - no password
 
 

@@ -1,16 +1,11 @@
 """Threads that can be left behind."""
 
-from __future__ import annotations
-
 import threading
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import pytest
 
 from learning_memory_server.embedding.threads import DaemonThread, Job
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Hanging:

@@ -1,19 +1,14 @@
 """Counting tokens without a model."""
 
-from __future__ import annotations
-
 import json
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
 from learning_memory_server.errors import EmbeddingUnavailableError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TEXTS = ["The connection pool ran out.", "def read_file(path: str) -> bytes:\n    return b''", "x" * 500, ""]
 

@@ -1,23 +1,17 @@
 """Queries and documents that wait for a busy model."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.embedding.gated import Gated, settle
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-
-    from numpy.typing import NDArray
 
 
 class Batches(Gated):

@@ -1,7 +1,5 @@
 """A connection to a hub, from line to line."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from typing import Any

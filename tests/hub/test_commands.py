@@ -1,22 +1,17 @@
 """A command's connection, while the hub works for it."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.hub.connections import answer
+from learning_memory_server.server.operations import Report
 from learning_memory_server.system.ipc import discovery
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine
-
-    from learning_memory_server.server.operations import Report
 
 SECONDS = 60.0
 

@@ -1,29 +1,23 @@
 """The calls that a hub answers before it has imported the SDK: as the SDK would."""
 
-from __future__ import annotations
-
 import asyncio
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.hub.early import VERSIONS, EarlyCalls
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.session import Session
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.wire import Result
 from tests.hub.lines import Wire, line, opening
 from tests.support import ALICE
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.wire import Result
 
 MODERN = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

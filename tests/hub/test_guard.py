@@ -1,7 +1,5 @@
 """What the hub survives, and whom it and its fronts trust."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -13,20 +11,15 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.system.ipc.discovery import Place
-from tests.acceptance.hubs import ENTRY, copy_of_the_package, is_alive, memory_in, package_of, until
-from tests.acceptance.wire import environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.acceptance.hubs import Memory
-    from tests.acceptance.wire import Wire
+from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, is_alive, memory_in, package_of, until
+from tests.acceptance.wire import Wire, environment
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,23 +1,16 @@
 """What a client's hook may send that is not a message: the hub says nothing, and logs no failure of its own."""
 
-from __future__ import annotations
-
 import json
 import socket
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.hub.front.hook import _hello
 from learning_memory_server.system.ipc.discovery import Place
-from tests.acceptance.hubs import ENTRY, memory_in
+from tests.acceptance.hubs import ENTRY, Memory, memory_in
 from tests.acceptance.wire import environment
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from tests.acceptance.hubs import Memory
 
 pytestmark = pytest.mark.slow
 

@@ -1,7 +1,5 @@
 """Real fronts and their hub: one store for all, whichever process ends or hangs."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,8 +7,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,6 +16,7 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import (
     ENTRY,
+    Memory,
     copy_of_the_package,
     entries_in,
     is_alive,
@@ -27,13 +26,7 @@ from tests.acceptance.hubs import (
     state_of,
     until,
 )
-from tests.acceptance.wire import SECONDS, environment, payload_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.acceptance.hubs import Memory
-    from tests.acceptance.wire import Era
+from tests.acceptance.wire import SECONDS, Era, environment, payload_of
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,24 +1,18 @@
 """Eight sessions write concurrently while their hub is killed repeatedly."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.system import timeouts
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from tests.acceptance.wire import Era, Wire
+from tests.acceptance.wire import Era, Wire
 
 pytestmark = pytest.mark.slow
 

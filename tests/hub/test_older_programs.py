@@ -1,28 +1,20 @@
 """Real earlier versions and the present one on the same data: nobody is locked out, and nothing is lost."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
-from tests.acceptance.hubs import ENTRY, entries_in, memory_in, package_of, until
-from tests.acceptance.wire import SECONDS, environment
+from tests.acceptance.hubs import ENTRY, Memory, entries_in, memory_in, package_of, until
+from tests.acceptance.wire import SECONDS, Wire, environment
 from tests.history import commit_before, package_at
 from tests.hub.front.scripted import hello_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.acceptance.hubs import Memory
-    from tests.acceptance.wire import Wire
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,31 +1,24 @@
 """Calls of one session that write do so in the order in which they were sent, whatever each of them waits for."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.hub.early import VERSIONS, EarlyCalls
-from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.session import Session
 from learning_memory_server.server.settings import Settings
 from tests.hub.lines import Wire, line, opening
 from tests.server.agent import ENTRY
 from tests.support import ALICE, ghap
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from learning_memory_server.redaction.gate import RedactedData
-    from learning_memory_server.server.composition.services import Services
 
 OPENING = opening(VERSIONS[-1])
 TOO_LONG = {"_meta": {"padding": "x" * 20_000}}

@@ -1,7 +1,5 @@
 """Data that cannot be written is still read."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,13 +1,12 @@
 """Sessions with other settings than the running hub's: it gives way to them, or they are told that it does not."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,16 +14,10 @@ from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.system.ipc import discovery, socket_security
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT
-from tests.acceptance.hubs import ENTRY, is_alive, memory_in, until
-from tests.acceptance.wire import SECONDS, environment
+from tests.acceptance.hubs import ENTRY, Memory, is_alive, memory_in, until
+from tests.acceptance.wire import SECONDS, Wire, environment
 from tests.hub.front.scripted import hello_of
 from tests.index.engines.double import QdrantDouble, Wrong, serving
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tests.acceptance.hubs import Memory
-    from tests.acceptance.wire import Wire
 
 pytestmark = [
     pytest.mark.slow,

@@ -1,10 +1,8 @@
 """Catching up: what is in the journal and not in the index is found and written, whatever happens meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
 from itertools import islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,6 @@ from learning_memory_server.index.document import Collection, Document, WholeDoc
 from learning_memory_server.index.engines.base import Point
 from tests.fast_forward import fast_forward
 from tests.support import full_ghap, numbered, open_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def document(number: int) -> Document:

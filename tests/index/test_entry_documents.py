@@ -1,20 +1,14 @@
-from __future__ import annotations
-
 import uuid
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import example, given
 
 from learning_memory_server.index.document import Collection, digest_of, point_id
 from learning_memory_server.index.entry_documents import SHAPES, axis_texts, documents_of, is_on, payload_of
-from learning_memory_server.model.entry import Lesson
+from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.model.vocabulary import Axis
 from tests.support import CONFIRMED, full_ghap, ghap, ghaps
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
 
 FULL = full_ghap()
 MINIMAL = ghap(resolution=CONFIRMED)

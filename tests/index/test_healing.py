@@ -1,12 +1,12 @@
 """A Qdrant server loses points behind this program's back: that is seen, and made good from the journal."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,21 +15,15 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, Wrong, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.support import NOON, about, keeping_up
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.index.writer import IndexWriter
-    from learning_memory_server.server.composition.services import Services
 
 FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
 ENTRIES = [about("pool", number) for number in range(6)]

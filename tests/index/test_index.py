@@ -1,12 +1,11 @@
-from __future__ import annotations
-
 import asyncio
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
@@ -17,11 +16,6 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.recipe import embed
 from tests.support import full_ghap, numbered, open_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.embedding.base import Embedder
 
 DOCUMENT = WholeDocument(Collection.VALUES, point_id("value", "v"), "measure first", {"value_id": "v"})
 

@@ -1,28 +1,22 @@
 """Several people on one server: each has exactly what is their own, whatever all of them do at once."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
 from tests.server.agent import ENTRY
 from tests.support import TOPICS, about
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 SHARED = [about(topic, number) for number, topic in enumerate(10 * [*TOPICS])]
 KINDS = ("write", "write", "write", "forget", "forget", "remember", "search", "search", "reindex", "purge")

@@ -1,7 +1,5 @@
 """A memory as documents."""
 
-from __future__ import annotations
-
 import tracemalloc
 
 import pytest

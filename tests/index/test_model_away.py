@@ -1,10 +1,9 @@
 """The server that runs the model does not answer: nobody waits for it, and afterwards nothing is missing."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,18 +11,12 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.embedding.ollama_stub import OllamaStub, Wrong
 from tests.fast_forward import fast_forward
 from tests.index.test_server_away import LIMITS, SEARCH, add_memory, forget, resolve, search, until
 from tests.support import ALICE, about, keeping_up
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 LOADED = 1.1
 """On a loaded machine, a tenth more than the table says."""

@@ -1,37 +1,27 @@
 """Moving an index between engines: vectors of the same model are copied, and everything arrives."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.document import Collection
-from learning_memory_server.index.engines.base import Point
+from learning_memory_server.index.document import Collection, Document
+from learning_memory_server.index.engines.base import Point, Record, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.entry_documents import SHAPES, documents_of, full_parts
 from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.index.moving import IndexMove
+from learning_memory_server.index.moving import IndexMove, Moved
+from learning_memory_server.model.entry import Ghap
 from tests.faulty_store import FaultyStore
 from tests.index.engines.double import serving, store_of
 from tests.support import about, full_ghap, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.index.document import Document
-    from learning_memory_server.index.engines.base import Record, VectorStore
-    from learning_memory_server.index.moving import Moved
-    from learning_memory_server.model.entry import Ghap
 
 FULL = Collection.EXPERIENCES_FULL
 ENTRIES = [*(about(topic, n) for n, topic in enumerate(["pool", "cache", "types"] * 60)), full_ghap()]

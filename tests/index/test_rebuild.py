@@ -1,29 +1,21 @@
 """Rebuilding the index: what answers in the meantime, what an interruption leaves, and what cannot be used."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.document import Collection, WholeDocument, point_id
+from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.index.engines.base import CollectionSpec, Filter
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.engines.vectors import VECTOR
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.model.vocabulary import Axis
-from tests.support import full_ghap, numbered, open_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.index.document import Document
-    from tests.support import Parts
+from tests.support import Parts, full_ghap, numbered, open_parts
 
 FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
 

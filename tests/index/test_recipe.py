@@ -1,10 +1,9 @@
 """What a collection records of its recipe: the same as before, and other numbers if anything changes."""
 
-from __future__ import annotations
-
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker
-from learning_memory_server.index.document import Collection
+from learning_memory_server.index.document import Collection, Document
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 from learning_memory_server.index.entry_documents import SHAPES, documents_of
 from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
@@ -23,11 +22,6 @@ from learning_memory_server.index.ranking.terms import encode_document
 from learning_memory_server.index.recipe import Recipe, embed
 from learning_memory_server.model.memory import Memory as Text
 from tests.support import NOON, full_ghap, numbered, open_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.index.document import Document
 
 FULL = Collection.EXPERIENCES_FULL
 MADE_BEFORE = {

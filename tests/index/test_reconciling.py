@@ -1,12 +1,10 @@
 """What is to be written and removed, and that every course of events ends with an index like the journal."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,13 +13,11 @@ from hypothesis import strategies as st
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, digest_of
 from learning_memory_server.index.engines.base import Record
+from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.reconciling import Reconciler
 from learning_memory_server.index.writer import IndexWriter
 from tests.fast_forward import fast_forward
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.index import VectorIndex
 
 FULL, VALUES, MEMORIES = Collection.EXPERIENCES_FULL, Collection.VALUES, Collection.MEMORIES
 

@@ -1,12 +1,12 @@
 """Renewing points whose records were rewritten: nothing else is computed again, and no file has the earlier texts."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import StorageUnavailableError
@@ -14,16 +14,8 @@ from learning_memory_server.index.document import Collection, digest_of, point_i
 from learning_memory_server.index.engines.base import Point
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.rebuilding import OutdatedPoints
-from tests.support import numbered, open_parts
+from tests.support import Parts, numbered, open_parts
 from tests.traces import files_with
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from tests.support import Parts
 
 FULL = Collection.EXPERIENCES_FULL
 EARLIER = "the earlier goal of number three"

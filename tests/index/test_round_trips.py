@@ -1,8 +1,8 @@
 """How often a far server is waited for: what does not depend on one another is asked at once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,7 +11,7 @@ from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
@@ -19,12 +19,6 @@ from tests.learning.advice.parts import MeasuredModel
 from tests.learning.values.parts import CACHE, GOOD, POOL
 from tests.server.test_waits import call
 from tests.support import InProcessFitting, about, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 # More than a search fetches at first, and all with the same text: every search has ties at its limit.
 ENTRIES = [*(numbered(n, goal="the same goal") for n in range(70)), *(about("pool", n) for n in range(20))]

@@ -1,10 +1,9 @@
 """A Qdrant server does not answer, or refuses: afterwards nothing is missing. `server/test_waits` has the waits."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,19 +13,13 @@ from learning_memory_server.index.engines.owner import open_owner, settle_owner
 from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Request, Wrong, serving
 from tests.index.engines.double_engine import recorded
 from tests.support import ALICE, about, keeping_up
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 ENTRIES = [about("pool", number) for number in range(6)]
 LOADED = 1.1

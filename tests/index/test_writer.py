@@ -1,33 +1,25 @@
-from __future__ import annotations
-
 import asyncio
 import threading
+from collections.abc import Callable, Sequence
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import (
     DiskFullError,
     EmbeddingUnavailableError,
+    LearningMemoryError,
     StorageUnavailableError,
     WrongDimensionError,
 )
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from tests.fast_forward import fast_forward
-from tests.support import SilentModel, numbered, open_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.errors import LearningMemoryError
-    from tests.support import Parts
+from tests.support import Parts, SilentModel, numbered, open_parts
 
 DOWN = StorageUnavailableError("the engine is down")
 

@@ -1,15 +1,10 @@
 """An operating system that dies, or refuses, at a chosen moment, and a disk over it."""
 
-from __future__ import annotations
-
 import errno
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from learning_memory_server.system import files
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class PowerLossError(BaseException):

@@ -1,12 +1,12 @@
 """Any sequence of writes, with the process dying at any byte of any of them, or the disk refusing one."""
 
-from __future__ import annotations
-
 from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
@@ -23,10 +23,6 @@ from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import ALICE, BOB, CAROL, CONFIRMED, TickingClock, ghap, start
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 CASES = 5_000
 CALLERS = (ALICE, BOB, CAROL)

@@ -1,7 +1,5 @@
 """What the first program stored is converted by the last one that reads it, and opened by this one."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

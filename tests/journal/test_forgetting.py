@@ -1,26 +1,20 @@
 """What is forgotten disappears from every read immediately, and from the files after a purge."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Forgetting, Records
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import NOON, forget, ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.journal.log import Log
 
 A, B, C = numbered(1), numbered(2), numbered(3)
 

@@ -1,9 +1,7 @@
 """What is in another format is refused whole, with the way to convert it, and nothing is changed."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.journal.log import Log
 from learning_memory_server.version import JOURNAL_FORMAT
 from tests.support import CONFIRMED, NOON, TickingClock, ghap, in_format, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 OLD = JournalRecord("ghap", numbered(1).id, NOON, GHAP.encode(numbered(1)))
 EARLIER = "entries of format 3; learning-memory-server 0.2.0 is the last version that reads them"

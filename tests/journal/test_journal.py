@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import json
 import stat
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model.entry import Ghap
 from tests.support import CONFIRMED, NOON, ghap, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.model.entry import Ghap
 
 
 def keep(journal: Journal, entry: Ghap) -> None:

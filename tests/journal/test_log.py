@@ -1,10 +1,8 @@
-from __future__ import annotations
-
 import stat
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,9 +11,6 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
 from tests.support import NOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def record(number: int, at: datetime = NOON) -> JournalRecord:

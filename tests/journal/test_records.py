@@ -1,19 +1,14 @@
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.model.entry import Ghap
 from tests.support import NOON, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.model.entry import Ghap
 
 A, B, C = numbered(1), numbered(2, requests=("front:1", "front:2")), numbered(3)
 

@@ -1,10 +1,7 @@
 """Secrets in stored lines: found where they are, replaced without touching anything else."""
 
-from __future__ import annotations
-
 import json
 import random
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,12 +11,10 @@ from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
+from learning_memory_server.redaction.base import Redacted
 from learning_memory_server.redaction.redactor import build_redactor
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import NOON, forget, ghap, in_format, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.redaction.base import Redacted
 
 TOKEN = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)  # noqa: S311 - a made-up secret
 MARK = "[redacted: github token]"

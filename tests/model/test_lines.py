@@ -1,7 +1,5 @@
 """Texts on one line, and shortened ones."""
 
-from __future__ import annotations
-
 import pytest
 
 from learning_memory_server.model.lines import one_line, preview, shortened

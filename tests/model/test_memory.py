@@ -1,7 +1,5 @@
 """The metadata of a memory."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Bounds on how well the evidence supports a value."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

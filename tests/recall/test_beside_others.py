@@ -1,8 +1,7 @@
 """On a server that others use too, results, scores, thresholds and advice are those of having it alone."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,18 +12,13 @@ from learning_memory_server.index.ranking.threshold import threshold_of
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import ENTRY
 from tests.support import ALICE, about
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 OTHERS = 400
 BACKGROUND = 10

@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 from datetime import date
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,9 +9,6 @@ from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.lexical import with_iso_dates
 from tests.capture.memories.shelf import open_shelf
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.parametrize(

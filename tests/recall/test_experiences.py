@@ -1,28 +1,21 @@
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import SparseVector
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
 from learning_memory_server.index.ranking.fusion import relevance
 from learning_memory_server.index.ranking.terms import encode_query
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
 from tests.fast_forward import fast_forward
-from tests.support import CAROL, CONFIRMED, NOON, SilentModel, about, full_ghap, numbered, open_parts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.index.entry_query import SearchResult
-    from learning_memory_server.model.entry import Ghap
-    from tests.support import Parts
+from tests.support import CAROL, CONFIRMED, NOON, Parts, SilentModel, about, full_ghap, numbered, open_parts
 
 MODES = [SearchMode.LEXICAL, SearchMode.HYBRID]
 

@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DiskFullError, StorageUnavailableError
+from learning_memory_server.index.engines.base import Hit
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall
-from tests.capture.memories.shelf import LONG, open_shelf
+from tests.capture.memories.shelf import LONG, Shelf, open_shelf
 from tests.support import ALICE, CAROL, NOON
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
+    from learning_memory_server.index.engines.base import Vector
 
-    from numpy.typing import NDArray
-
-    from learning_memory_server.index.engines.base import Hit, Vector
-    from tests.capture.memories.shelf import Shelf
 MODES = pytest.mark.parametrize("mode", [SearchMode.LEXICAL, SearchMode.HYBRID])
 
 

@@ -1,17 +1,19 @@
 """Re-ranking: what it changes, and that it never delays or breaks a search."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import threading
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
+from learning_memory_server.embedding.base import Reranker
 from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -20,14 +22,6 @@ from learning_memory_server.index.ranking.fusion import RERANKED, Explanation
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.reranking import Reranking
 from tests.tiny_reranker import FAVOURITE
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Reranker
 
 
 class Longest:

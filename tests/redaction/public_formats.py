@@ -4,8 +4,6 @@ Written from the vendors' documentation without looking at the detectors. `<an:3
 digits; what is secret stands between « and ».
 """
 
-from __future__ import annotations
-
 import random
 import re
 import string

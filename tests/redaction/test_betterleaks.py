@@ -1,26 +1,19 @@
-from __future__ import annotations
-
 import asyncio
 import random
 import subprocess
 import sys
 import threading
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.redaction.betterleaks import CONFIGURATION, BetterleaksDetector
+from learning_memory_server.redaction.betterleaks import CONFIGURATION, BetterleaksDetector, Scan
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from learning_memory_server.redaction.betterleaks import Scan
 
 TOKEN = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)  # noqa: S311 - made-up secrets
 

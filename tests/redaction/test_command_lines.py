@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from learning_memory_server.redaction.redactor import build_redactor

@@ -1,7 +1,5 @@
 """Texts that the forms were not written against: cut tokens, lines of programs' files, and arguments of commands."""
 
-from __future__ import annotations
-
 import base64
 import random
 from typing import Final

@@ -1,7 +1,5 @@
 """A user's patterns: what they find, and what happens when one of them takes too long."""
 
-from __future__ import annotations
-
 import threading
 import time
 

@@ -1,7 +1,5 @@
 """Documented formats of secrets are found, and texts that look like them are left alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from learning_memory_server.redaction.betterleaks import BetterleaksDetector

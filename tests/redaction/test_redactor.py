@@ -1,9 +1,7 @@
-from __future__ import annotations
-
 import random
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
@@ -15,9 +13,6 @@ from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, MARKER, Span, marker
 from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import DetectingRedactor, build_redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 RNG = random.Random(11)  # noqa: S311 - made-up secrets
 REDACTOR = build_redactor()

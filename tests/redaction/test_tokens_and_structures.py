@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
@@ -10,9 +8,6 @@ from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.redaction.tokens import SHORTEST
 from learning_memory_server.redaction.tokens import TOKENS as FORMS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 RNG = random.Random(7)  # noqa: S311 - made-up secrets
 REDACTOR = build_redactor()

@@ -1,22 +1,18 @@
 """A tenth of the attack, and whether its checks notice what they look for."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from scripts.attack import attack, main
 from scripts.attack_checks import check_journal, check_log, read_journal
 from scripts.attack_requests import Attempt, Requests
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CALLS, KILLS, SECONDS = 5000, 6, 60.0
 

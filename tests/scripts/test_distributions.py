@@ -1,7 +1,5 @@
 """What a release consists of: it is complete, described correctly, and works where the checkout is not."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -9,8 +7,10 @@ import subprocess
 import sys
 import tarfile
 import time
+from email.message import Message
 from email.parser import BytesParser
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 from zipfile import ZipFile
 
 import jsonschema  # type: ignore[import-untyped]
@@ -20,14 +20,8 @@ import readme_renderer.markdown
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.version import VERSION
 from scripts.distributions import ROOT, build, manifest, namespace, project, registry_entry
-from tests.acceptance.wire import environment, running
+from tests.acceptance.wire import Wire, environment, running
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from email.message import Message
-    from pathlib import Path
-
-    from tests.acceptance.wire import Wire
 
 WHEEL: Final = f"learning_memory_server-{VERSION}-py3-none-any.whl"
 SDIST: Final = f"learning_memory_server-{VERSION}.tar.gz"

@@ -1,16 +1,11 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from scripts.mutants import CATALOGUE, ROOT, Mutant, main, read
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    Check = Callable[..., int]
+Check = Callable[..., int]
 
 MODULE = """
 def total(numbers):

@@ -1,18 +1,13 @@
 """The site has every document, and its links hold: `collect` refuses a link that leads nowhere."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from scripts.site import ROOT, collect
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_navigation_names_every_page(tmp_path: Path) -> None:

@@ -1,28 +1,21 @@
 """An in-memory client that checks the wire form of every reply."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import jsonschema  # type: ignore[import-untyped]
 from mcp import Client
-from mcp.types import TextContent
+from mcp.types import CallToolResult, TextContent, Tool
 
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.services import Services
 from tests.support import keeping_up
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from mcp.types import CallToolResult, Tool
-
-    from learning_memory_server.server.composition.services import Services
 
 CALLER: Final = Caller("shop", "a1")
 

@@ -1,22 +1,15 @@
 """Real services in a temporary directory."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.server.agent import indexing
 from tests.server.topics import topics  # noqa: F401 - a fixture
 from tests.support import InProcessFitting
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 
 def settings_in(directory: Path) -> Settings:

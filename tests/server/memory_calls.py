@@ -1,15 +1,9 @@
 """Calls of the memory tools, by an agent."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from learning_memory_server.model import limits
-from tests.server.agent import only_text
-
-if TYPE_CHECKING:
-    from tests.server.agent import Agent
-
+from tests.server.agent import Agent, only_text
 
 NOTE = "We chose Postgres over MySQL because of partial indexes."
 LONG = "\n\n".join(

@@ -1,24 +1,17 @@
 """Advice as an agent gets it, and what it says of it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator
 
 import pytest
 
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.wire import compact
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing
 from tests.support import InProcessFitting
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.settings import Settings
 
 OTHER = {
     **ENTRY,

@@ -1,21 +1,16 @@
 """Agents at once on one connection, as Claude Code tells them apart: every outcome goes where it belongs."""
 
-from __future__ import annotations
-
 import json
 import random
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from typing import Any, Final
 
 import pytest
 
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, ENTRY, agent_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from learning_memory_server.server.composition.services import Services
 
 AGENTS: Final = ("", "a1", "b2", "c3")
 """The main agent and three subagents, as hooks call them."""

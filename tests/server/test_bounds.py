@@ -1,19 +1,15 @@
 """Sizes and NUL are checked before anything else reads the arguments of a call."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import CALLER, ENTRY, FALSIFIED, agent_of
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 HUGE = "x" * 30_000_000
 VALUE = {"text": "check first", "cluster_id": "full_0", "axis": "full"}

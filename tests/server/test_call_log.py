@@ -1,23 +1,18 @@
 """What the log says about calls: one line each, with ids and counts, and nothing that a user wrote."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.server.composition.services import Services
 from tests.logs import log_to
 from tests.server.agent import ENTRY, FALSIFIED, agent_of
 from tests.server.topics import TOPICS, VALUE
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 WORD = "quokka"
 """A marker in every text, tag, name and path that a test sends."""

@@ -1,13 +1,11 @@
 """Folders that claim to be a project by their remote."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil
 import subprocess
 import time
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,9 +14,6 @@ from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.server.claims import Claims, caller_of
 from learning_memory_server.server.settings import Settings
 from tests.model.test_identity import SHOP, git
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,20 +1,16 @@
 """Entries in replies: the fields that a view names, whatever else an entry has."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypedDict
+from typing import TypedDict
 
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.entry import Ghap, Run
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.views import entry_views
 from learning_memory_server.server.views import fields as view_fields
 from learning_memory_server.server.wire import STORED_TEXT
 from tests.server.agent import CALLER, agent_of
 from tests.support import NOON, full_ghap, ghap
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 
 async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_journals(

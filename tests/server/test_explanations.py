@@ -1,19 +1,14 @@
 """Scores that are explained: what is shown adds up to the score that is shown."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.document import Collection, point_id
-from tests.server.agent import ENTRY, FALSIFIED, agent_of, only_text, open_index
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
-    from tests.server.agent import Agent
+from learning_memory_server.server.composition.services import Services
+from tests.server.agent import ENTRY, FALSIFIED, Agent, agent_of, only_text, open_index
 
 ROUNDED = 1.1e-4
 """The most that rounding to four decimals can lose."""

@@ -1,9 +1,9 @@
 """What a client sees when something behind the tools fails."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING, NoReturn
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 import stamina
@@ -11,29 +11,23 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from learning_memory_server.capture.entries.collector import ObservationPersister
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
 from learning_memory_server.index.engines.edge import EdgeStore
+from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.values.judge import ValueJudge
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from tests.server.agent import CONFIRMED, ENTRY, agent_of
 from tests.server.conftest import settings_in
 from tests.support import InProcessFitting
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.index.entry_query import ExperienceQuery
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.server.composition.services import Services
 
 SECRET = "no route to /home/ann/.keys with token hunter2"  # noqa: S105
 

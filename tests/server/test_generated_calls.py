@@ -1,21 +1,16 @@
 """Thousands of generated calls, most of them wrong somewhere: each is answered, and none fails unexpectedly."""
 
-from __future__ import annotations
-
 import random
 import re
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import OF_APPS, WITH_HOOKS
 from learning_memory_server.server.tools.hook import CallingAgents
 from scripts.attack_arguments import Generator
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 CALLS = 5_000
 

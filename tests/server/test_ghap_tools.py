@@ -1,21 +1,15 @@
 """The GHAP loop as an agent goes through it."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Domain
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.settings import Settings
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
 from tests.support import numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.settings import Settings
 
 OTHER_SESSION = Caller("shop", "b2")
 OTHER_PROJECT = Caller("blog", "a1")

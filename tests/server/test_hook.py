@@ -1,33 +1,26 @@
 """The tool that a client's hooks call: what each event is answered with, and what is kept."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from mcp import Client
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.hooks.hooks import Hooks
+from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.hooks.hooks import Event, Hooks
+from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, agent_of, indexing, only_text
 from tests.server.test_advice import patient
 from tests.support import InProcessFitting
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
-
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.hooks.hooks import Event
-    from learning_memory_server.server.settings import Settings
 
 FAILED = "Exit code 1\n= 1 failed, 3 passed in 0.1s ="
 

@@ -1,16 +1,10 @@
 """Models see what would turn or hide a text; whoever asks for whole texts gets them as they were."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from learning_memory_server.model.limits import REPLY_MAX
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.wire import JSON, compact
 from tests.server.agent import ENTRY, agent_of
 from tests.server.memory_calls import said
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 TURNED = "totals \u202egnp.exe\u2066 and hid\u200bden"
 NAMED = "totals [U+202E]gnp.exe[U+2066] and hid[U+200B]den"

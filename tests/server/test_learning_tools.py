@@ -1,27 +1,19 @@
 """Retrospectives: clusters, their members, and the values they teach."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import pytest
 
-from learning_memory_server.server.composition.services import open_services
-from tests.server.agent import ENTRY, agent_of, indexing
+from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.settings import Settings
+from tests.server.agent import ENTRY, Agent, agent_of, indexing
 from tests.server.topics import SIZES, TOPICS, VALUE, resolve_topic
 from tests.support import InProcessFitting
 
 WRONG = {"category": "wrong-assumption", "description": "marzipan"}
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.settings import Settings
-    from tests.server.agent import Agent
 
 
 @asynccontextmanager

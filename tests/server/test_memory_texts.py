@@ -1,19 +1,14 @@
 """What a text may contain, what a call may say, and what a reply makes of it."""
 
-from __future__ import annotations
-
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from learning_memory_server.server.composition.services import Services
 from tests.server.agent import agent_of
 from tests.server.memory_calls import add, refused, said
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
-
 
 BREAKS = ("\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029")
 FORGED = (

@@ -1,25 +1,21 @@
 """The memory tools as an agent meets them: plain text."""
 
-from __future__ import annotations
-
 import asyncio
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+from mcp.types import RequestParamsMeta
 
 from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.index.memory_query import FoundMemories, MemoryQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall
+from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, agent_of, only_text, open_index
 from tests.server.memory_calls import LONG, NOTE, add, refused, said
 
-if TYPE_CHECKING:
-    from mcp.types import RequestParamsMeta
-
-    from learning_memory_server.index.memory_query import FoundMemories, MemoryQuery
-    from learning_memory_server.server.composition.services import Services
 ASKS: RequestParamsMeta = {"progress_token": "p"}
 """What requests progress on the wire; an in-memory client passes its callback without it."""
 

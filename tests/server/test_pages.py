@@ -1,9 +1,9 @@
 """The dashboard in a chat: clients that render pages see a tool and a resource for it, others do not."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 from mcp import Client
@@ -14,20 +14,15 @@ from mcp.types import TextResourceContents
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.hub.front.answers import Answers
+from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.resources import PAGE
 from learning_memory_server.server.tools.learning import DASHBOARD_URI
 from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.ipc.jsonrpc import APPS
 from tests.server.dashboard.making import CALLER, dashboard_of, entry, learn, store
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.index.entry_query import EntryQuery
-    from learning_memory_server.server.composition.services import Services
 
 UNDER_A_BORDER = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
 """What clients are told of the page: nothing has to be allowed for it."""

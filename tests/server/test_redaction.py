@@ -1,29 +1,23 @@
 """No secret in an argument of a tool reaches the journal, the index or the log; replies say what was left out."""
 
-from __future__ import annotations
-
 import asyncio
 import random
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.model import limits
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.logs import log_to
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
 from tests.server.topics import VALUE
 from tests.support import InProcessFitting
 from tests.traces import files_with
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 TOKEN = "gh" + "p_" + drawn(random.Random(21), ALNUM, 36)  # noqa: S311 - a made-up secret
 PASSWORD = drawn(random.Random(22), ALNUM, 14)  # noqa: S311

@@ -1,17 +1,13 @@
 """Replies that would be too long end after an item and say how to get the rest."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.wire import STORED_TEXT, page
 from tests.server.agent import Agent, agent_of, open_index, pages
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 WORDS = "the price cache returns stale totals after every deploy "
 ENTRIES = 30

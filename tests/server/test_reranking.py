@@ -1,28 +1,21 @@
 """A re-ranking model in the whole server, as an agent meets it."""
 
-from __future__ import annotations
-
 import re
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
-from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
+from learning_memory_server.server.settings import Settings
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, indexing, only_text
 from tests.tiny_reranker import FAVOURITE
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.settings import Settings
-    from tests.server.agent import Agent
 
 QUERY = "stale price cache after a deploy"
 

@@ -1,10 +1,7 @@
 """The resource and the prompt, as a client reads them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -18,12 +15,10 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.resources import CONTEXT_URI
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 
 async def read_context(agent: Agent) -> str:

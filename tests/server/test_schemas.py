@@ -1,9 +1,9 @@
 """What a client reads before its first call: tools, schemas and instructions."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
@@ -20,15 +20,10 @@ from learning_memory_server.model.vocabulary import (
     Strategy,
 )
 from learning_memory_server.server.app import INSTRUCTIONS
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import agent_of
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from enum import StrEnum
-
-    from learning_memory_server.server.composition.services import Services
 
 STRUCTURED = [tool for tool in TOOLS if tool.wire.is_structured]
 SCHEMAS = {tool.name: tool.advertised_schema for tool in TOOLS}

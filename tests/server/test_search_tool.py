@@ -1,17 +1,13 @@
 """Finding experiences as an agent does."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.model import limits
+from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
 from tests.support import numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 OTHER: dict[str, Any] = {
     "domain": "testing",

@@ -1,12 +1,11 @@
 """A session from line to line, over a server whose only call waits until the test lets it go on."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
+from collections.abc import AsyncIterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 from mcp.server import Server
@@ -15,9 +14,6 @@ from mcp.types import CallToolResult, TextContent
 from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.session import Session, refusal
 from learning_memory_server.server.stdio import StdioLines
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
 
 SECONDS = 10
 HELLO = {

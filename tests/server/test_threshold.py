@@ -1,21 +1,15 @@
 """Searches with a measured threshold, as an agent sees them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
 from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.settings import Settings
 from tests.server.agent import agent_of, indexing
 from tests.server.memory_calls import add, said
 from tests.server.topics import SIZES, TOPICS, resolve_topic
 from tests.support import InProcessFitting
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.settings import Settings
 
 
 class Measured(HashingEmbedder):

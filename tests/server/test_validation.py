@@ -1,17 +1,13 @@
 """Invalid arguments, and the messages that refuse them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "start_ghap": ENTRY,

@@ -1,18 +1,14 @@
 """The tools that test, store and list values."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.wire import STORED_TEXT
 from tests.server.agent import ENTRY, Agent, agent_of
 from tests.server.topics import TOPICS, VALUE
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 
 @pytest.mark.slow

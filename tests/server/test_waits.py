@@ -1,12 +1,12 @@
 """A Qdrant server does not answer, or refuses: no tool waits longer than the table of waits says."""
 
-from __future__ import annotations
-
 import asyncio
 import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,7 +15,7 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.fast_forward import fast_forward
@@ -24,12 +24,6 @@ from tests.index.engines.double_engine import Answer, recorded
 from tests.learning.values.parts import CACHE, GOOD, POOL
 from tests.server.agent import ENTRY
 from tests.support import ALICE, InProcessFitting, about, keeping_up
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 LOADED = 1.3
 """What this process itself computes comes on top of the waits, and takes longer on a loaded machine."""

@@ -1,15 +1,9 @@
 """Experiences on three topics, enough of each for a cluster."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from learning_memory_server.server.composition.services import Services
 from tests.server.agent import Agent, agent_of
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 TOPICS = {
     "cache": "the price cache returns stale totals after every deploy",

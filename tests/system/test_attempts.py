@@ -1,7 +1,5 @@
 """Retries, and what the log says about them."""
 
-from __future__ import annotations
-
 import pytest
 import stamina
 from structlog.testing import capture_logs

@@ -1,20 +1,16 @@
 """What is said of an exception, however it was made: types and places that stand in source files, and nothing else."""
 
-from __future__ import annotations
-
 import json
 import stat
 import subprocess
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.system.crashes import describe_exception, raised_name, type_name
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECRET = "quokka"  # noqa: S105 - a word to look for
 URL = f"https://ann:{SECRET}@example.org/{SECRET}?key={SECRET}"

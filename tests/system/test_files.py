@@ -1,13 +1,8 @@
-from __future__ import annotations
-
 import shutil
 import threading
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from learning_memory_server.system.files import disk_use
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def test_the_use_of_a_folder_is_that_of_all_files_in_it(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
-from __future__ import annotations
-
 import fcntl
 import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,10 +18,6 @@ from learning_memory_server.system.locking import (
     is_locked_by,
     try_lock,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 HOLD = """
 import sys

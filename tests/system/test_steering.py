@@ -1,19 +1,14 @@
 """What a project's files may not decide: tables of file, value and what is seen."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.system import locations, steering
 from learning_memory_server.system.steering import find_steering
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PROJECT = "LEARNING_MEMORY_PROJECT"
 CLAUDE, LOCAL = ".claude/settings.json", ".claude/settings.local.json"

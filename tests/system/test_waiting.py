@@ -1,18 +1,13 @@
 """Circuits and deadlines, on an event loop whose time is skipped, not waited for."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import pytest
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.system.waiting import Circuit, each_request_within, is_own_delay, request_seconds
 from tests.fast_forward import fast_forward
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 AWAY = NoAnswerError("The server is away.", hint="Start it.")
 

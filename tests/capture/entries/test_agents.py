@@ -1,21 +1,16 @@
 """Several agents of a session, and several sessions of a project: whose entry a call is about."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.entries.open_entries import Owner
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import MAIN_AGENT
 from learning_memory_server.model.entry import Run
 from tests.support import ALICE, BOB, CAROL, NOON, TickingClock, confirm, ghap, ids, reloaded, start
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
 
 MAIN = replace(ALICE, agent=MAIN_AGENT)
 SUB, OTHER = replace(ALICE, agent="5" * 16), replace(ALICE, agent="6" * 16)

@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import tempfile
 from collections import defaultdict
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -20,7 +17,7 @@ from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.model.caller import MAIN_AGENT
+from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from tests.support import (
     ALICE,
@@ -36,9 +33,6 @@ from tests.support import (
     reloaded,
     start,
 )
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.caller import Caller
 
 
 def test_a_later_line_supersedes_an_earlier_one(journal: Journal) -> None:

@@ -1,11 +1,9 @@
 """A forgotten entry is gone from every read, and stays gone."""
 
-from __future__ import annotations
-
 import errno
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,14 +12,10 @@ from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapE
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Forgetting
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.recall.experiences import search_lexical
 from learning_memory_server.system import files
 from tests.support import ALICE, BOB, CAROL, NOON, TickingClock, confirm, ids, numbered, reloaded, start
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.model.entry import Ghap
 
 FOUR = [numbered(number, goal=f"goal{number} of the checkout") for number in range(4)]
 

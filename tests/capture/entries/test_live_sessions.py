@@ -1,21 +1,16 @@
 """Which sessions count as running."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.capture.entries.live_sessions import LiveSessions
 from learning_memory_server.system import timeouts
 from tests.support import NOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Watch:

@@ -1,15 +1,10 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from learning_memory_server.errors import DiskFullError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.model.vocabulary import Axis
 from tests.support import about, full_ghap, numbered, open_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_an_entry_is_on_each_of_its_axes(tmp_path: Path) -> None:

@@ -1,14 +1,9 @@
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.support import ALICE, TickingClock, start
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
 
 FIRST = replace(ALICE, request="front:1")
 AGAIN = replace(FIRST, again=True)

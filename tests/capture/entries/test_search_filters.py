@@ -1,38 +1,28 @@
 """Whatever the filters, the embedded engine finds what an exhaustive search finds."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.index.document import Collection
+from learning_memory_server.index.document import Collection, Document
 from learning_memory_server.index.entry_documents import documents_of
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
 from learning_memory_server.index.ranking.fusion import DEPTH, contrast, relevance
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
 from learning_memory_server.recall.experiences import search_lexical
-from tests.support import CONFIRMED, NOON, TOPICS, numbered, open_parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.index.document import Document
-    from learning_memory_server.index.entry_query import SearchResult
-    from learning_memory_server.model.entry import Ghap
-    from tests.support import Parts
+from tests.support import CONFIRMED, NOON, TOPICS, Parts, numbered, open_parts
 
 COUNT = 60
 # Values of other fields, and what looks like a condition, must match only as a project.

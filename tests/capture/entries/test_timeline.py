@@ -1,7 +1,5 @@
 """Resolved entries in time order, by project, and how those of a kind ended."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta

@@ -1,19 +1,13 @@
 """Memories in a journal."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.memory import Memory
 from tests.support import NOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.model.memory import Memory
 
 TEXT = "We chose Postgres.\n\nIt has partial indexes."
 

@@ -1,13 +1,14 @@
 """Memories over a journal and a store that can be made to fail, composed as in the server."""
 
-from __future__ import annotations
-
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from learning_memory_server.capture.memories.log import MemoryLog
-from learning_memory_server.capture.memories.store import Added, MemoryStore
+from learning_memory_server.capture.memories.store import Added, MemoryStore, ReportProgress
+from learning_memory_server.embedding.base import Embedder, Reranker
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
@@ -19,20 +20,12 @@ from learning_memory_server.index.memory_documents import SHAPES
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
 from tests.faulty_store import FaultyStore
 from tests.support import ALICE, TickingClock, keeping_up
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from learning_memory_server.capture.memories.store import ReportProgress
-    from learning_memory_server.embedding.base import Embedder, Reranker
-    from learning_memory_server.model.caller import Caller
 
 LONG = "\n\n".join(
     f"Paragraph {number} tells of topic{number} and of nothing else. " * 8 for number in range(150)

@@ -1,13 +1,15 @@
 """Memory searches under load: late models, late engines, and many at once."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DeadlineExceededError
@@ -17,13 +19,6 @@ from learning_memory_server.recall import lexical
 from learning_memory_server.system import timeouts
 from tests.capture.memories.shelf import open_shelf
 from tests.fast_forward import fast_forward
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class SlowQueries(HashingEmbedder):

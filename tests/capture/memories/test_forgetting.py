@@ -1,8 +1,6 @@
 """Memories that are deleted, one or all of a project."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +8,6 @@ from learning_memory_server.errors import NotFoundError
 from tests.capture.memories.journalled import TEXT, reloaded
 from tests.capture.memories.shelf import LONG, open_shelf
 from tests.support import ALICE, CAROL, NOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_a_deleted_memory_is_gone_from_everything(tmp_path: Path) -> None:

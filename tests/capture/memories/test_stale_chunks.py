@@ -1,23 +1,16 @@
 """Points of memories that have other chunks by now: what decides is the memory that a point names, not a count."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.memory_documents import Chunk
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
 from tests.support import ALICE
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 TEXT = "The crimson lighthouse is open on Mondays."
 

@@ -1,13 +1,13 @@
 """Adding memories."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,11 +21,6 @@ from learning_memory_server.model import limits
 from tests.capture.memories.journalled import TEXT, reloaded
 from tests.capture.memories.shelf import LONG, open_shelf
 from tests.support import ALICE, BOB, CAROL, NOON
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
 
 TAGGED: dict[str, Any] = {
     "tags": ["db", "decision"],

@@ -1,32 +1,25 @@
 """Commands start a hub and work through it, and sessions are served while they do."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.cli.access.hub_client import HubClient, find_hub
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.system.ipc import discovery, programs
-from tests.acceptance.hubs import ENTRY, copy_of_the_package, entries_in, is_alive, memory_in, until
+from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, memory_in, until
 from tests.acceptance.wire import COMMAND, environment
 from tests.index.engines.stub import Stub
 from tests.journal.archive.making import archived
 from tests.support import TickingClock, about
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.cli.access.hub_client import HubClient
-    from tests.acceptance.hubs import Memory
 
 pytestmark = pytest.mark.slow
 

@@ -1,14 +1,15 @@
 """Commands through a real hub: they print the same as without one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
 import signal
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.cli.access.hub_client import HubClient, find_hub
 from learning_memory_server.errors import (
@@ -22,13 +23,6 @@ from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.version import VERSION
 from tests.acceptance.hubs import copy_of_the_package
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from typer.testing import Result
-
 
 pytestmark = pytest.mark.slow
 

@@ -1,15 +1,10 @@
 """A user's machine in a temporary folder."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.cli.clients.catalog import Machine
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,16 +1,15 @@
 """A client's file: what is added is taken out byte for byte, and nothing of the user's is lost."""
 
-from __future__ import annotations
-
 import json
 import stat
 import tomllib
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.cli.clients import toml_text
-from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName
+from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine
 from learning_memory_server.cli.clients.change import (
     addition,
     find_entry,
@@ -19,11 +18,6 @@ from learning_memory_server.cli.clients.change import (
     snippet,
 )
 from learning_memory_server.errors import ClientSetupError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.cli.clients.catalog import Client, Machine
 
 ENTRY = {"command": "/opt/bin/server", "args": [], "env": {"X": "1"}}
 CURSOR, CODEX, VSCODE = CLIENTS[ClientName.CURSOR], CLIENTS[ClientName.CODEX], CLIENTS[ClientName.VSCODE]

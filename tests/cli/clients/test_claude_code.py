@@ -1,22 +1,16 @@
 """Claude Code's own command: what is asked of it, and how its failures are reported."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.cli.clients import claude_code
+from learning_memory_server.cli.clients.catalog import Machine
 from learning_memory_server.errors import ClientSetupError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.cli.clients.catalog import Machine
 
 ENTRY = {"type": "stdio", "command": "/opt/my server", "args": []}
 ADD = ["claude", "mcp", "add-json", "-s", "user", "learning-memory"]

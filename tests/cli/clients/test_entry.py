@@ -1,17 +1,11 @@
 """What is written to a client: a command that exists here, and the settings its sessions would miss."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName
+from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, Machine
 from learning_memory_server.cli.clients.entry import Launch, Variables, find_launch, find_variables, new_entry
 from learning_memory_server.server.settings import load_settings
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Machine
 
 CURSOR, VSCODE = CLIENTS[ClientName.CURSOR], CLIENTS[ClientName.VSCODE]
 

@@ -1,7 +1,5 @@
 """Edits of JSON keep everything else: parsed, it is the same and, as text, nothing but the entry is new."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,16 +1,11 @@
 """Where each client keeps its file, on each system."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.cli.clients.catalog import CLIENTS, Machine
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 HOME = Path("/home/ann")
 

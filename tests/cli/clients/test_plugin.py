@@ -1,25 +1,21 @@
 """The plugin's copy for this machine, and what Claude Code is asked to do with it."""
 
-from __future__ import annotations
-
 import json
 import stat
 import struct
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.cli.clients import claude_code as plugin
+from learning_memory_server.cli.clients.catalog import Machine
 from learning_memory_server.cli.clients.entry import Launch
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.server.hooks.hooks import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
 from learning_memory_server.server.tools.hook import hook, toolset
 from learning_memory_server.version import VERSION
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.clients.catalog import Machine
 
 KINDS = {SESSION_START, SESSION_END, PROMPT, AFTER_TOOL}
 LAUNCH = Launch("/opt/bin/learning-memory-server")

@@ -1,7 +1,5 @@
 """Edits of TOML keep everything else: parsed, it is the same, and every other line stays as it was."""
 
-from __future__ import annotations
-
 import tomllib
 from typing import Any
 

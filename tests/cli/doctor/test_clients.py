@@ -1,20 +1,15 @@
 """`doctor` and the clients: who has this server, and whether it starts as that client starts it."""
 
-from __future__ import annotations
-
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from tests.command_line import Run
 from tests.tool_names import NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.command_line import Run
 
 
 @pytest.fixture

@@ -1,20 +1,13 @@
 """Starting a server as a client does: what it answers, and every way in which it does not."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
-from learning_memory_server.cli.doctor.clients import connect
+from learning_memory_server.cli.doctor.clients import Connected, connect
 from learning_memory_server.errors import ClientSetupError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.cli.doctor.clients import Connected
 
 pytestmark = pytest.mark.slow
 

@@ -1,15 +1,15 @@
 """What the doctor finds out about a Qdrant server, without changing anything there."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.cli.access.reading import describe_refusal
-from learning_memory_server.cli.doctor import Level
+from learning_memory_server.cli.doctor import Finding, Level
 from learning_memory_server.cli.doctor.engine import _compared, check_engine, check_server
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.hub.connections import describe
@@ -19,16 +19,9 @@ from learning_memory_server.server.composition.backends import load_model
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
-from tests.index.engines.double import QdrantDouble, serving, store_of
+from tests.index.engines.double import QdrantDouble, Request, serving, store_of
 from tests.index.engines.double_engine import Answer, recorded, success
 from tests.support import numbered
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from learning_memory_server.cli.doctor import Finding
-    from tests.index.engines.double import Request
 
 SPEC = CollectionSpec("values", 4, variant="0123456789ab")
 OLD = "experiences_full-0123456789ab-89abcdef"

@@ -1,13 +1,14 @@
 """Two stores, and an archive of one of them."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access.hub_client import find_hub
@@ -18,12 +19,6 @@ from learning_memory_server.system.ipc import discovery
 from tests.command_line import FOR_THE_HUB
 from tests.journal.archive.making import value_record
 from tests.support import NOON, start
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from typer.testing import Result
 
 WITH_AND_WITHOUT = ["alone", pytest.param("hub", marks=pytest.mark.slow)]
 

@@ -1,15 +1,14 @@
 """`export`, `backup`, `restore` and `import` of an archive, with and without a hub."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -29,9 +28,6 @@ from tests.cli.maintenance.archives import exported, shown
 from tests.journal.archive.making import held, memory_record, value_record
 from tests.support import NOON, forget, numbered, start
 from tests.traces import files_with
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @pytest.mark.slow

@@ -1,8 +1,7 @@
 """Backups, those made before a change included, and restoring them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,9 +13,6 @@ from learning_memory_server.model.moment import utc_now
 from tests.cli.maintenance.archives import exported
 from tests.journal.archive.making import held
 from tests.support import ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.mark.slow

@@ -1,12 +1,13 @@
 """`forget`: shown first, then found nowhere, and with --purge in no file either."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
@@ -19,12 +20,6 @@ from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
 from tests.stored_secrets import sow, traces
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from typer.testing import Result
 
 ONE = "ghap_20260101_000003_abcdef"
 

@@ -1,13 +1,13 @@
 """Before earlier backups are replaced or removed, a fresh one is there; nothing is lost, whatever happens."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.archive.backups import back_up, list_backups
@@ -16,11 +16,6 @@ from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.journal.archive.making import archived, memory_record
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from typer.testing import Result
 
 ONE = "ghap_20260101_000003_abcdef"
 COMMAND = ["forget", "--purge", "--backups", "--yes"]

@@ -1,19 +1,14 @@
 """`reindex`, and what `migrate` says if it is impossible."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from tests.index.engines.double import serving
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from typer.testing import Result
 
 NOWHERE = "http://127.0.0.1:1"
 

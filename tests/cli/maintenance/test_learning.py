@@ -1,7 +1,5 @@
 """`learn-from`: shown first, kept after a yes, and never twice."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,10 +1,8 @@
 """Earlier sessions teach what the error advisor would have recorded."""
 
-from __future__ import annotations
-
 import random
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,15 +11,11 @@ from learning_memory_server.cli.maintenance.past_failures import Learner, unknow
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from tests.learning.failures.agent import MISSING, Agent
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.model.failure import Failure
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 

@@ -1,14 +1,15 @@
 """`scan`: secrets that were stored before redaction are shown without being shown, and then are in no file."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.composition.services import open_services
@@ -16,12 +17,6 @@ from learning_memory_server.server.settings import Settings
 from tests.stored_secrets import MARK, PASSWORD, TOKEN, sow, traces
 from tests.terminals import on_a_terminal, read_until
 from tests.traces import written
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from typer.testing import Result
 
 FIELDS = {
     ("entry", "hypothesis", "github token"),

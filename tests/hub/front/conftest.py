@@ -1,19 +1,14 @@
 """A scripted hub, and clients of relays over it."""
 
-from __future__ import annotations
-
 import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
+from learning_memory_server.system.ipc.discovery import Place
 from tests.hub.front.scripted import Client, ScriptedHub, place_in
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from learning_memory_server.system.ipc.discovery import Place
 
 
 @pytest.fixture

@@ -9,14 +9,12 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from learning_memory_server.hub.front.link import HubLink
 from learning_memory_server.hub.front.relay import Relay
 from learning_memory_server.system.ipc import discovery, programs, socket_security
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECONDS = 60.0
 """Seconds before a test gives up waiting."""

@@ -1,21 +1,15 @@
 """The front's own answers are the server's, byte for byte; whatever is unusual is left to the hub."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.system.ipc import jsonrpc
 from scripts.answers import LISTS, answers_of_the_server
-from tests.hub.front.scripted import notification, request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.hub.front.scripted import Client, ScriptedHub
+from tests.hub.front.scripted import Client, ScriptedHub, notification, request
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 META = {

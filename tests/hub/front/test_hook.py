@@ -1,7 +1,5 @@
 """A hook as a command: the short way to the hub is the same as the long one, and whatever fails is silent."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket
@@ -9,18 +7,16 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.hub.front import hook
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import discovery
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the short way is Linux's")
 

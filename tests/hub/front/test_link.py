@@ -1,13 +1,12 @@
 """The way to the hub, and the checks that it is the right one."""
 
-from __future__ import annotations
-
 import os
 import select
+import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
@@ -15,19 +14,12 @@ from learning_memory_server.errors import DeadlineExceededError, StorageUnavaila
 from learning_memory_server.hub.front.link import HubLink
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import programs
+from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.system.locking import exclusive
 from learning_memory_server.system.paths import LOCK
-from tests.hub.front.scripted import SECONDS, ack_of, hello_of
+from tests.hub.front.scripted import SECONDS, ScriptedHub, ack_of, hello_of
 
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
-    from concurrent.futures import Future
-
-    from learning_memory_server.system.ipc.discovery import Place
-    from tests.hub.front.scripted import ScriptedHub
-
-    Connect = Callable[..., Future[socket.socket]]
+Connect = Callable[..., Future[socket.socket]]
 
 OLDER = {**programs.this_program(), "version": "0.0.1", "fingerprint": "older"}
 NEWER = {**programs.this_program(), "version": "99.0", "fingerprint": "newer"}

@@ -1,18 +1,12 @@
 """Lines from a client that are not valid messages, or too long."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from learning_memory_server.system.ipc.jsonrpc import LineSplitter
-from tests.hub.front.scripted import answer, error_of, request
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.hub.front.scripted import Client, ScriptedHub
+from tests.hub.front.scripted import Client, ScriptedHub, answer, error_of, request
 
 
 @pytest.mark.parametrize(

@@ -1,20 +1,15 @@
 """One client's lines to the hub and back, across several hubs."""
 
-from __future__ import annotations
-
 import json
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from learning_memory_server.system import timeouts
-from tests.hub.front.scripted import answer, error_of, ids, notification, request
+from tests.hub.front.scripted import Client, ScriptedHub, answer, error_of, ids, notification, request
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tests.hub.front.scripted import Client, ScriptedHub
 INITIALIZE = request(
     0,
     "initialize",

@@ -1,24 +1,19 @@
 """Hooks while no hub can be reached: the first waits, and the next ones are answered with nothing."""
 
-from __future__ import annotations
-
 import json
 import os
+import socket
 import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.hub.front.link import HubLink
 from learning_memory_server.hub.front.relay import Relay
 from tests.hub.front.scripted import notification, request
-
-if TYPE_CHECKING:
-    import socket
-    from collections.abc import Callable, Iterator
-
-    from learning_memory_server.hub.front.link import HubLink
 
 
 class NoHub:

@@ -1,7 +1,5 @@
 """Where texts are divided."""
 
-from __future__ import annotations
-
 import threading
 from itertools import pairwise
 

@@ -2,14 +2,12 @@
 
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 from qdrant_client import QdrantClient, models
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _RECORDED = Path(__file__).parents[2] / "data" / "qdrant-answers.json"
 _DELETED_MOST = 300

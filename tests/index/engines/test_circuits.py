@@ -1,14 +1,14 @@
 """A server that does not answer is passed over, one that refuses is left alone for a while."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.errors import NoAnswerError, RefusedError, StorageUnavailableError
+from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from learning_memory_server.index.engines.qdrant_errors import Kind
@@ -17,12 +17,6 @@ from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Wrong, answering, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.index.engines.points import point
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.index.engines.base import CollectionSpec
 
 SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
 

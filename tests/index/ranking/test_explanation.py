@@ -1,7 +1,5 @@
 """The parts of a score, and the score that is computed from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,26 +1,18 @@
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
-from learning_memory_server.index.engines.base import Filter
+from learning_memory_server.index.engines.base import Filter, Record, VectorStore
 from learning_memory_server.index.ranking.fusion import DEPTH, contrast, relevance
 from learning_memory_server.index.ranking.hybrid import Query, search_hybrid
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
 from tests.faulty_store import FaultyStore
-from tests.support import open_parts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
-    from pathlib import Path
-
-    from learning_memory_server.index.engines.base import Record, VectorStore
-    from tests.support import Parts
+from tests.support import Parts, open_parts
 
 NOTES = Collection.MEMORIES
 ENTRIES = Collection.EXPERIENCES_FULL

@@ -1,28 +1,20 @@
 """Searches that can answer with nothing, and those that never do."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.threshold import LeftOut, Threshold, measured_for, passing
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.score_views import left_out_note
 from tests.capture.memories.shelf import open_shelf
-from tests.support import numbered, open_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.index.entry_query import SearchResult
-    from tests.support import Parts
+from tests.support import Parts, numbered, open_parts
 
 SHORT = "lasagne pool"
 LONG = "lasagne pool oven beach tomato guitar puppy"

@@ -1,8 +1,7 @@
 """The times of searches in the log."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -14,9 +13,6 @@ from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.model.vocabulary import SearchMode
 from tests.capture.memories.shelf import open_shelf
 from tests.support import about, open_parts
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TIMES = {"total_ms", "embedding_ms", "engine_ms"}
 

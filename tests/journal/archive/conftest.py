@@ -1,8 +1,6 @@
 """A journal with one of everything."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +10,6 @@ from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.archive.making import value_record, verdict_record
 from tests.support import CAROL, NOON, forget, ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,16 +1,16 @@
 """Archives and parts of them, good and bad."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import io
 import json
 import tarfile
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.journal.archive.contents import contents_here
+from learning_memory_server.journal.archive.contents import Contents, contents_here
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT
@@ -24,12 +24,6 @@ from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.verdict import Verdict
 from learning_memory_server.model.vocabulary import Axis, Stance
 from tests.support import ALICE, NOON, TickingClock
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from learning_memory_server.journal.archive.contents import Contents
 
 
 def value_record(number: int, **changes: Any) -> JournalRecord:

@@ -1,9 +1,7 @@
 """A backup is made by itself before a newer format is written, and a purge removes what is forgotten from archives."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -27,9 +25,6 @@ from tests.journal.archive.making import (
     verdict_record,
 )
 from tests.support import ALICE, NOON, TickingClock, forget, ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """An archive that would fill the memory is refused before it does, and none that a journal can become is."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import tarfile
 import tracemalloc
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -16,16 +14,12 @@ from learning_memory_server.journal.archive.bounds import Bounded, most_bytes
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import MEMORY_MAX
 from learning_memory_server.model.memory import Memory
 from tests.journal.archive.making import archived, compressed, forged, sealed
 from tests.support import NOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.journal.journal import Journal
 
 NAME = "journal/values.jsonl"
 

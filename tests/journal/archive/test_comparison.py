@@ -1,20 +1,15 @@
 """What importing an archive would do: the journal's own data stays, and what was forgotten stays forgotten."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.journal.archive.comparison import Difference, Numbering, compare, numbering_of
 from learning_memory_server.journal.archive.contents import Contents
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from tests.journal.archive.making import held, value_record, verdict_record
 from tests.support import NOON, full_ghap, ghap, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
 
 ONE, TWO, THREE = (JournalRecord("clusters", "full", NOON, {"next_number": n, "moved": {}}) for n in range(3))
 

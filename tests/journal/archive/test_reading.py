@@ -1,12 +1,10 @@
 """A hostile or damaged archive is refused before any of it is used."""
 
-from __future__ import annotations
-
 import re
 import tarfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -14,6 +12,7 @@ from learning_memory_server.errors import InvalidInputError, JournalUnavailableE
 from learning_memory_server.journal.archive.contents import checked_record, contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.archive.making import (
@@ -26,9 +25,6 @@ from tests.journal.archive.making import (
     value_record,
 )
 from tests.support import NOON, in_format, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
 
 NAME = "journal/values.jsonl"
 

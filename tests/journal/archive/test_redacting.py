@@ -1,27 +1,21 @@
 """Secrets in archives: found without changing a byte, and replaced without changing anything else."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.archive.manifest import Manifest
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.rewriting import redact_archive, scan_archive
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.scanning import Scanner
 from learning_memory_server.redaction.redactor import build_redactor
 from tests.journal.archive.making import archived, members_of, memory_record
 from tests.stored_secrets import MARK, TOKEN
 from tests.support import ALICE, NOON, ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.journal.archive.manifest import Manifest
-    from learning_memory_server.journal.journal import Journal
 
 
 @pytest.fixture

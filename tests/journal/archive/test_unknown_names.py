@@ -1,7 +1,5 @@
 """What a later program stores under names that this one does not know stays, whatever this one does with it."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

@@ -1,14 +1,12 @@
 """An archive has the content of the journal, and is complete or absent."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import stat
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -19,14 +17,10 @@ from learning_memory_server.journal.archive.reading import is_archive, open_arch
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from tests.journal.archive.making import archived, held, members_of
 from tests.support import ALICE, CONFIRMED, NOON, TickingClock, ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.journal.journal import Journal
 
 
 @pytest.mark.parametrize("name", ["a.tar", "a.tar.gz", "a.tgz"])

@@ -1,16 +1,11 @@
 """Shared parts of the advice tests."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.ranking import BACKGROUND
-
-if TYPE_CHECKING:
-    from tests.support import Parts
+from tests.support import Parts
 
 
 class MeasuredModel(HashingEmbedder):

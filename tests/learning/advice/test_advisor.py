@@ -1,9 +1,9 @@
 """What is shown, what is withheld, and what is kept of it."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,16 +14,10 @@ from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
+from learning_memory_server.model.entry import Ghap
 from tests.learning.advice.parts import MeasuredModel, finder_over
 from tests.learning.values.parts import value
-from tests.support import ALICE, CAROL, NOON, TOPICS, about, ids, open_parts, start
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.model.entry import Ghap
-    from tests.support import Parts
+from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, open_parts, start
 
 OLD = about("pool", 1)
 THEY = [Item(OLD.id, Kind.EXPERIENCE)]

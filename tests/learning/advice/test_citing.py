@@ -1,16 +1,12 @@
 """What an agent names as having helped or misled it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind
+from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of
 from tests.server.conftest import indexed, services, settings  # noqa: F401 - fixtures
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 NOWHERE = "value_20260101_000000_000000"
 

@@ -1,7 +1,5 @@
 """The context for a new session: what it holds, and never a byte too many."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from typing import Any

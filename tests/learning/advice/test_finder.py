@@ -1,9 +1,8 @@
 """Which experiences and values are found for a goal and a hypothesis."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -13,17 +12,11 @@ from learning_memory_server.learning.advice.finder import Ranked
 from learning_memory_server.learning.advice.ranking import Scored
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Kind, Reason
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Stance
 from tests.learning.advice.parts import MeasuredModel, finder_over
 from tests.learning.values.parts import value
-from tests.support import ALICE, CAROL, NOON, TOPICS, about, ids, numbered, open_parts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.model.entry import Ghap
-    from tests.support import Parts
+from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, numbered, open_parts
 
 
 @pytest.fixture

@@ -1,7 +1,5 @@
 """The order and the threshold of advice."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

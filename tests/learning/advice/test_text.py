@@ -1,7 +1,5 @@
 """Advice as agents see it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from learning_memory_server.learning.advice.advisor import Related

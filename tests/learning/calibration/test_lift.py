@@ -1,7 +1,5 @@
 """The lift of advice, on outcomes whose truth is known."""
 
-from __future__ import annotations
-
 import math
 import random
 

@@ -1,18 +1,13 @@
 """Which share of hypotheses held, and from when on it is told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.learning.calibration import rate, rates_by, track_record
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.support import CONFIRMED, ghap, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
 
 
 def ended(*statuses: OutcomeStatus, **changes: Domain) -> list[Ghap]:

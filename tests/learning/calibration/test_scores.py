@@ -1,10 +1,8 @@
 """The Brier score and its parts, against their definitions."""
 
-from __future__ import annotations
-
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -20,9 +18,6 @@ from learning_memory_server.learning.calibration import (
 from learning_memory_server.model.entry import Ghap, Resolution
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.support import CONFIRMED, NOON, ghap
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 CONFIDENCES = st.floats(0, 1) | st.sampled_from([n / 10 for n in range(11)])
 FORECASTS = st.lists(st.builds(Forecast, CONFIDENCES, st.booleans()), min_size=1, max_size=20)

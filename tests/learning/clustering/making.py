@@ -5,21 +5,17 @@ changes of the numbers by two in ten thousand do not. The groups are those of th
 change that is meant to move them makes the file again, after the benchmarks.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
 
 from learning_memory_server.learning.clustering.neighbours import unit_rows
 from tests.learning.clustering.parts import DIMENSION, fit
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+Vectors = NDArray[np.float32]
 
 FILE = Path(__file__).parents[2] / "data/clustering.npz"
 TOPICS = (1022, 5, 19)

@@ -1,20 +1,12 @@
 """Vectors whose groups are known."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-from learning_memory_server.learning.clustering.clusterer import Clusterer
+from learning_memory_server.learning.clustering.clusterer import Clusterer, Partition
 from learning_memory_server.learning.clustering.neighbours import unit_rows
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from learning_memory_server.learning.clustering.clusterer import Partition
-
-    Vectors = NDArray[np.float32]
+Vectors = NDArray[np.float32]
 
 DIMENSION = 96
 

@@ -1,7 +1,5 @@
 """The whole algorithm on small committed sets of vectors, whose groups depend on every step and constant."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,20 +1,15 @@
-from __future__ import annotations
-
 import pickle
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.neighbours import unit_rows
 from tests.learning.clustering.parts import as_sets, directions, fit, mixture
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+Vectors = NDArray[np.float32]
 
 
 @pytest.mark.parametrize(("topics", "members"), [(3, 7), (8, 10), (12, 60)])

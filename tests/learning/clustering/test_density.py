@@ -1,9 +1,6 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
@@ -11,10 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
 from learning_memory_server.learning.clustering.neighbours import Neighbours, nearest_neighbours, unit_rows
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vectors = NDArray[np.float32]
+Vectors = NDArray[np.float32]
 
 
 def blobs(seed: int, count: int = 120) -> Vectors:

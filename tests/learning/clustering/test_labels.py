@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from learning_memory_server.learning.clustering.labels import label_clusters
 
 FLASK = [

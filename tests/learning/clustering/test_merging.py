@@ -1,9 +1,6 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import silhouette_score
 
@@ -17,9 +14,6 @@ from learning_memory_server.learning.clustering.merging import (
     without_misplaced,
 )
 from learning_memory_server.learning.clustering.neighbours import nearest_neighbours, unit_rows
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def pieces(

@@ -1,7 +1,5 @@
 """What is left of a vector without its task."""
 
-from __future__ import annotations
-
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 

@@ -1,16 +1,8 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from learning_memory_server.learning.clustering.topic import MARGIN, ClusterEvidence, match_topic
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from learning_memory_server.learning.clustering.topic import TopicMatch
+from learning_memory_server.learning.clustering.topic import MARGIN, ClusterEvidence, TopicMatch, match_topic
 
 DIMENSION = 48
 

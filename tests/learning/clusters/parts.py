@@ -1,27 +1,19 @@
 """Shared parts of the cluster tests."""
 
-from __future__ import annotations
-
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import point_id
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.clusters.fitting import fit
+from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit
+from learning_memory_server.learning.clusters.fitting import FitRequest, fit
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
-from tests.support import about, open_parts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
-    from pathlib import Path
-
-    from learning_memory_server.errors import LearningMemoryError
-    from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit
-    from learning_memory_server.learning.clusters.fitting import FitRequest
-    from learning_memory_server.model.entry import Ghap
-    from tests.support import Parts
+from tests.support import Parts, about, open_parts
 
 MINIMUM = 12
 

@@ -1,16 +1,14 @@
 """The child process makes the same fit as its parent would and leaves nothing behind."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,9 +20,6 @@ from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system.children import detached, module_command
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 
 def request_of(count: int = 60) -> FitRequest:

@@ -1,8 +1,6 @@
-from __future__ import annotations
-
 import random
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -11,16 +9,12 @@ from learning_memory_server.errors import (
     NotFoundError,
     StorageUnavailableError,
 )
+from learning_memory_server.learning.clusters.clusters import AxisClusters
 from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Strategy
 from tests.learning.clusters.parts import ALL, CACHE, POOL, TYPES, entries_about, ids, learning, named
 from tests.support import TOPICS, about, full_ghap, numbered
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.learning.clusters.clusters import AxisClusters
-    from learning_memory_server.model.entry import Ghap
 
 
 @pytest.mark.slow

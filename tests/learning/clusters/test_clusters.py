@@ -1,9 +1,6 @@
 """The current view of a fit after experiences have come and gone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,11 +16,9 @@ from learning_memory_server.learning.clusters.clusters import (
 from learning_memory_server.learning.clusters.fitting import Matching
 from learning_memory_server.learning.clusters.lineage import Lineage
 from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 from tests.support import NOON, about, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
 
 EVIDENCE = ClusterEvidence.of("full_0", np.eye(3, dtype=np.float32), np.ones(3))
 MATCHING = Matching((), 0, {}, {})

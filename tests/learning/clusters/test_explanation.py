@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from learning_memory_server.learning.clusters.fitting import explain
 from tests.learning.clustering.parts import directions, fit, mixture
 

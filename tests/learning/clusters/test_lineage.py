@@ -1,12 +1,10 @@
 """A number is assigned once and then always leads to its members."""
 
-from __future__ import annotations
-
 import asyncio
 import tempfile
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -21,9 +19,6 @@ from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clusters.parts import ALL, TYPES, entries_about, ids, learning, named
 from tests.support import NOON, TickingClock
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Groups = list[frozenset[str]]
 

@@ -1,27 +1,20 @@
 """When an axis is fitted, who waits for it, and what is shown meanwhile."""
 
-from __future__ import annotations
-
 import asyncio
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from learning_memory_server.errors import (
     LearningMemoryError,
     NoAnswerError,
 )
+from learning_memory_server.index.document import Collection
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clusters.parts import ALL, TYPES, entries_about, ids, learning, named
 from tests.support import about
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.index.document import Collection
 
 
 async def test_vectors_that_a_server_gives_late_are_read_without_the_caller(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """How the members of a cluster ended."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 

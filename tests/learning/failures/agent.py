@@ -1,14 +1,9 @@
 """A session of a project, whose commands fail or succeed."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from learning_memory_server.learning.failures.error_advisor import Ran
-
-if TYPE_CHECKING:
-    from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MISSING: Final = "Exit code 1\n/usr/bin/python: No module named pytest"

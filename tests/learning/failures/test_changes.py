@@ -1,7 +1,5 @@
 """What was changed from one command to another, and generated changes of which none may be told."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 import pytest

@@ -12,8 +12,6 @@ is where in it the commands run. `expected` is
 - `unmended`: no remedy; a file was edited, or nothing was.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

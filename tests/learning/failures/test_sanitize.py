@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from learning_memory_server.learning.failures.sanitize import error_line, named_in, normalized, shows_error

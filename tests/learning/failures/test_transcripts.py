@@ -1,7 +1,5 @@
 """Commands are found in transcripts, whatever else is in them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import tracemalloc

@@ -1,13 +1,9 @@
 """Transcripts of sessions that nobody had, in Claude Code's format."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Any
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"

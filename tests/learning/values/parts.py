@@ -1,11 +1,12 @@
 """Shared parts of the value tests."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.values.judge import ValueJudge
@@ -14,14 +15,7 @@ from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
-from tests.support import NOON, TOPICS, InProcessFitting, about, open_parts
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
-    from pathlib import Path
-
-    from learning_memory_server.embedding.base import Embedder
-    from tests.support import Parts
+from tests.support import NOON, TOPICS, InProcessFitting, Parts, about, open_parts
 
 POOL = [about("pool", number) for number in range(10)]
 CACHE = [about("cache", number) for number in range(10, 18)]

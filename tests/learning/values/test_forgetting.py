@@ -1,11 +1,8 @@
 """A forgotten value is gone; a value whose evidence was forgotten stays."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Forgetting
 from learning_memory_server.learning.values.log import ValueLog
@@ -13,9 +10,6 @@ from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
 from tests.support import ALICE, CAROL, NOON, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
 
 
 def value(name: str, *members: str, project: str = ALICE.project) -> Value:

@@ -1,17 +1,12 @@
 """Values that come along with a search."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.model.vocabulary import Axis, Stance
 from tests.learning.values.parts import FULL_0, FULL_1, GOOD, POOL, judging, listing, open_values
 from tests.support import ALICE, TOPICS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 UNRELATED = "lasagne"
 

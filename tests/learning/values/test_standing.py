@@ -1,19 +1,13 @@
 """What the verdicts on values add up to."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, ordered, weigh_all
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Stance
 from tests.learning.values.parts import value
 from tests.support import ALICE, NOON, numbered
-
-if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.journal.journal import Journal
 
 ENTRIES = [numbered(number) for number in range(6)]
 YES, NO, NEITHER = Stance.SUPPORTS, Stance.CONTRADICTS, Stance.NEITHER

@@ -1,8 +1,7 @@
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,19 +14,14 @@ from learning_memory_server.errors import (
     NotFoundError,
 )
 from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Axis
 from tests.fast_forward import fast_forward
 from tests.learning.values.parts import FULL_0, GOOD, POOL, listing, open_values, value
-from tests.support import ALICE, CAROL, TOPICS, SilentModel
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.model.value import Value
-    from tests.support import Parts
+from tests.support import ALICE, CAROL, TOPICS, Parts, SilentModel
 
 
 def listed(parts: Parts, **which: Any) -> list[Value]:

@@ -1,10 +1,8 @@
 """Values that supersede others, and values that say nearly the same."""
 
-from __future__ import annotations
-
 import asyncio
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -23,9 +21,6 @@ from tests.learning.values.parts import (
     values_over,
 )
 from tests.support import ALICE, NOON
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_a_text_similar_to_a_value_is_shown_that_value(tmp_path: Path) -> None:

@@ -1,12 +1,11 @@
 """Verdicts: one for each value and entry, given with a value or later, and forgotten with either."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import (
     InvalidInputError,
     JournalUnavailableError,
@@ -32,11 +31,6 @@ from tests.learning.values.parts import (
     value,
 )
 from tests.support import ALICE, NOON, about, confirm, numbered, open_parts, start
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.capture.entries.collector import ObservationCollector
 
 YES, NO, NEITHER = Stance.SUPPORTS, Stance.CONTRADICTS, Stance.NEITHER
 ENTRIES = [numbered(number) for number in range(3)]

@@ -1,20 +1,13 @@
 """The packaged model is loaded while the hub imports the rest; other models wait for the first call."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import pytest
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
 from learning_memory_server.embedding.packaged import load_ahead, load_packaged
 from learning_memory_server.embedding.source import packaged_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.server.composition.backends import load_model
 from learning_memory_server.server.settings import Settings
-
-if TYPE_CHECKING:
-    from learning_memory_server.embedding.base import Embedder
 
 
 @pytest.mark.slow

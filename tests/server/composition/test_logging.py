@@ -1,20 +1,16 @@
 """What reaches the log, at which level, and in which form."""
 
-from __future__ import annotations
-
 import json
 import logging
 import random
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 
 from benchmarks.secrets_made import ALNUM, drawn
 from tests.logs import log_to
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SECRET = "/home/ann/notes.md"  # noqa: S105 - a path
 

@@ -1,13 +1,13 @@
 """Services on a Qdrant server that others use too."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import AsyncExitStack
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,10 +21,6 @@ from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
 from tests.support import ALICE, about
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 ENTRIES = [about("pool", number) for number in range(3)]
 NOTE = "Zebras graze beyond the crimson lighthouse"

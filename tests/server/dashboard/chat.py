@@ -4,12 +4,9 @@ It does what the reference host of the extension does: the page is written into 
 origin, under the extension's strictest policy, and both sides talk in messages.
 """
 
-from __future__ import annotations
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Frame, Request, Route
+from playwright.sync_api import Browser, Frame, Request, Route
 
 _POLICY: Final = (
     "default-src 'none'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "

@@ -3,25 +3,18 @@
 Tests with it are skipped where there is no Chromium or no playwright: install the system's package `chromium`.
 """
 
-from __future__ import annotations
-
 import asyncio
 import shutil
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text, page
 from tests.server.dashboard.making import dashboard_of, fill, store
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
-    from pathlib import Path
-
-    from playwright.sync_api import Browser
-
-    from learning_memory_server.server.composition.services import Services
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 IN_CHROMIUM = [

@@ -1,11 +1,11 @@
 """A store for the page's tests: a few themes, something of each kind, and hostile texts."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.caller import Caller
@@ -14,17 +14,11 @@ from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCau
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import FrameStore, made
 from learning_memory_server.server.settings import load_settings
 from tests.support import NOON, InProcessFitting, TickingClock, numbered
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.dashboard.document import Dashboard
 
 CALLER = Caller("acme/shop", "a" * 16)
 THEMES = (

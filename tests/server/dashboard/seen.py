@@ -1,13 +1,9 @@
 """A page in a browser, and what tests ask of it."""
 
-from __future__ import annotations
+from pathlib import Path
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page
 
 
 class Seen:

@@ -1,23 +1,18 @@
 """The data of the page: everything is in it, and it is what the commands show."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
 from tests.server.dashboard.making import CALLER, THEMES, dashboard_of, entry, fill, learn, store
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 
 @pytest.fixture

@@ -1,21 +1,13 @@
 """Where experiences are on the map: near what they resemble, and where they were before."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from learning_memory_server.server.dashboard.frame import LANDMARKS, new_frame
+from learning_memory_server.server.dashboard.frame import LANDMARKS, Frame, new_frame
 from learning_memory_server.server.dashboard.map_layout import FrameStore, made, made_in_child
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.server.dashboard.frame import Frame
 
 
 def vectors(count: int, themes: int = 4, seed: int = 1) -> NDArray[np.float32]:

@@ -1,26 +1,19 @@
 """The page in a real Chromium: what each view draws, that it asks no network, and that stored text stays text."""
 
-from __future__ import annotations
-
 import json
 import re
+from collections.abc import Awaitable, Callable
 from itertools import combinations
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from learning_memory_server.learning.calibration import last_stated, score
+from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM
 from tests.server.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn
 from tests.server.dashboard.seen import Seen, count
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-    from pathlib import Path
-
-    from playwright.sync_api import Browser
-
-    from learning_memory_server.server.composition.services import Services
 
 pytestmark = IN_CHROMIUM
 VIEWS = ("map", "timeline", "calibration", "values", "advice", "memories", "open", "health")

@@ -1,19 +1,13 @@
 """The page in a chat that renders it: what both tell each other, and that it fits in."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser
 
 from tests.server.dashboard.chat import Chat
 from tests.server.dashboard.conftest import IN_CHROMIUM
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Browser
 
 pytestmark = IN_CHROMIUM
 SIZE = "ui/notifications/size-changed"

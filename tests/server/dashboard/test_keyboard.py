@@ -1,19 +1,13 @@
 """The keyboard in the page's charts: one tab stop each, and every sign can be reached and is read out."""
 
-from __future__ import annotations
-
 import re
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, Locator
 
 from tests.server.dashboard.conftest import IN_CHROMIUM
 from tests.server.dashboard.seen import Seen, count
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from playwright.sync_api import Browser, Locator
 
 pytestmark = IN_CHROMIUM
 

@@ -1,7 +1,5 @@
 """The page: one file in which stored text is data, whatever it says, and whose scripts are known."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,6 +1,4 @@
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -9,9 +7,6 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture

@@ -1,10 +1,8 @@
 """What an agent is told at a failing command, and what mends an error."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +12,6 @@ from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.views.failure_views import repeated_error
 from tests.learning.failures.agent import MISSING, NOW, Agent
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 async def test_an_error_that_comes_again_is_answered_with_what_mended_it(error_advisor: ErrorAdvisor) -> None:

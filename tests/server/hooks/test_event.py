@@ -1,7 +1,5 @@
 """What clients give to a hook that is a command, in the arguments of the tool."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,9 +1,7 @@
 """What is kept of failing commands, and what is not."""
 
-from __future__ import annotations
-
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,9 +13,6 @@ from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system import files
 from tests.learning.failures.agent import MISSING, NOW, Agent
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def content_of(folder: Path) -> bytes:

@@ -1,7 +1,5 @@
 """Which commands test or build, and what is kept of how they ended."""
 
-from __future__ import annotations
-
 import pytest
 
 from learning_memory_server.learning.failures.outcomes import (

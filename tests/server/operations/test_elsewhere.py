@@ -1,9 +1,9 @@
 """Points on Qdrant servers that are no longer in use: nobody forgets that they are there."""
 
-from __future__ import annotations
-
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,18 +11,12 @@ from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.engine import check_elsewhere
 from learning_memory_server.errors import InvalidInputError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.journal.archive.snapshot import take_snapshot
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, Wrong, serving
 from tests.index.engines.double_engine import recorded
 from tests.support import about
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 ENTRIES = [about("pool", number) for number in range(3)]
 

@@ -1,8 +1,8 @@
 """Importing records: all of a batch or none, and nothing twice."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,10 +19,6 @@ from learning_memory_server.server.settings import Settings
 from tests.journal.archive.making import advice_record, failure_record, held, value_record, verdict_record
 from tests.learning.failures.agent import Agent
 from tests.support import ALICE, NOON, InProcessFitting, about, ghap
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-    from pathlib import Path
 
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
 MEMORY = Memory(

@@ -1,8 +1,6 @@
 """Completing the index for a search: what is not ready in time is not waited for."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.server.composition.services import open_services
@@ -11,9 +9,6 @@ from learning_memory_server.server.settings import Settings
 from tests.embedding.ollama_stub import OllamaStub
 from tests.index.engines.double import serving
 from tests.support import InProcessFitting, SilentModel, about
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"])]
 

@@ -1,9 +1,9 @@
 """Which engine is filled from which."""
 
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,17 +11,11 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.backends import open_embedded
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
 from tests.support import about
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from learning_memory_server.server.composition.services import Services
 
 NOWHERE = "http://127.0.0.1:1"
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]

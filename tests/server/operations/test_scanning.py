@@ -1,17 +1,18 @@
 """Replacing stored secrets: sessions go on, and whatever interrupts it is made up for."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import signal
 import subprocess
 import sys
+from contextlib import AbstractAsyncContextManager
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     InvalidSettingsError,
@@ -26,12 +27,6 @@ from tests.journal.archive.making import value_record
 from tests.journal.mortal import MortalDisk, MortalSystem
 from tests.stored_secrets import MARK, PARTS, PASSWORD, TOKEN, sow, traces
 from tests.support import ALICE, BOB, InProcessFitting
-
-if TYPE_CHECKING:
-    from contextlib import AbstractAsyncContextManager
-    from pathlib import Path
-
-    from learning_memory_server.embedding.base import Embedder
 
 RECORDS = {
     "entry": "ghap",

@@ -1,19 +1,14 @@
 """Where fronts and the hub meet."""
 
-from __future__ import annotations
-
 import json
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 from learning_memory_server.system.ipc.discovery import Place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SOCKET_PATH_MAX = 107
 

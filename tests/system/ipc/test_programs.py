@@ -1,7 +1,5 @@
 """Which program runs the hub."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Whose socket it is."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import os
@@ -9,17 +7,15 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
 from learning_memory_server.system.ipc import socket_security
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 OTHER = 65534
 NEEDS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
