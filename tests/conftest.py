@@ -4,7 +4,7 @@ import gc
 import os
 import shutil
 import signal
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +14,8 @@ from hypothesis import settings
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from tests.support import TickingClock
+from tests.capture.memories.shelf import Shelf, open_shelf
+from tests.support import Parts, TickingClock, open_parts
 from tests.tiny_reranker import save_reranker
 
 # The disk decides how long an example takes.
@@ -110,6 +111,20 @@ def journal(tmp_path: Path) -> Journal:
 @pytest.fixture
 def collector(journal: Journal, clock: TickingClock) -> ObservationCollector:
     return ObservationCollector(journal, clock)
+
+
+@pytest.fixture
+async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
+    """Everything over an empty journal, and an index that is not open yet."""
+    async with open_parts(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
+    """No memories, and an index that is not open yet."""
+    async with open_shelf(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppres
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import strategies as st
@@ -39,6 +39,8 @@ from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
 from tests.faulty_store import FaultyStore
+
+_T = TypeVar("_T")
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Caller("acme/shop", "a" * 16)
@@ -339,3 +341,23 @@ def in_format(line: bytes, version: int) -> bytes:
 
 def ids(entries: list[Ghap]) -> list[str]:
     return [entry.id for entry in entries]
+
+
+@asynccontextmanager
+async def in_one_task(context: AbstractAsyncContextManager[_T]) -> AsyncIterator[_T]:
+    """Enter and leave a context in the same task, as anyio demands; the two halves of a fixture are in two."""
+    entered, done = asyncio.get_running_loop().create_future(), asyncio.Event()
+
+    async def hold() -> None:
+        async with context as value:
+            entered.set_result(value)
+            await done.wait()
+
+    task = asyncio.create_task(hold())
+    await asyncio.wait([entered, task], return_when=asyncio.FIRST_COMPLETED)
+    try:
+        if not task.done():
+            yield await entered
+    finally:
+        done.set()
+        await task

@@ -15,18 +15,17 @@ from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.recipe import embed
-from tests.support import full_ghap, numbered, open_parts
+from tests.support import Parts, full_ghap, numbered, open_parts
 
 DOCUMENT = WholeDocument(Collection.VALUES, point_id("value", "v"), "measure first", {"value_id": "v"})
 
 
-async def test_every_collection_exists_and_is_empty_once_the_index_is_open(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        assert not parts.index.is_open
-        await parts.index.open()
+async def test_every_collection_exists_and_is_empty_once_the_index_is_open(parts: Parts) -> None:
+    assert not parts.index.is_open
+    await parts.index.open()
 
-        assert parts.index.is_open
-        assert await parts.index.counts() == dict.fromkeys(map(str, Collection), 0)
+    assert parts.index.is_open
+    assert await parts.index.counts() == dict.fromkeys(map(str, Collection), 0)
 
 
 async def test_a_server_is_given_up_after_a_while_and_an_engine_in_this_process_is_not() -> None:
@@ -45,65 +44,58 @@ async def test_a_server_is_given_up_after_a_while_and_an_engine_in_this_process_
         await asyncio.sleep(0.01)
 
 
-async def test_a_written_document_is_found_by_its_words(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
+async def test_a_written_document_is_found_by_its_words(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.index.write([DOCUMENT])
+
+    (hit,) = await parts.nearest(Collection.VALUES, "measure", 5)
+
+    assert hit.id == DOCUMENT.point_id
+    assert hit.score == pytest.approx(2**-0.5, abs=1e-5)
+
+
+async def test_documents_go_to_their_own_collections(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.index.write([DOCUMENT, *documents_of(full_ghap())])
+
+    counts = await parts.index.counts()
+    assert {name for name, count in counts.items() if count == 1} == set(counts) - {"memories"}
+
+
+async def test_only_collections_that_were_written_have_a_new_generation(parts: Parts) -> None:
+    await parts.index.open()
+    before = {name: parts.index.generation(name) for name in Collection}
+    await parts.index.write(documents_of(numbered(1)))
+    after = {name: parts.index.generation(name) for name in Collection}
+
+    grown = {name for name in Collection if after[name] > before[name]}
+    assert grown == {Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY}
+
+
+async def test_a_failed_write_does_not_change_the_generation(parts: Parts) -> None:
+    await parts.index.open()
+    parts.store.failures = [StorageUnavailableError("down")]
+    with pytest.raises(StorageUnavailableError):
         await parts.index.write([DOCUMENT])
 
-        (hit,) = await parts.nearest(Collection.VALUES, "measure", 5)
-
-        assert hit.id == DOCUMENT.point_id
-        assert hit.score == pytest.approx(2**-0.5, abs=1e-5)
+    assert parts.index.generation(Collection.VALUES) == 0
 
 
-async def test_documents_go_to_their_own_collections(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.index.write([DOCUMENT, *documents_of(full_ghap())])
+async def test_a_document_is_stored_with_its_payload_and_its_vector(parts: Parts) -> None:
+    documents = [documents_of(numbered(n, goal=f"goal {n}"))[0] for n in range(5)]
+    await parts.index.open()
+    await parts.index.write(documents)
 
-        counts = await parts.index.counts()
-        assert {name for name, count in counts.items() if count == 1} == set(counts) - {"memories"}
+    ids = [document.point_id for document in documents]
+    records = await parts.store.retrieve(Collection.EXPERIENCES_FULL, ids, with_vectors=True)
 
-
-async def test_only_collections_that_were_written_have_a_new_generation(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        before = {name: parts.index.generation(name) for name in Collection}
-        await parts.index.write(documents_of(numbered(1)))
-        after = {name: parts.index.generation(name) for name in Collection}
-
-        grown = {name for name in Collection if after[name] > before[name]}
-        assert grown == {Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY}
-
-
-async def test_a_failed_write_does_not_change_the_generation(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        parts.store.failures = [StorageUnavailableError("down")]
-        with pytest.raises(StorageUnavailableError):
-            await parts.index.write([DOCUMENT])
-
-        assert parts.index.generation(Collection.VALUES) == 0
-
-
-async def test_a_document_is_stored_with_its_payload_and_its_vector(
-    tmp_path: Path,
-) -> None:
-    async with open_parts(tmp_path) as parts:
-        documents = [documents_of(numbered(n, goal=f"goal {n}"))[0] for n in range(5)]
-        await parts.index.open()
-        await parts.index.write(documents)
-
-        ids = [document.point_id for document in documents]
-        records = await parts.store.retrieve(Collection.EXPERIENCES_FULL, ids, with_vectors=True)
-
-        assert [record.payload for record in records] == [
-            {**document.payload, "digest": digest_of(document)} for document in documents
-        ]
-        for record, document in zip(records, documents, strict=True):
-            assert record.vector is not None
-            (made,) = await embed(parts.embeddings, [document])
-            np.testing.assert_allclose(record.vector, made, atol=1e-6)
+    assert [record.payload for record in records] == [
+        {**document.payload, "digest": digest_of(document)} for document in documents
+    ]
+    for record, document in zip(records, documents, strict=True):
+        assert record.vector is not None
+        (made,) = await embed(parts.embeddings, [document])
+        np.testing.assert_allclose(record.vector, made, atol=1e-6)
 
 
 async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
@@ -128,23 +120,21 @@ async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
             await parts.index.write([DOCUMENT])
 
 
-async def test_an_engine_that_cannot_be_opened_is_closed_and_retried(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        parts.store.down = StorageUnavailableError("damaged")
-        with pytest.raises(StorageUnavailableError, match="damaged"):
-            await parts.index.open()
-
-        assert parts.store.closed
-        assert not parts.index.is_open
-
-
-async def test_it_is_opened_once_and_closed_with_the_engine(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
+async def test_an_engine_that_cannot_be_opened_is_closed_and_retried(parts: Parts) -> None:
+    parts.store.down = StorageUnavailableError("damaged")
+    with pytest.raises(StorageUnavailableError, match="damaged"):
         await parts.index.open()
-        first = parts.store.inner
-        await parts.index.open()
-        assert parts.store.inner is first
-        await parts.index.close()
 
-        assert parts.store.closed
-        assert not parts.index.is_open
+    assert parts.store.closed
+    assert not parts.index.is_open
+
+
+async def test_it_is_opened_once_and_closed_with_the_engine(parts: Parts) -> None:
+    await parts.index.open()
+    first = parts.store.inner
+    await parts.index.open()
+    assert parts.store.inner is first
+    await parts.index.close()
+
+    assert parts.store.closed
+    assert not parts.index.is_open

@@ -30,43 +30,41 @@ async def found(parts: Parts) -> list[tuple[str, float]]:
 
 
 @pytest.mark.slow
-async def test_a_rebuilt_index_gives_the_same_answers(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(full_ghap(), *(numbered(n) for n in range(20)))
-        before = await found(parts)
-        generation = parts.index.generation(FULL)
-        steps: list[tuple[int, int]] = []
+async def test_a_rebuilt_index_gives_the_same_answers(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.learn(full_ghap(), *(numbered(n) for n in range(20)))
+    before = await found(parts)
+    generation = parts.index.generation(FULL)
+    steps: list[tuple[int, int]] = []
 
-        assert await parts.writer.rebuild(list(Collection), lambda *step: steps.append(step)) == 21 * 2 + 2
+    assert await parts.writer.rebuild(list(Collection), lambda *step: steps.append(step)) == 21 * 2 + 2
 
-        after = await found(parts)
-        assert [point for point, _ in after] == [point for point, _ in before]
-        np.testing.assert_allclose([s for _, s in after], [s for _, s in before], atol=1e-4)
-        assert parts.index.generation(FULL) > generation
-        assert steps[-1] == (44, 44)
+    after = await found(parts)
+    assert [point for point, _ in after] == [point for point, _ in before]
+    np.testing.assert_allclose([s for _, s in after], [s for _, s in before], atol=1e-4)
+    assert parts.index.generation(FULL) > generation
+    assert steps[-1] == (44, 44)
 
 
 async def test_the_present_index_answers_until_the_new_one_is_complete_and_nothing_that_came_is_lost(
-    tmp_path: Path,
+    parts: Parts,
 ) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(*(numbered(n) for n in range(20)))
-        before = await found(parts)
-        parts.store.hold()
-        rebuilding = asyncio.create_task(parts.writer.rebuild([FULL], ignore))
-        await parts.store.entered.wait()
+    await parts.index.open()
+    await parts.learn(*(numbered(n) for n in range(20)))
+    before = await found(parts)
+    parts.store.hold()
+    rebuilding = asyncio.create_task(parts.writer.rebuild([FULL], ignore))
+    await parts.store.entered.wait()
 
-        assert await found(parts) == before
+    assert await found(parts) == before
 
-        # It arrives after the rebuild has read the journal.
-        parts.collector.add_resolved([numbered(77)])
-        parts.store.gate.set()
-        await rebuilding
-        assert len(await found(parts)) == 21
-        assert parts.writer.pending == 0
-        assert (await parts.index.counts())[STRATEGY] == 21
+    # It arrives after the rebuild has read the journal.
+    parts.collector.add_resolved([numbered(77)])
+    parts.store.gate.set()
+    await rebuilding
+    assert len(await found(parts)) == 21
+    assert parts.writer.pending == 0
+    assert (await parts.index.counts())[STRATEGY] == 21
 
 
 async def test_what_comes_during_a_rebuild_is_in_the_new_index_before_that_answers(tmp_path: Path) -> None:
@@ -85,79 +83,74 @@ async def test_what_comes_during_a_rebuild_is_in_the_new_index_before_that_answe
 
 
 @pytest.mark.slow
-async def test_an_interrupted_rebuild_resumes_where_it_stopped(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(*(numbered(n) for n in range(200)))
-        parts.store.hold()
-        first = asyncio.create_task(parts.writer.rebuild([FULL], ignore))
-        await parts.store.entered.wait()
-        # The first batch is written, the second fails.
-        loop = asyncio.get_running_loop()
-        parts.store.gate.set()
-        loop.call_soon(parts.store.failures.append, StorageUnavailableError("gone"))
-        with pytest.raises(StorageUnavailableError):
-            await first
-        assert len(await found(parts)) == 50
+async def test_an_interrupted_rebuild_resumes_where_it_stopped(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.learn(*(numbered(n) for n in range(200)))
+    parts.store.hold()
+    first = asyncio.create_task(parts.writer.rebuild([FULL], ignore))
+    await parts.store.entered.wait()
+    # The first batch is written, the second fails.
+    loop = asyncio.get_running_loop()
+    parts.store.gate.set()
+    loop.call_soon(parts.store.failures.append, StorageUnavailableError("gone"))
+    with pytest.raises(StorageUnavailableError):
+        await first
+    assert len(await found(parts)) == 50
 
-        steps: list[tuple[int, int]] = []
-        await parts.writer.rebuild([FULL], lambda *step: steps.append(step))
+    steps: list[tuple[int, int]] = []
+    await parts.writer.rebuild([FULL], lambda *step: steps.append(step))
 
-        assert steps[0] == (128, 200)
-        assert steps[-1] == (200, 200)
-        assert (await parts.index.counts())[FULL] == 200
+    assert steps[0] == (128, 200)
+    assert steps[-1] == (200, 200)
+    assert (await parts.index.counts())[FULL] == 200
 
 
-async def test_only_the_requested_axis_is_rebuilt(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(full_ghap(), numbered(1))
-        untouched = parts.index.generation(STRATEGY)
+async def test_only_the_requested_axis_is_rebuilt(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.learn(full_ghap(), numbered(1))
+    untouched = parts.index.generation(STRATEGY)
 
-        assert await parts.writer.rebuild([Collection.of(Axis.SURPRISE)], ignore) == 1
+    assert await parts.writer.rebuild([Collection.of(Axis.SURPRISE)], ignore) == 1
 
-        assert parts.index.generation(STRATEGY) == untouched
+    assert parts.index.generation(STRATEGY) == untouched
 
 
 @pytest.mark.slow
-async def test_what_is_forgotten_during_a_rebuild_is_not_in_the_new_index(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        entries = [numbered(n) for n in range(5)]
-        await parts.learn(*entries)
-        await parts.index.rebuild(FULL, list, lambda _: None)
-        assert (await parts.index.counts())[FULL] == 0
-        parts.collector.forget([entries[0].id], parts.clock())
-        await parts.writer.rebuild(list(Collection), ignore)
-        counts = await parts.index.counts()
-        assert counts[FULL] == counts[STRATEGY] == 4
+async def test_what_is_forgotten_during_a_rebuild_is_not_in_the_new_index(parts: Parts) -> None:
+    await parts.index.open()
+    entries = [numbered(n) for n in range(5)]
+    await parts.learn(*entries)
+    await parts.index.rebuild(FULL, list, lambda _: None)
+    assert (await parts.index.counts())[FULL] == 0
+    parts.collector.forget([entries[0].id], parts.clock())
+    await parts.writer.rebuild(list(Collection), ignore)
+    counts = await parts.index.counts()
+    assert counts[FULL] == counts[STRATEGY] == 4
 
 
 async def test_a_document_that_is_forgotten_during_a_rebuild_never_answers_from_the_new_index(
-    tmp_path: Path,
+    parts: Parts,
 ) -> None:
     documents = [WholeDocument(FULL, point_id("ghap", str(n)), f"text {n}", {}) for n in range(3)]
     rounds = iter([documents, documents[1:]])
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
+    await parts.index.open()
 
-        await parts.index.rebuild(FULL, lambda: next(rounds), lambda _: None)
+    await parts.index.rebuild(FULL, lambda: next(rounds), lambda _: None)
 
-        stored = await parts.index.digests()
-        assert stored[FULL].keys() == {document.point_id for document in documents[1:]}
+    stored = await parts.index.digests()
+    assert stored[FULL].keys() == {document.point_id for document in documents[1:]}
 
 
-async def test_a_failed_removal_is_repeated_when_the_index_catches_up(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(numbered(1))
-        parts.store.down = StorageUnavailableError("gone")
-        assert not await parts.writer.remove([point_id("ghap", numbered(1).id)])
-        parts.store.down = None
+async def test_a_failed_removal_is_repeated_when_the_index_catches_up(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.learn(numbered(1))
+    parts.store.down = StorageUnavailableError("gone")
+    assert not await parts.writer.remove([point_id("ghap", numbered(1).id)])
+    parts.store.down = None
 
-        await parts.writer.catch_up()
+    await parts.writer.catch_up()
 
-        assert set((await parts.index.counts()).values()) == {0}
+    assert set((await parts.index.counts()).values()) == {0}
 
 
 @pytest.mark.slow

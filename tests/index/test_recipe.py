@@ -21,7 +21,7 @@ from learning_memory_server.index.memory_documents import documents_of as chunks
 from learning_memory_server.index.ranking.terms import encode_document
 from learning_memory_server.index.recipe import Recipe, embed
 from learning_memory_server.model.memory import Memory as Text
-from tests.support import NOON, full_ghap, numbered, open_parts
+from tests.support import NOON, Parts, full_ghap, numbered, open_parts
 
 FULL = Collection.EXPERIENCES_FULL
 MADE_BEFORE = {
@@ -58,11 +58,10 @@ async def test_an_index_made_before_opens_without_a_rebuild(tmp_path: Path) -> N
 
 
 async def test_the_origin_of_vectors_has_the_same_name_as_before_and_changes_with_the_texts(
-    tmp_path: Path,
+    parts: Parts,
 ) -> None:
-    async with open_parts(tmp_path) as parts:
-        assert await parts.index.origin(FULL) == "937087f50c4b.2"
-        identity = await parts.index.identity()
+    assert await parts.index.origin(FULL) == "937087f50c4b.2"
+    identity = await parts.index.identity()
     origins = {Recipe(form, vectors).origin(identity) for form in ("", "texts 2") for vectors in (2, 3)}
     assert len(origins) == 4
 

@@ -112,20 +112,19 @@ async def test_the_next_process_does_what_this_one_could_not(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
-async def test_what_an_interrupted_rebuild_has_left_is_not_taken_over(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await filled(parts)
-        rounds = iter([documents_of(THREE)[:1]])
-        with pytest.raises(RuntimeError, match="StopIteration"):
-            await parts.index.rebuild(FULL, lambda: next(rounds), lambda _done: None)
-        assert (tmp_path / "index" / f"{FULL}_next").is_dir()
-        rewrite(parts, tmp_path)
+async def test_what_an_interrupted_rebuild_has_left_is_not_taken_over(tmp_path: Path, parts: Parts) -> None:
+    await filled(parts)
+    rounds = iter([documents_of(THREE)[:1]])
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await parts.index.rebuild(FULL, lambda: next(rounds), lambda _done: None)
+    assert (tmp_path / "index" / f"{FULL}_next").is_dir()
+    rewrite(parts, tmp_path)
 
-        await parts.writer.renew()
+    await parts.writer.renew()
 
-        assert traces(tmp_path) == []
-        (record,) = await parts.index.retrieve(FULL, [POINT])
-        assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
+    assert traces(tmp_path) == []
+    (record,) = await parts.index.retrieve(FULL, [POINT])
+    assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
 
 
 def test_ids_outlast_the_process_and_a_file_without_ids_is_no_file(tmp_path: Path) -> None:

@@ -118,15 +118,14 @@ async def test_pending_documents_are_written_in_small_batches_of_similar_length(
 
 
 @pytest.mark.parametrize("error", [DiskFullError("full"), WrongDimensionError("384 is not 256")])
-async def test_a_permanent_failure_is_not_tried_again(tmp_path: Path, error: LearningMemoryError) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        parts.store.failures = [error]
+async def test_a_permanent_failure_is_not_tried_again(error: LearningMemoryError, parts: Parts) -> None:
+    await parts.index.open()
+    parts.store.failures = [error]
 
-        assert not await parts.writer.write([document()])
+    assert not await parts.writer.write([document()])
 
-        assert len(parts.store.attempts) == 1
-        assert parts.writer.pending == 1
+    assert len(parts.store.attempts) == 1
+    assert parts.writer.pending == 1
 
 
 async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path) -> None:
@@ -178,20 +177,19 @@ async def test_a_text_that_a_model_fails_on_stays_pending(tmp_path: Path) -> Non
         assert await parts.writer.write([document(1)])
 
 
-async def test_a_cancelled_write_is_still_pending(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        parts.store.gate.clear()
-        call = asyncio.create_task(parts.writer.write([document()]))
-        await parts.store.entered.wait()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        parts.store.gate.set()
+async def test_a_cancelled_write_is_still_pending(parts: Parts) -> None:
+    await parts.index.open()
+    parts.store.gate.clear()
+    call = asyncio.create_task(parts.writer.write([document()]))
+    await parts.store.entered.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    parts.store.gate.set()
 
-        assert parts.writer.pending == 1
-        await parts.writer.catch_up()
-        assert (await parts.index.counts())["values"] == 1
+    assert parts.writer.pending == 1
+    await parts.writer.catch_up()
+    assert (await parts.index.counts())["values"] == 1
 
 
 @pytest.mark.slow

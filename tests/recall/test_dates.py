@@ -1,5 +1,4 @@
 from datetime import date
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -8,7 +7,7 @@ from hypothesis import strategies as st
 from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.lexical import with_iso_dates
-from tests.capture.memories.shelf import open_shelf
+from tests.capture.memories.shelf import Shelf
 
 
 @pytest.mark.parametrize(
@@ -41,13 +40,12 @@ def test_any_date_is_found_in_words(day: date) -> None:
 
 
 @pytest.mark.parametrize("mode", [SearchMode.LEXICAL, SearchMode.HYBRID])
-async def test_a_date_in_words_finds_the_memory_of_that_day(tmp_path: Path, mode: SearchMode) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        for day in ("2023-05-24", "2023-05-25", "2022-05-25"):
-            await shelf.add("we met and talked", timestamp=day)
-        if mode is SearchMode.HYBRID:
-            await shelf.ready()
-        for text in ("what happened on 25 May 2023", "May 25th, 2023"):
-            result = await shelf.searcher.search(MemoryQuery(text))
-            assert result.mode is mode
-            assert result.found[0].memory.date.isoformat().startswith("2023-05-25")
+async def test_a_date_in_words_finds_the_memory_of_that_day(mode: SearchMode, shelf: Shelf) -> None:
+    for day in ("2023-05-24", "2023-05-25", "2022-05-25"):
+        await shelf.add("we met and talked", timestamp=day)
+    if mode is SearchMode.HYBRID:
+        await shelf.ready()
+    for text in ("what happened on 25 May 2023", "May 25th, 2023"):
+        result = await shelf.searcher.search(MemoryQuery(text))
+        assert result.mode is mode
+        assert result.found[0].memory.date.isoformat().startswith("2023-05-25")

@@ -110,15 +110,14 @@ async def test_filters_apply_before_the_best_are_taken(tmp_path: Path, mode: Sea
 
 
 @MODES
-async def test_each_memory_is_found_once_with_its_best_chunk(tmp_path: Path, mode: SearchMode) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        long, short = await shelf.add(LONG), await shelf.add("topic77 in short, and much else besides it")
-        if mode is SearchMode.HYBRID:
-            await shelf.ready()
-        result = await shelf.searcher.search(MemoryQuery("paragraph that tells of topic77", 5))
-        assert sorted(item.memory.id for item in result.found) == sorted([long.memory.id, short.memory.id])
-        (item,) = (item for item in result.found if item.memory == long.memory)
-        assert "topic77 " in item.chunk
+async def test_each_memory_is_found_once_with_its_best_chunk(mode: SearchMode, shelf: Shelf) -> None:
+    long, short = await shelf.add(LONG), await shelf.add("topic77 in short, and much else besides it")
+    if mode is SearchMode.HYBRID:
+        await shelf.ready()
+    result = await shelf.searcher.search(MemoryQuery("paragraph that tells of topic77", 5))
+    assert sorted(item.memory.id for item in result.found) == sorted([long.memory.id, short.memory.id])
+    (item,) = (item for item in result.found if item.memory == long.memory)
+    assert "topic77 " in item.chunk
 
 
 @asynccontextmanager
@@ -209,16 +208,15 @@ async def test_the_best_of_all_rounds_are_re_ranked_not_those_of_the_first(tmp_p
 
 
 @MODES
-async def test_scores_descend_and_ties_are_ordered_by_id(tmp_path: Path, mode: SearchMode) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        for number in range(6):
-            await shelf.add("the very same text", kind=number % 3, number=number)
-        if mode is SearchMode.HYBRID:
-            await shelf.ready()
-        result = await shelf.searcher.search(MemoryQuery("the very same text"))
-        order = [(-item.score, item.memory.id) for item in result.found]
-        assert len(order) == 6
-        assert order == sorted(order)
+async def test_scores_descend_and_ties_are_ordered_by_id(mode: SearchMode, shelf: Shelf) -> None:
+    for number in range(6):
+        await shelf.add("the very same text", kind=number % 3, number=number)
+    if mode is SearchMode.HYBRID:
+        await shelf.ready()
+    result = await shelf.searcher.search(MemoryQuery("the very same text"))
+    order = [(-item.score, item.memory.id) for item in result.found]
+    assert len(order) == 6
+    assert order == sorted(order)
 
 
 async def test_min_similarity_compares_the_cosine(tmp_path: Path) -> None:
@@ -294,11 +292,10 @@ async def test_a_deleted_memory_is_not_found_even_while_its_points_are_there(tmp
         assert await shelf.points() == 5
 
 
-async def test_pending_memories_are_found_lexically(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        added = await shelf.add("postgres is the database")
-        assert not added.is_indexed
-        assert await found(shelf) == ["postgres"]
+async def test_pending_memories_are_found_lexically(shelf: Shelf) -> None:
+    added = await shelf.add("postgres is the database")
+    assert not added.is_indexed
+    assert await found(shelf) == ["postgres"]
 
 
 class Failing:

@@ -7,9 +7,9 @@ import pytest
 
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
-from tests.server.agent import indexing
+from tests.server.agent import Agent, agent_of, indexing
 from tests.server.topics import topics  # noqa: F401 - a fixture
-from tests.support import InProcessFitting
+from tests.support import InProcessFitting, in_one_task
 
 
 def settings_in(directory: Path) -> Settings:
@@ -33,3 +33,10 @@ async def indexed(services: Services) -> AsyncIterator[Services]:
     """Services whose index is open."""
     async with indexing(services):
         yield services
+
+
+@pytest.fixture
+async def agent(services: Services) -> AsyncIterator[Agent]:
+    """An agent of these services: with an open index if the test asks for `indexed`."""
+    async with in_one_task(agent_of(services)) as connected:
+        yield connected

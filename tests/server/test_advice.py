@@ -10,8 +10,8 @@ from learning_memory_server.server.composition.services import Services, open_se
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.wire import compact
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing
-from tests.support import InProcessFitting
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, indexing
+from tests.support import InProcessFitting, in_one_task
 
 OTHER = {
     **ENTRY,
@@ -32,6 +32,12 @@ async def indexed(settings: Settings) -> AsyncIterator[Services]:
         yield opened
 
 
+@pytest.fixture
+async def agent(indexed: Services) -> AsyncIterator[Agent]:
+    async with in_one_task(agent_of(indexed)) as connected:
+        yield connected
+
+
 def patient(services: Services) -> Advisor:
     finder = AdviceFinder(
         services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
@@ -41,61 +47,56 @@ def patient(services: Services) -> Advisor:
     )
 
 
-async def test_a_new_entry_is_told_what_was_wrong_the_last_time(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        before = await agent.resolve_new(**FALSIFIED)
-        await agent.resolve_new(entry=OTHER, **CONFIRMED)
-        started = await agent.call("start_ghap", **ENTRY)
-        assert started["related"] == [
-            {
-                "id": before,
-                "kind": "experience",
-                "outcome": "falsified",
-                "learned": FALSIFIED["root_cause"]["description"],
-                "goal": ENTRY["goal"],
-            }
-        ]
-        assert started["stored_text"]
+async def test_a_new_entry_is_told_what_was_wrong_the_last_time(agent: Agent) -> None:
+    before = await agent.resolve_new(**FALSIFIED)
+    await agent.resolve_new(entry=OTHER, **CONFIRMED)
+    started = await agent.call("start_ghap", **ENTRY)
+    assert started["related"] == [
+        {
+            "id": before,
+            "kind": "experience",
+            "outcome": "falsified",
+            "learned": FALSIFIED["root_cause"]["description"],
+            "goal": ENTRY["goal"],
+        }
+    ]
+    assert started["stored_text"]
 
 
-async def test_nothing_is_said_of_a_goal_that_is_new(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        await agent.resolve_new(**FALSIFIED)
-        started = await agent.call("start_ghap", **OTHER)
-        assert "related" not in started
-        assert "stored_text" not in started
+async def test_nothing_is_said_of_a_goal_that_is_new(agent: Agent) -> None:
+    await agent.resolve_new(**FALSIFIED)
+    started = await agent.call("start_ghap", **OTHER)
+    assert "related" not in started
+    assert "stored_text" not in started
 
 
-async def test_a_new_hypothesis_is_told_what_bears_on_it(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        before = await agent.resolve_new(**FALSIFIED)
-        await agent.call("start_ghap", **OTHER)
-        same = await agent.call("update_ghap", action="look at the plan")
-        assert "related" not in same
-        changed = await agent.call("update_ghap", hypothesis=f"{ENTRY['goal']} {ENTRY['hypothesis']}")
-        assert [item["id"] for item in changed["related"]] == [before]
+async def test_a_new_hypothesis_is_told_what_bears_on_it(agent: Agent) -> None:
+    before = await agent.resolve_new(**FALSIFIED)
+    await agent.call("start_ghap", **OTHER)
+    same = await agent.call("update_ghap", action="look at the plan")
+    assert "related" not in same
+    changed = await agent.call("update_ghap", hypothesis=f"{ENTRY['goal']} {ENTRY['hypothesis']}")
+    assert [item["id"] for item in changed["related"]] == [before]
 
 
-async def test_an_agent_says_what_helped_and_what_misled(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        before = await agent.resolve_new(**FALSIFIED)
-        await agent.call("start_ghap", **ENTRY)
-        assert "not_recorded" not in await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
+async def test_an_agent_says_what_helped_and_what_misled(indexed: Services, agent: Agent) -> None:
+    before = await agent.resolve_new(**FALSIFIED)
+    await agent.call("start_ghap", **ENTRY)
+    assert "not_recorded" not in await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
     assert indexed.advice_log.effects() == {before: (0, 1)}
 
 
-async def test_two_long_lessons_stay_under_600_characters(indexed: Services) -> None:
+async def test_two_long_lessons_stay_under_600_characters(agent: Agent) -> None:
     wordy = {
         **FALSIFIED,
         "root_cause": {"category": "oversight", "description": "the database held “old” prices\n" * 60},
     }
-    async with agent_of(indexed) as agent:
-        for _ in range(2):
-            await agent.resolve_new(entry={**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"}, **wordy)
-        started = await agent.call("start_ghap", **{**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"})
-        assert len(started["related"]) == 2
-        assert 400 < len(compact(started["related"])) < 600
-        assert all("\n" not in item["learned"] for item in started["related"])
+    for _ in range(2):
+        await agent.resolve_new(entry={**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"}, **wordy)
+    started = await agent.call("start_ghap", **{**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"})
+    assert len(started["related"]) == 2
+    assert 400 < len(compact(started["related"])) < 600
+    assert all("\n" not in item["learned"] for item in started["related"])
 
 
 async def test_without_a_measured_model_there_is_no_advice(services: Services) -> None:
@@ -105,9 +106,8 @@ async def test_without_a_measured_model_there_is_no_advice(services: Services) -
     assert services.advice_log.all() == []
 
 
-async def test_an_entry_is_forgotten_with_the_advice_about_it(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        before = await agent.resolve_new(**FALSIFIED)
-        await agent.call("start_ghap", **ENTRY)
+async def test_an_entry_is_forgotten_with_the_advice_about_it(indexed: Services, agent: Agent) -> None:
+    before = await agent.resolve_new(**FALSIFIED)
+    await agent.call("start_ghap", **ENTRY)
     assert indexed.advice_log.about({before})
     assert CALLER.project == indexed.advice_log.all()[0].project

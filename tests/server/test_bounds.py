@@ -9,7 +9,7 @@ from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import TOOLS
-from tests.server.agent import CALLER, ENTRY, FALSIFIED, agent_of
+from tests.server.agent import CALLER, ENTRY, FALSIFIED, Agent
 
 HUGE = "x" * 30_000_000
 VALUE = {"text": "check first", "cluster_id": "full_0", "axis": "full"}
@@ -83,17 +83,15 @@ async def test_a_text_may_have_nul_where_nothing_is_kept(services: Services) -> 
     ],
 )  # fmt: skip
 async def test_a_message_names_the_part_and_what_it_may_be(
-    services: Services, tool: str, arguments: dict[str, Any], message: str
+    tool: str, arguments: dict[str, Any], message: str, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        error = await agent.refused(tool, **arguments)
+    error = await agent.refused(tool, **arguments)
     assert error["type"] == "validation_error"
     assert message in error["message"]
 
 
-async def test_the_memory_tools_name_the_range_of_a_number(services: Services) -> None:
-    async with agent_of(services) as agent:
-        result = await agent.client.call_tool("search_memory", {"query": "x", "limit": 0, "min_score": 2})
+async def test_the_memory_tools_name_the_range_of_a_number(agent: Agent) -> None:
+    result = await agent.client.call_tool("search_memory", {"query": "x", "limit": 0, "min_score": 2})
     assert getattr(result.content[0], "text", "") == (
         "Error: Invalid input - limit: Input should be greater than or equal to 1 (a whole number from 1 to 100); "
         "min_score: Input should be less than or equal to 1 (a number from 0 to 1)"

@@ -10,7 +10,7 @@ import pytest
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.composition.services import Services
 from tests.logs import log_to
-from tests.server.agent import ENTRY, FALSIFIED, agent_of
+from tests.server.agent import ENTRY, FALSIFIED, Agent, agent_of
 from tests.server.topics import TOPICS, VALUE
 from tests.tool_names import NAMES
 
@@ -102,24 +102,23 @@ def calls(log: Path, services: Services) -> dict[str, dict[str, Any]]:
 
 @pytest.mark.slow
 async def test_a_call_that_succeeds_is_one_line_with_its_ids_and_count(
-    indexed: Services, topics: dict[str, list[str]], log: Path
+    indexed: Services, topics: dict[str, list[str]], log: Path, agent: Agent
 ) -> None:
     assert list(SENT) == NAMES
     said: dict[str, str] = {}
-    async with agent_of(indexed) as agent:
-        for tool, arguments in SENT.items():
-            given = dict(arguments)
-            if "cluster_id" in given:
-                given["cluster_id"] = json.loads(said["get_clusters"])["clusters"][0]["cluster_id"]
-            if tool in {"get_ghap_entry", "judge_value"}:
-                given["ghap_id"] = json.loads(said["start_ghap"])["id"]
-            if tool == "judge_value":
-                given["value_id"] = json.loads(said["store_value"])["id"]
-            if tool == "delete_memory":
-                given["memory_id"] = said["add_memory"].split("\n")[1].removeprefix("ID: ")
-            result = await agent.client.call_tool(tool, given)
-            said[tool] = result.content[0].text  # type: ignore[union-attr]
-            assert not result.is_error, said[tool]
+    for tool, arguments in SENT.items():
+        given = dict(arguments)
+        if "cluster_id" in given:
+            given["cluster_id"] = json.loads(said["get_clusters"])["clusters"][0]["cluster_id"]
+        if tool in {"get_ghap_entry", "judge_value"}:
+            given["ghap_id"] = json.loads(said["start_ghap"])["id"]
+        if tool == "judge_value":
+            given["value_id"] = json.loads(said["store_value"])["id"]
+        if tool == "delete_memory":
+            given["memory_id"] = said["add_memory"].split("\n")[1].removeprefix("ID: ")
+        result = await agent.client.call_tool(tool, given)
+        said[tool] = result.content[0].text  # type: ignore[union-attr]
+        assert not result.is_error, said[tool]
     lines = calls(log, indexed)
     assert list(lines) == NAMES
     for line in lines.values():
@@ -151,12 +150,11 @@ async def test_a_call_that_succeeds_is_one_line_with_its_ids_and_count(
 
 
 async def test_a_refused_call_is_one_line_with_its_type_and_the_arguments_names(
-    services: Services, log: Path
+    services: Services, log: Path, agent: Agent
 ) -> None:
     assert list(REFUSED) == NAMES
-    async with agent_of(services) as agent:
-        for tool, (arguments, _) in REFUSED.items():
-            assert (await agent.client.call_tool(tool, arguments)).is_error
+    for tool, (arguments, _) in REFUSED.items():
+        assert (await agent.client.call_tool(tool, arguments)).is_error
     lines = calls(log, services)
     assert list(lines) == NAMES
     for tool, (_, names) in REFUSED.items():
@@ -167,9 +165,8 @@ async def test_a_refused_call_is_one_line_with_its_type_and_the_arguments_names(
         assert (line["outcome"], line["type"], line.get("arguments", [])) == ("refused", kind, names), tool
 
 
-async def test_a_tool_that_does_not_exist_is_not_named(services: Services, log: Path) -> None:
-    async with agent_of(services) as agent:
-        assert (await agent.client.call_tool(f"find_{WORD}", {WORD: WORD})).is_error
+async def test_a_tool_that_does_not_exist_is_not_named(services: Services, log: Path, agent: Agent) -> None:
+    assert (await agent.client.call_tool(f"find_{WORD}", {WORD: WORD})).is_error
     (line,) = calls(log, services).values()
     assert (line["tool"], line["outcome"], line["type"]) == (None, "refused", "validation_error")
 

@@ -9,12 +9,12 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.views import entry_views
 from learning_memory_server.server.views import fields as view_fields
 from learning_memory_server.server.wire import STORED_TEXT
-from tests.server.agent import CALLER, agent_of
+from tests.server.agent import CALLER, Agent
 from tests.support import NOON, full_ghap, ghap
 
 
 async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_journals(
-    services: Services,
+    services: Services, agent: Agent
 ) -> None:
     private = {"agent_session", "orphaned", "requests"}
     kept = ghap(
@@ -36,9 +36,8 @@ async def test_an_open_entry_shows_the_named_fields_and_nothing_else_of_the_jour
         "iteration_count": 2,
     }
     services.collector.add_open([kept])
-    async with agent_of(services) as agent:
-        await agent.call("update_ghap", ghap_id=kept.id)
-        assert await agent.call("get_active_ghap") == {"has_active": True, **shown, **STORED_TEXT}
+    await agent.call("update_ghap", ghap_id=kept.id)
+    assert await agent.call("get_active_ghap") == {"has_active": True, **shown, **STORED_TEXT}
 
 
 def test_a_field_that_entries_get_later_is_not_shown() -> None:

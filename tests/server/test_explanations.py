@@ -8,7 +8,7 @@ import pytest
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.server.composition.services import Services
-from tests.server.agent import ENTRY, FALSIFIED, Agent, agent_of, only_text, open_index
+from tests.server.agent import ENTRY, FALSIFIED, Agent, only_text, open_index
 
 ROUNDED = 1.1e-4
 """The most that rounding to four decimals can lose."""
@@ -42,14 +42,13 @@ async def keep_entries(agent: Agent) -> None:
 )
 @pytest.mark.parametrize("axis", ["full", "surprise"])
 async def test_the_parts_of_a_score_add_up_to_it(
-    services: Services, query: str, mode: str, axis: str
+    services: Services, query: str, mode: str, axis: str, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        await keep_entries(agent)
-        if mode != "lexical":
-            await open_index(services)
-        query = "the cache had been empty" if axis == "surprise" and mode != "semantic" else query
-        reply = await agent.call("search_experiences", query=query, axis=axis, explain=True)
+    await keep_entries(agent)
+    if mode != "lexical":
+        await open_index(services)
+    query = "the cache had been empty" if axis == "surprise" and mode != "semantic" else query
+    reply = await agent.call("search_experiences", query=query, axis=axis, explain=True)
 
     assert reply["mode"] == mode
     assert reply["results"]
@@ -67,12 +66,11 @@ async def test_the_parts_of_a_score_add_up_to_it(
     assert {name for found in reply["results"] for name in found["explanation"]} == known[mode]
 
 
-async def test_the_axis_is_that_of_the_nearest_vector(services: Services) -> None:
+async def test_the_axis_is_that_of_the_nearest_vector(services: Services, agent: Agent) -> None:
     query = "the cache had been empty all along"
-    async with agent_of(services) as agent:
-        key = await agent.resolve_new(**FALSIFIED)
-        await open_index(services)
-        (found,) = (await agent.call("search_experiences", query=query, explain=True))["results"]
+    key = await agent.resolve_new(**FALSIFIED)
+    await open_index(services)
+    (found,) = (await agent.call("search_experiences", query=query, explain=True))["results"]
 
     cosines = {}
     for collection in Collection:
@@ -88,12 +86,12 @@ async def test_the_axis_is_that_of_the_nearest_vector(services: Services) -> Non
 
 
 @pytest.mark.slow
-async def test_nothing_is_explained_unless_requested(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        await keep_entries(agent)
-        reply = await agent.call("search_experiences", query="cache")
-        assert not any("explanation" in found for found in reply["results"])
-        assert "\nScore: " not in await searched(agent, query="cache")
+@pytest.mark.usefixtures("indexed")
+async def test_nothing_is_explained_unless_requested(agent: Agent) -> None:
+    await keep_entries(agent)
+    reply = await agent.call("search_experiences", query="cache")
+    assert not any("explanation" in found for found in reply["results"])
+    assert "\nScore: " not in await searched(agent, query="cache")
 
 
 async def searched(agent: Agent, **arguments: Any) -> str:
@@ -125,14 +123,13 @@ HYBRID_LINE = (
     ],
 )
 async def test_the_score_of_a_memory_is_explained_in_a_line(
-    services: Services, query: str, mode: str, line: str
+    services: Services, query: str, mode: str, line: str, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        for text in TEXTS:
-            await agent.client.call_tool("add_memory", {"text": text})
-        if mode != "lexical":
-            await open_index(services)
-        reply = await searched(agent, query=query, explain=True)
+    for text in TEXTS:
+        await agent.client.call_tool("add_memory", {"text": text})
+    if mode != "lexical":
+        await open_index(services)
+    reply = await searched(agent, query=query, explain=True)
 
     results = re.findall(r"^\d\. \[Score: (\S+)\].*\n(Score: .*)$", reply, re.MULTILINE)
     assert len(results) == reply.count("\nID: ") >= 2
@@ -152,19 +149,20 @@ def similarities(reply: str) -> list[str]:
     )
 
 
-async def test_similarities_are_shown_as_precisely_as_they_are_compared(services: Services) -> None:
-    async with agent_of(services) as agent:
-        for text in TEXTS:
-            await agent.client.call_tool("add_memory", {"text": text, "metadata": {"tags": ["a"]}})
-        lexical = await searched(agent, query="the price cache")
-        assert lexical.startswith("Found 2 results:")
-        assert "Similarity" not in lexical
-        await open_index(services)
-        everything = await searched(agent, query="the price cache")
-        assert len(similarities(everything)) == 3
-        assert all(re.fullmatch(r"[01]\.\d\d", shown) for shown in similarities(everything))
-        for least in (0.3, 0.31, 0.316, 0.3162, 0.7, 0.77459):
-            reply = await searched(agent, query="the price cache", min_similarity=least)
-            assert all(float(shown) >= least for shown in similarities(reply))
-        digits = max(similarities(await searched(agent, query="the price cache", min_similarity=0.77459)))
-        assert re.fullmatch(r"0\.\d{5}", digits)
+async def test_similarities_are_shown_as_precisely_as_they_are_compared(
+    services: Services, agent: Agent
+) -> None:
+    for text in TEXTS:
+        await agent.client.call_tool("add_memory", {"text": text, "metadata": {"tags": ["a"]}})
+    lexical = await searched(agent, query="the price cache")
+    assert lexical.startswith("Found 2 results:")
+    assert "Similarity" not in lexical
+    await open_index(services)
+    everything = await searched(agent, query="the price cache")
+    assert len(similarities(everything)) == 3
+    assert all(re.fullmatch(r"[01]\.\d\d", shown) for shown in similarities(everything))
+    for least in (0.3, 0.31, 0.316, 0.3162, 0.7, 0.77459):
+        reply = await searched(agent, query="the price cache", min_similarity=least)
+        assert all(float(shown) >= least for shown in similarities(reply))
+    digits = max(similarities(await searched(agent, query="the price cache", min_similarity=0.77459)))
+    assert re.fullmatch(r"0\.\d{5}", digits)

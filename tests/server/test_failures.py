@@ -25,7 +25,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.server.composition.services import Services, open_services
-from tests.server.agent import CONFIRMED, ENTRY, agent_of
+from tests.server.agent import CONFIRMED, ENTRY, Agent, agent_of
 from tests.server.conftest import settings_in
 from tests.support import InProcessFitting
 
@@ -152,23 +152,21 @@ async def test_without_an_index_clusters_fail_and_everything_else_works(tmp_path
 
 
 async def test_an_unusable_journal_is_an_error_that_does_not_show_its_path(
-    services: Services,
+    services: Services, agent: Agent
 ) -> None:
     (services.journal.path / "open").write_text("in the way")
-    async with agent_of(services) as agent:
-        for error in (await agent.refused("start_ghap", **ENTRY), await agent.refused("get_active_ghap")):
-            assert error["type"] == "storage_unavailable"
-            assert str(services.settings.storage_path) not in str(error)
-
-
-async def test_an_entry_that_could_not_be_written_stays_open(services: Services) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **ENTRY)
-        (services.journal.path / "entries").write_text("in the way")
-        error = await agent.refused("resolve_ghap", **CONFIRMED)
+    for error in (await agent.refused("start_ghap", **ENTRY), await agent.refused("get_active_ghap")):
         assert error["type"] == "storage_unavailable"
-        assert (await agent.call("get_active_ghap"))["id"] == started["id"]
-        assert (await agent.call("list_ghap_entries"))["count"] == 0
+        assert str(services.settings.storage_path) not in str(error)
 
-        (services.journal.path / "entries").unlink()
-        assert (await agent.call("resolve_ghap", **CONFIRMED))["id"] == started["id"]
+
+async def test_an_entry_that_could_not_be_written_stays_open(services: Services, agent: Agent) -> None:
+    started = await agent.call("start_ghap", **ENTRY)
+    (services.journal.path / "entries").write_text("in the way")
+    error = await agent.refused("resolve_ghap", **CONFIRMED)
+    assert error["type"] == "storage_unavailable"
+    assert (await agent.call("get_active_ghap"))["id"] == started["id"]
+    assert (await agent.call("list_ghap_entries"))["count"] == 0
+
+    (services.journal.path / "entries").unlink()
+    assert (await agent.call("resolve_ghap", **CONFIRMED))["id"] == started["id"]

@@ -8,7 +8,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.learning.values.parts import value
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, open_index
 
 OTHER_SESSION = Caller("shop", "b2")
 OTHER_PROJECT = Caller("blog", "a1")
@@ -21,13 +21,12 @@ def moment(text: str) -> datetime:
     return at
 
 
-async def test_the_list_shows_summaries_newest_first(services: Services) -> None:
-    async with agent_of(services) as agent:
-        older = await agent.call("start_ghap", **ENTRY)
-        newer = await agent.call("start_ghap", **{**ENTRY, "domain": "testing"})
-        first = await agent.call("resolve_ghap", **FALSIFIED, ghap_id=newer["id"])
-        second = await agent.call("resolve_ghap", **CONFIRMED, ghap_id=older["id"])
-        reply = await agent.call("list_ghap_entries")
+async def test_the_list_shows_summaries_newest_first(agent: Agent) -> None:
+    older = await agent.call("start_ghap", **ENTRY)
+    newer = await agent.call("start_ghap", **{**ENTRY, "domain": "testing"})
+    first = await agent.call("resolve_ghap", **FALSIFIED, ghap_id=newer["id"])
+    second = await agent.call("resolve_ghap", **CONFIRMED, ghap_id=older["id"])
+    reply = await agent.call("list_ghap_entries")
     assert reply.keys() == {"results", "count", "stored_text"}
     assert reply["count"] == 2
     assert reply["results"][0] == {
@@ -45,13 +44,12 @@ async def test_the_list_shows_summaries_newest_first(services: Services) -> None
     assert reply["results"][1]["resolved_at"] == first["resolved_at"]
 
 
-async def test_an_entry_is_read_by_its_id_open_and_resolved(services: Services) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **ENTRY)
-        await agent.call("update_ghap", hypothesis="the database holds old prices", note="the cache is off")
-        still_open = await agent.call("get_ghap_entry", ghap_id=started["id"])
-        resolved = await agent.call("resolve_ghap", **FALSIFIED)
-        whole = await agent.call("get_ghap_entry", ghap_id=started["id"])
+async def test_an_entry_is_read_by_its_id_open_and_resolved(agent: Agent) -> None:
+    started = await agent.call("start_ghap", **ENTRY)
+    await agent.call("update_ghap", hypothesis="the database holds old prices", note="the cache is off")
+    still_open = await agent.call("get_ghap_entry", ghap_id=started["id"])
+    resolved = await agent.call("resolve_ghap", **FALSIFIED)
+    whole = await agent.call("get_ghap_entry", ghap_id=started["id"])
     for reply in (still_open, whole):
         assert reply["goal"] == ENTRY["goal"]
         assert reply["notes"] == ["the cache is off"]
@@ -65,14 +63,15 @@ async def test_an_entry_is_read_by_its_id_open_and_resolved(services: Services) 
     assert whole["resolved_at"] == resolved["resolved_at"]
 
 
-async def test_an_id_that_names_nothing_or_something_forgotten_is_not_found(services: Services) -> None:
-    async with agent_of(services) as agent:
-        forgotten = await agent.resolve_new()
-        services.collector.forget([forgotten], services.clock())
-        for ghap_id, expected in ((forgotten, "was forgotten"), ("ghap_0", "There is no entry ghap_0.")):
-            error = await agent.refused("get_ghap_entry", ghap_id=ghap_id)
-            assert error["type"] == "not_found"
-            assert expected in error["message"]
+async def test_an_id_that_names_nothing_or_something_forgotten_is_not_found(
+    services: Services, agent: Agent
+) -> None:
+    forgotten = await agent.resolve_new()
+    services.collector.forget([forgotten], services.clock())
+    for ghap_id, expected in ((forgotten, "was forgotten"), ("ghap_0", "There is no entry ghap_0.")):
+        error = await agent.refused("get_ghap_entry", ghap_id=ghap_id)
+        assert error["type"] == "not_found"
+        assert expected in error["message"]
 
 
 async def test_the_list_is_filtered_by_domain_and_outcome(services: Services) -> None:
@@ -137,11 +136,10 @@ async def test_a_project_filter_is_a_name_or_current(indexed: Services) -> None:
             assert error["hint"] == "There are blog, shop; current is shop."
 
 
-async def test_a_project_of_ones_own_may_be_named_before_anything_is_kept_of_it(services: Services) -> None:
-    async with agent_of(services) as agent:
-        for project in ("current", CALLER.project):
-            assert (await agent.call("list_ghap_entries", project=project))["count"] == 0
-        assert (await agent.refused("list_ghap_entries", project="blog"))["type"] == "not_found"
+async def test_a_project_of_ones_own_may_be_named_before_anything_is_kept_of_it(agent: Agent) -> None:
+    for project in ("current", CALLER.project):
+        assert (await agent.call("list_ghap_entries", project=project))["count"] == 0
+    assert (await agent.refused("list_ghap_entries", project="blog"))["type"] == "not_found"
 
 
 async def test_a_project_is_known_by_an_open_entry_a_value_or_a_memory(services: Services) -> None:
@@ -156,9 +154,8 @@ async def test_a_project_is_known_by_an_open_entry_a_value_or_a_memory(services:
             assert (await agent.call("list_values", project=project))["count"] == count
 
 
-async def test_no_raw_session_or_path_is_shown(services: Services) -> None:
-    async with agent_of(services) as agent:
-        await agent.call("start_ghap", **ENTRY)
-        active = await agent.call("get_active_ghap")
+async def test_no_raw_session_or_path_is_shown(services: Services, agent: Agent) -> None:
+    await agent.call("start_ghap", **ENTRY)
+    active = await agent.call("get_active_ghap")
     assert CALLER.session not in active.values()
     assert not any(str(services.settings.storage_path) in str(part) for part in active.values())

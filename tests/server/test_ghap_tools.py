@@ -8,7 +8,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Domain
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, open_index
 from tests.support import numbered
 
 OTHER_SESSION = Caller("shop", "b2")
@@ -22,40 +22,36 @@ def moment(text: str) -> datetime:
     return at
 
 
-async def test_start_returns_the_entry(services: Services) -> None:
-    async with agent_of(services) as agent:
-        reply = await agent.call("start_ghap", **{**ENTRY, "goal": f"  {ENTRY['goal']}\n"})
+async def test_start_returns_the_entry(agent: Agent) -> None:
+    reply = await agent.call("start_ghap", **{**ENTRY, "goal": f"  {ENTRY['goal']}\n"})
     at = moment(reply["created_at"])
     assert reply["id"].startswith(f"ghap_{at:%Y%m%d_%H%M%S}_")
     assert reply == {**ENTRY, "id": reply["id"], "created_at": reply["created_at"]}
 
 
-async def test_a_second_start_leaves_the_first_open_and_says_so(services: Services) -> None:
-    async with agent_of(services) as agent:
-        first = await agent.call("start_ghap", **ENTRY)
-        second = await agent.call("start_ghap", **ENTRY)
-        assert second["orphaned_id"] == first["id"]
-        assert "still open" in second["warning"]
-        active = await agent.call("get_active_ghap")
+async def test_a_second_start_leaves_the_first_open_and_says_so(agent: Agent) -> None:
+    first = await agent.call("start_ghap", **ENTRY)
+    second = await agent.call("start_ghap", **ENTRY)
+    assert second["orphaned_id"] == first["id"]
+    assert "still open" in second["warning"]
+    active = await agent.call("get_active_ghap")
     assert active["id"] == second["id"]
     assert active["orphaned"] == [{key: first[key] for key in ("id", "goal", "created_at")}]
 
 
-async def test_update_returns_the_number_of_iterations(services: Services) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **ENTRY)
-        noted = await agent.call("update_ghap", note="the log is silent", strategy="check-assumptions")
-        same = await agent.call("update_ghap", hypothesis=f" {ENTRY['hypothesis']} ")
-        changed = await agent.call("update_ghap", hypothesis="the database holds old prices")
+async def test_update_returns_the_number_of_iterations(agent: Agent) -> None:
+    started = await agent.call("start_ghap", **ENTRY)
+    noted = await agent.call("update_ghap", note="the log is silent", strategy="check-assumptions")
+    same = await agent.call("update_ghap", hypothesis=f" {ENTRY['hypothesis']} ")
+    changed = await agent.call("update_ghap", hypothesis="the database holds old prices")
     assert noted == same == {"success": True, "id": started["id"], "iteration_count": 1}
     assert changed == {"success": True, "id": started["id"], "iteration_count": 2}
 
 
-async def test_update_keeps_the_previous_hypothesis_with_its_time(services: Services) -> None:
-    async with agent_of(services) as agent:
-        await agent.call("start_ghap", **ENTRY)
-        await agent.call("update_ghap", hypothesis="the database holds old prices", note="cache is empty")
-        active = await agent.call("get_active_ghap")
+async def test_update_keeps_the_previous_hypothesis_with_its_time(agent: Agent) -> None:
+    await agent.call("start_ghap", **ENTRY)
+    await agent.call("update_ghap", hypothesis="the database holds old prices", note="cache is empty")
+    active = await agent.call("get_active_ghap")
     (before,) = active["history"]
     moment(before.pop("at"))
     assert before == {key: ENTRY[key] for key in ("hypothesis", "action", "prediction")}
@@ -64,14 +60,13 @@ async def test_update_keeps_the_previous_hypothesis_with_its_time(services: Serv
     assert active["iteration_count"] == 2
 
 
-async def test_confidence_is_kept_with_each_hypothesis_and_the_first_apart(services: Services) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **ENTRY, confidence=0.9)
-        assert started["confidence"] == 0.9
-        same = await agent.call("update_ghap", confidence=0)
-        await agent.call("update_ghap", hypothesis="the database holds old prices", confidence=0.5)
-        changed = await agent.call("update_ghap", hypothesis="the database has no prices")
-        active = await agent.call("get_active_ghap")
+async def test_confidence_is_kept_with_each_hypothesis_and_the_first_apart(agent: Agent) -> None:
+    started = await agent.call("start_ghap", **ENTRY, confidence=0.9)
+    assert started["confidence"] == 0.9
+    same = await agent.call("update_ghap", confidence=0)
+    await agent.call("update_ghap", hypothesis="the database holds old prices", confidence=0.5)
+    changed = await agent.call("update_ghap", hypothesis="the database has no prices")
+    active = await agent.call("get_active_ghap")
     assert (same["iteration_count"], changed["iteration_count"]) == (1, 3)
     assert [revision["confidence"] for revision in active["history"]] == [0, 0.5]
     assert "confidence" not in active
@@ -79,9 +74,8 @@ async def test_confidence_is_kept_with_each_hypothesis_and_the_first_apart(servi
 
 
 @pytest.mark.parametrize("confidence", [1.01, -0.1, 90, True, "0.9"])
-async def test_a_confidence_is_a_number_from_0_to_1(services: Services, confidence: object) -> None:
-    async with agent_of(services) as agent:
-        error = await agent.refused("start_ghap", **ENTRY, confidence=confidence)
+async def test_a_confidence_is_a_number_from_0_to_1(confidence: object, agent: Agent) -> None:
+    error = await agent.refused("start_ghap", **ENTRY, confidence=confidence)
     assert error["message"].startswith("confidence: ")
 
 
@@ -101,10 +95,9 @@ async def test_start_says_what_share_of_ten_similar_hypotheses_held(services: Se
 
 
 @pytest.mark.parametrize("arguments", [{}, {"note": None}])
-async def test_an_update_without_a_change_is_refused(services: Services, arguments: dict[str, None]) -> None:
-    async with agent_of(services) as agent:
-        await agent.call("start_ghap", **ENTRY)
-        error = await agent.refused("update_ghap", **arguments)
+async def test_an_update_without_a_change_is_refused(arguments: dict[str, None], agent: Agent) -> None:
+    await agent.call("start_ghap", **ENTRY)
+    error = await agent.refused("update_ghap", **arguments)
     assert error["type"] == "validation_error"
     assert "hypothesis, action, prediction, strategy, note, confidence" in error["message"]
 
@@ -119,13 +112,13 @@ async def test_an_update_without_a_change_is_refused(services: Services, argumen
         ({"status": "abandoned", "result": "the page was removed"}, "abandoned"),
     ],
 )
+@pytest.mark.usefixtures("indexed")
 async def test_resolve_returns_the_tier_and_whether_the_entry_is_indexed(
-    indexed: Services, resolution: dict[str, str], tier: str
+    resolution: dict[str, str], tier: str, agent: Agent
 ) -> None:
-    async with agent_of(indexed) as agent:
-        started = await agent.call("start_ghap", **ENTRY)
-        reply = await agent.call("resolve_ghap", **resolution)
-        assert await agent.call("get_active_ghap") == {"has_active": False}
+    started = await agent.call("start_ghap", **ENTRY)
+    reply = await agent.call("resolve_ghap", **resolution)
+    assert await agent.call("get_active_ghap") == {"has_active": False}
     moment(reply["resolved_at"])
     assert reply == {
         "id": started["id"],
@@ -136,10 +129,10 @@ async def test_resolve_returns_the_tier_and_whether_the_entry_is_indexed(
     }
 
 
-async def test_a_vague_hypothesis_is_bronze(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        await agent.call("start_ghap", **{**ENTRY, "hypothesis": "cache is stale"})
-        assert (await agent.call("resolve_ghap", **CONFIRMED))["confidence_tier"] == "bronze"
+@pytest.mark.usefixtures("indexed")
+async def test_a_vague_hypothesis_is_bronze(agent: Agent) -> None:
+    await agent.call("start_ghap", **{**ENTRY, "hypothesis": "cache is stale"})
+    assert (await agent.call("resolve_ghap", **CONFIRMED))["confidence_tier"] == "bronze"
 
 
 @pytest.mark.parametrize(
@@ -151,80 +144,69 @@ async def test_a_vague_hypothesis_is_bronze(indexed: Services) -> None:
     ],
 )
 async def test_a_falsified_entry_without_its_explanation_stays_open(
-    services: Services, left_out: list[str], named: str
+    left_out: list[str], named: str, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **ENTRY)
-        error = await agent.refused(
-            "resolve_ghap", **{key: value for key, value in FALSIFIED.items() if key not in left_out}
-        )
-        assert error["type"] == "validation_error"
-        assert error["message"].startswith(named)
-        assert "resolve_ghap" in error["hint"]
-        assert (await agent.call("get_active_ghap"))["id"] == started["id"]
+    started = await agent.call("start_ghap", **ENTRY)
+    error = await agent.refused(
+        "resolve_ghap", **{key: value for key, value in FALSIFIED.items() if key not in left_out}
+    )
+    assert error["type"] == "validation_error"
+    assert error["message"].startswith(named)
+    assert "resolve_ghap" in error["hint"]
+    assert (await agent.call("get_active_ghap"))["id"] == started["id"]
 
 
 async def test_an_entry_resolved_before_the_model_is_ready_is_saved_with_a_warning_and_found_later(
-    services: Services,
+    services: Services, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        await agent.call("start_ghap", **ENTRY)
-        reply = await agent.call("resolve_ghap", **CONFIRMED)
-        assert reply["indexed"] is False
-        assert "saved" in reply["warning"]
-        early = await agent.call("search_experiences", query="stale price cache")
-        assert (early["mode"], [found["id"] for found in early["results"]]) == ("lexical", [reply["id"]])
+    await agent.call("start_ghap", **ENTRY)
+    reply = await agent.call("resolve_ghap", **CONFIRMED)
+    assert reply["indexed"] is False
+    assert "saved" in reply["warning"]
+    early = await agent.call("search_experiences", query="stale price cache")
+    assert (early["mode"], [found["id"] for found in early["results"]]) == ("lexical", [reply["id"]])
 
-        await open_index(services)
-        later = await agent.call("search_experiences", query="stale price cache")
-        assert (later["mode"], [found["id"] for found in later["results"]]) == ("hybrid", [reply["id"]])
+    await open_index(services)
+    later = await agent.call("search_experiences", query="stale price cache")
+    assert (later["mode"], [found["id"] for found in later["results"]]) == ("hybrid", [reply["id"]])
     assert services.writer.pending == 0
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", CONFIRMED)])
 async def test_without_an_open_entry_there_is_nothing_to_change(
-    services: Services, tool: str, arguments: dict[str, str]
+    tool: str, arguments: dict[str, str], agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        error = await agent.refused(tool, **arguments)
+    error = await agent.refused(tool, **arguments)
     assert error["type"] == "no_active_ghap"
     assert "start_ghap" in error["hint"]
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", CONFIRMED)])
-async def test_an_unknown_entry_is_not_found(
-    services: Services, tool: str, arguments: dict[str, str]
-) -> None:
-    async with agent_of(services) as agent:
-        error = await agent.refused(tool, **arguments, ghap_id="ghap_20260101_000000_abcdef")
+async def test_an_unknown_entry_is_not_found(tool: str, arguments: dict[str, str], agent: Agent) -> None:
+    error = await agent.refused(tool, **arguments, ghap_id="ghap_20260101_000000_abcdef")
     assert error["type"] == "not_found"
     assert "ghap_20260101_000000_abcdef" in error["message"]
     assert "get_active_ghap" in error["hint"]
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", FALSIFIED)])
-async def test_a_resolved_entry_stays_as_it_is(
-    services: Services, tool: str, arguments: dict[str, str]
-) -> None:
-    async with agent_of(services) as agent:
-        resolved = await agent.resolve_new()
-        error = await agent.refused(tool, **arguments, ghap_id=resolved)
-        (kept,) = (await agent.call("list_ghap_entries"))["results"]
+async def test_a_resolved_entry_stays_as_it_is(tool: str, arguments: dict[str, str], agent: Agent) -> None:
+    resolved = await agent.resolve_new()
+    error = await agent.refused(tool, **arguments, ghap_id=resolved)
+    (kept,) = (await agent.call("list_ghap_entries"))["results"]
     assert error["type"] == "not_found"
     assert "already resolved (confirmed)" in error["message"]
     assert "start_ghap" in error["hint"]
     assert kept["outcome_status"] == "confirmed"
 
 
-async def test_without_an_open_entry_the_reply_has_one_field(services: Services) -> None:
-    async with agent_of(services) as agent:
-        assert await agent.call("get_active_ghap") == {"has_active": False}
+async def test_without_an_open_entry_the_reply_has_one_field(agent: Agent) -> None:
+    assert await agent.call("get_active_ghap") == {"has_active": False}
 
 
-async def test_the_open_entry_is_shown_with_all_its_fields(services: Services) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **ENTRY)
-        active = await agent.call("get_active_ghap")
+async def test_the_open_entry_is_shown_with_all_its_fields(agent: Agent) -> None:
+    started = await agent.call("start_ghap", **ENTRY)
+    active = await agent.call("get_active_ghap")
     expected = {**started, "has_active": True, "project": "shop", "iteration_count": 1}
     assert {**active, **expected} == active
     assert active.keys() - expected.keys() <= {"history", "notes", "stored_text"}

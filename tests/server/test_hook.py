@@ -17,9 +17,9 @@ from learning_memory_server.server.composition.services import Services, open_se
 from learning_memory_server.server.hooks.hooks import Event, Hooks
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, agent_of, indexing, only_text
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, indexing, only_text
 from tests.server.test_advice import patient
-from tests.support import InProcessFitting
+from tests.support import InProcessFitting, in_one_task
 from tests.tool_names import NAMES
 
 FAILED = "Exit code 1\n= 1 failed, 3 passed in 0.1s ="
@@ -57,104 +57,107 @@ async def hooked_to(services: Services | Mapping[type, object]) -> AsyncIterator
         yield Hooked(client)
 
 
-async def test_only_a_client_with_hooks_sees_the_tool_and_its_model_does_not(services: Services) -> None:
-    async with hooked_to(services) as hooked:
-        listed = (await hooked.client.list_tools()).tools
-
-        assert [tool.name for tool in listed] == [*NAMES, "hook"]
-        assert listed[-1].meta == {"ui": {"visibility": ["app"]}}
-        assert all(tool.meta is None for tool in listed[:-1])
-        async with agent_of(services) as agent:
-            assert list(agent.tools) == NAMES
-            assert "There is no tool 'hook'" in (await agent.refused("hook", event="Stop"))["message"]
+@pytest.fixture
+async def hooked(services: Services) -> AsyncIterator[Hooked]:
+    async with in_one_task(hooked_to(services)) as connected:
+        yield connected
 
 
-async def test_a_session_starts_with_the_context_of_its_project(services: Services) -> None:
-    async with hooked_to(services) as hooked:
-        assert await hooked.fire("SessionStart") == ""
-        async with agent_of(services) as agent:
-            await agent.resolve_new(**CONFIRMED)
+async def test_only_a_client_with_hooks_sees_the_tool_and_its_model_does_not(
+    hooked: Hooked, agent: Agent
+) -> None:
+    listed = (await hooked.client.list_tools()).tools
 
-        told = await hooked.fire("SessionStart")
-
-        assert told == services.session_context.text(CALLER)
-        assert "deploys must clear the cache" in told
-
-
-async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(services: Services) -> None:
-    async with hooked_to(services) as hooked:
-        assert await hooked.fire("Stop") == ""
-        entry = (await hooked.call("start_ghap", **ENTRY))["id"]
-
-        assert await hooked.fire("Stop", again="true") == ""
-        told = await hooked.fire("Stop")
-
-        assert entry in told
-        assert ENTRY["goal"] in told
-        assert ENTRY["prediction"] in told
-        assert "resolve_ghap" in told
-        assert await hooked.fire("Stop") == ""
-        # A session that was cleared has not heard of it.
-        assert entry in await hooked.fire("Stop", session="s2")
-        await hooked.fire("SessionEnd")
-        assert entry in await hooked.fire("Stop")
+    assert [tool.name for tool in listed] == [*NAMES, "hook"]
+    assert listed[-1].meta == {"ui": {"visibility": ["app"]}}
+    assert all(tool.meta is None for tool in listed[:-1])
+    assert list(agent.tools) == NAMES
+    assert "There is no tool 'hook'" in (await agent.refused("hook", event="Stop"))["message"]
 
 
-async def test_each_entry_has_its_own_reminder_and_a_resolved_one_none(services: Services) -> None:
-    async with hooked_to(services) as hooked:
-        first = (await hooked.call("start_ghap", **ENTRY))["id"]
-        assert first in await hooked.fire("Stop")
-        await hooked.call("resolve_ghap", **CONFIRMED)
-        assert await hooked.fire("Stop", session="s2") == ""
+async def test_a_session_starts_with_the_context_of_its_project(
+    services: Services, hooked: Hooked, agent: Agent
+) -> None:
+    assert await hooked.fire("SessionStart") == ""
+    await agent.resolve_new(**CONFIRMED)
 
-        second = (await hooked.call("start_ghap", **ENTRY))["id"]
+    told = await hooked.fire("SessionStart")
 
-        assert second in await hooked.fire("Stop")
-
-
-async def test_runs_are_kept_with_the_open_entry_and_shown_when_it_is_resolved(services: Services) -> None:
-    async with hooked_to(services) as hooked:
-        entry = (await hooked.call("start_ghap", **ENTRY))["id"]
-        ran = {"folder": "/work/shop", "command": "cd /work/shop && pytest -q"}
-
-        assert await hooked.fire("PostToolUseFailure", **ran, error=FAILED) == ""
-        assert await hooked.fire("PostToolUse", **ran, output="4 passed in 0.1s", stderr="a warning") == ""
-        await hooked.fire("PostToolUse", folder="/work/shop", command="ls")
-        await hooked.fire("PostToolUse", **ran, background="true")
-        await hooked.fire("PostToolUse", **ran, task="b1")
-        await hooked.fire("PostToolUseFailure", **ran, error="It was interrupted.")
-
-        runs = ["cd . && pytest -q: exit 1, 1 failed, 3 passed", "cd . && pytest -q: exit 0, 4 passed"]
-        assert (await hooked.call("get_active_ghap"))["runs"] == runs
-        told = await hooked.fire("Stop")
-        assert all(f"Seen: {run}" in told for run in runs)
-        assert (await hooked.call("resolve_ghap", **CONFIRMED))["runs"] == runs
-        assert (await hooked.call("get_ghap_entry", ghap_id=entry))["runs"] == runs
-        # They are in the journal: a collector that reads it again has them.
-        (kept,) = ObservationCollector(services.journal, services.clock).list_resolved()
-        assert [str(run) for run in kept.runs] == runs
+    assert told == services.session_context.text(CALLER)
+    assert "deploys must clear the cache" in told
 
 
-async def test_a_run_without_an_open_entry_is_not_kept(services: Services) -> None:
-    async with hooked_to(services) as hooked:
-        await hooked.fire("PostToolUseFailure", command="pytest", error=FAILED)
+async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(hooked: Hooked) -> None:
+    assert await hooked.fire("Stop") == ""
+    entry = (await hooked.call("start_ghap", **ENTRY))["id"]
 
-        assert "runs" not in await hooked.call("start_ghap", **ENTRY)
-        assert services.collector.find_current(CALLER).runs == ()  # type: ignore[union-attr]
+    assert await hooked.fire("Stop", again="true") == ""
+    told = await hooked.fire("Stop")
+
+    assert entry in told
+    assert ENTRY["goal"] in told
+    assert ENTRY["prediction"] in told
+    assert "resolve_ghap" in told
+    assert await hooked.fire("Stop") == ""
+    # A session that was cleared has not heard of it.
+    assert entry in await hooked.fire("Stop", session="s2")
+    await hooked.fire("SessionEnd")
+    assert entry in await hooked.fire("Stop")
 
 
-async def test_no_secret_is_kept_of_a_command_its_output_or_its_error(services: Services) -> None:
+async def test_each_entry_has_its_own_reminder_and_a_resolved_one_none(hooked: Hooked) -> None:
+    first = (await hooked.call("start_ghap", **ENTRY))["id"]
+    assert first in await hooked.fire("Stop")
+    await hooked.call("resolve_ghap", **CONFIRMED)
+    assert await hooked.fire("Stop", session="s2") == ""
+
+    second = (await hooked.call("start_ghap", **ENTRY))["id"]
+
+    assert second in await hooked.fire("Stop")
+
+
+async def test_runs_are_kept_with_the_open_entry_and_shown_when_it_is_resolved(
+    services: Services, hooked: Hooked
+) -> None:
+    entry = (await hooked.call("start_ghap", **ENTRY))["id"]
+    ran = {"folder": "/work/shop", "command": "cd /work/shop && pytest -q"}
+
+    assert await hooked.fire("PostToolUseFailure", **ran, error=FAILED) == ""
+    assert await hooked.fire("PostToolUse", **ran, output="4 passed in 0.1s", stderr="a warning") == ""
+    await hooked.fire("PostToolUse", folder="/work/shop", command="ls")
+    await hooked.fire("PostToolUse", **ran, background="true")
+    await hooked.fire("PostToolUse", **ran, task="b1")
+    await hooked.fire("PostToolUseFailure", **ran, error="It was interrupted.")
+
+    runs = ["cd . && pytest -q: exit 1, 1 failed, 3 passed", "cd . && pytest -q: exit 0, 4 passed"]
+    assert (await hooked.call("get_active_ghap"))["runs"] == runs
+    told = await hooked.fire("Stop")
+    assert all(f"Seen: {run}" in told for run in runs)
+    assert (await hooked.call("resolve_ghap", **CONFIRMED))["runs"] == runs
+    assert (await hooked.call("get_ghap_entry", ghap_id=entry))["runs"] == runs
+    # They are in the journal: a collector that reads it again has them.
+    (kept,) = ObservationCollector(services.journal, services.clock).list_resolved()
+    assert [str(run) for run in kept.runs] == runs
+
+
+async def test_a_run_without_an_open_entry_is_not_kept(services: Services, hooked: Hooked) -> None:
+    await hooked.fire("PostToolUseFailure", command="pytest", error=FAILED)
+
+    assert "runs" not in await hooked.call("start_ghap", **ENTRY)
+    assert services.collector.find_current(CALLER).runs == ()  # type: ignore[union-attr]
+
+
+async def test_no_secret_is_kept_of_a_command_its_output_or_its_error(
+    services: Services, hooked: Hooked
+) -> None:
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     command = f"GITHUB_TOKEN={token} make"
-    async with hooked_to(services) as hooked:
-        await hooked.call("start_ghap", **ENTRY)
+    await hooked.call("start_ghap", **ENTRY)
 
-        await hooked.fire("PostToolUse", command=command, output=f"token: {token}")
-        await hooked.fire(
-            "PostToolUseFailure", command=command, error=f"Exit code 1\nerror: bad token {token}"
-        )
+    await hooked.fire("PostToolUse", command=command, output=f"token: {token}")
+    await hooked.fire("PostToolUseFailure", command=command, error=f"Exit code 1\nerror: bad token {token}")
 
-        runs = (await hooked.call("get_active_ghap"))["runs"]
+    runs = (await hooked.call("get_active_ghap"))["runs"]
     assert len(runs) == 2
     assert all("redacted" in run for run in runs)
     written = [path.read_text("utf-8") for path in services.journal.path.rglob("*") if path.is_file()]
@@ -192,43 +195,40 @@ async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_sess
 
 
 async def test_a_failing_command_is_answered_with_what_mended_its_error_in_another_session(
-    services: Services,
+    hooked: Hooked,
 ) -> None:
     failing = {
         "folder": "/work/shop",
         "command": "npm run build",
         "error": "Exit code 1\nerror: the output is lost, use --verbose",
     }
-    async with hooked_to(services) as hooked:
-        assert await hooked.fire("PostToolUseFailure", **failing) == ""
-        await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --verbose")
+    assert await hooked.fire("PostToolUseFailure", **failing) == ""
+    await hooked.fire("PostToolUse", folder="/work/shop", command="npm run build --verbose")
 
-        told = await hooked.fire("PostToolUseFailure", **failing, session="s2")
+    told = await hooked.fire("PostToolUseFailure", **failing, session="s2")
 
-        assert "seen once before" in told
-        assert "This worked: npm run build --verbose (instead of: npm run build)" in told
-        # What a user did not permit says nothing of the command.
-        assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
+    assert "seen once before" in told
+    assert "This worked: npm run build --verbose (instead of: npm run build)" in told
+    # What a user did not permit says nothing of the command.
+    assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
 
 
 @pytest.mark.parametrize("event", ["", "Unknown", "SessionEnd", "PreToolUse", "UserPromptSubmit"])
-async def test_other_events_are_answered_with_silence(services: Services, event: str) -> None:
-    async with hooked_to(services) as hooked:
-        await hooked.call("start_ghap", **ENTRY)
+async def test_other_events_are_answered_with_silence(event: str, hooked: Hooked) -> None:
+    await hooked.call("start_ghap", **ENTRY)
 
-        assert await hooked.fire(event, command="pytest") == ""
+    assert await hooked.fire(event, command="pytest") == ""
 
 
 @pytest.mark.parametrize(
     "arguments", [{}, {"event": 3}, {"event": "Stop", "unknown": "x"}, {"event": "Stop", "folder": None}]
 )
 async def test_arguments_that_do_not_fit_are_answered_with_silence(
-    services: Services, arguments: dict[str, Any]
+    arguments: dict[str, Any], hooked: Hooked
 ) -> None:
-    async with hooked_to(services) as hooked:
-        result = await hooked.client.call_tool("hook", arguments)
+    result = await hooked.client.call_tool("hook", arguments)
 
-        assert (result.is_error, only_text(result)) == (False, "")
+    assert (result.is_error, only_text(result)) == (False, "")
 
 
 class Broken(Hooks):

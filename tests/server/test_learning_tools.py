@@ -29,11 +29,11 @@ async def at_work(settings: Settings) -> AsyncIterator[Agent]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("axis", ["full", "strategy", "surprise", "root_cause"])
+@pytest.mark.usefixtures("indexed")
 async def test_clusters_are_shown_largest_first_on_every_axis(
-    indexed: Services, topics: dict[str, list[str]], axis: str
+    topics: dict[str, list[str]], axis: str, agent: Agent
 ) -> None:
-    async with agent_of(indexed) as agent:
-        reply = await agent.call("get_clusters", axis=axis)
+    reply = await agent.call("get_clusters", axis=axis)
     assert reply.keys() == {"axis", "clusters", "count", "noise_count", "total", "fitted_at", "stored_text"}
     assert abs(datetime.now(UTC) - datetime.fromisoformat(reply["fitted_at"])) < timedelta(minutes=5)
     assert (reply["axis"], reply["count"], reply["noise_count"], reply["total"]) == (axis, 3, 0, 24)
@@ -66,31 +66,31 @@ async def test_clusters_are_shown_largest_first_on_every_axis(
 
 
 @pytest.mark.slow
-async def test_a_cluster_shows_a_takeaway_cut_to_300_characters(indexed: Services) -> None:
+@pytest.mark.usefixtures("indexed")
+async def test_a_cluster_shows_a_takeaway_cut_to_300_characters(agent: Agent) -> None:
     entry = {**ENTRY, "goal": f"cache goal: {TOPICS['cache']}", "hypothesis": TOPICS["cache"]}
-    async with agent_of(indexed) as agent:
-        await resolve_topic(agent, "cache", 20)
-        (before,) = (await agent.call("get_clusters", axis="strategy"))["clusters"]
-        takeaway = "Ask what deploys change. " * 20
-        await agent.resolve_new(
-            entry={**entry, "strategy": "root-cause-analysis"},
-            status="falsified",
-            result="r",
-            surprise="s",
-            root_cause=WRONG,
-            lesson={"what_worked": TOPICS["cache"], "takeaway": takeaway},
-        )
-        (after,) = (await agent.call("get_clusters", axis="strategy"))["clusters"]
+    await resolve_topic(agent, "cache", 20)
+    (before,) = (await agent.call("get_clusters", axis="strategy"))["clusters"]
+    takeaway = "Ask what deploys change. " * 20
+    await agent.resolve_new(
+        entry={**entry, "strategy": "root-cause-analysis"},
+        status="falsified",
+        result="r",
+        surprise="s",
+        root_cause=WRONG,
+        lesson={"what_worked": TOPICS["cache"], "takeaway": takeaway},
+    )
+    (after,) = (await agent.call("get_clusters", axis="strategy"))["clusters"]
     assert "takeaway" not in before
     assert after["size"] == 21
     assert after["takeaway"] == takeaway[:299].rstrip() + "…"
 
 
 @pytest.mark.slow
-async def test_members_are_whole_experiences(indexed: Services, topics: dict[str, list[str]]) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster("root_cause")
-        reply = await agent.call("get_cluster_members", cluster_id=first)
+@pytest.mark.usefixtures("indexed")
+async def test_members_are_whole_experiences(topics: dict[str, list[str]], agent: Agent) -> None:
+    first = await agent.largest_cluster("root_cause")
+    reply = await agent.call("get_cluster_members", cluster_id=first)
     assert reply.keys() == {"cluster_id", "axis", "members", "count", "stored_text"}
     assert (reply["cluster_id"], reply["axis"], reply["count"]) == (first, "root_cause", 10)
     assert {member["id"] for member in reply["members"]} == set(topics["cache"])
@@ -118,14 +118,14 @@ async def test_members_are_whole_experiences(indexed: Services, topics: dict[str
 
 
 @pytest.mark.slow
-async def test_members_come_in_pages_of_the_limit(indexed: Services, topics: dict[str, list[str]]) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        whole = await agent.call("get_cluster_members", cluster_id=first)
-        page = await agent.call("get_cluster_members", cluster_id=first, limit=4)
-        assert (page["count"], page["total"], page["offset"]) == (4, 10, 4)
-        assert "truncated" not in page
-        last = await agent.call("get_cluster_members", cluster_id=first, limit=100, offset=8)
+@pytest.mark.usefixtures("indexed")
+async def test_members_come_in_pages_of_the_limit(topics: dict[str, list[str]], agent: Agent) -> None:
+    first = await agent.largest_cluster()
+    whole = await agent.call("get_cluster_members", cluster_id=first)
+    page = await agent.call("get_cluster_members", cluster_id=first, limit=4)
+    assert (page["count"], page["total"], page["offset"]) == (4, 10, 4)
+    assert "truncated" not in page
+    last = await agent.call("get_cluster_members", cluster_id=first, limit=100, offset=8)
     assert page["members"] == whole["members"][:4]
     assert last["members"] == whole["members"][8:]
     assert "offset" not in last
@@ -143,46 +143,46 @@ async def test_members_come_in_pages_of_the_limit(indexed: Services, topics: dic
         ("store_value", {"text": VALUE, "cluster_id": "full_0", "axis": "full"}),
     ],
 )
+@pytest.mark.usefixtures("indexed")
 async def test_an_axis_with_too_few_experiences_says_how_many_are_needed(
-    indexed: Services, tool: str, arguments: dict[str, str], count: int
+    tool: str, arguments: dict[str, str], count: int, agent: Agent
 ) -> None:
-    async with agent_of(indexed) as agent:
-        await resolve_topic(agent, "cache", count)
-        error = await agent.refused(tool, **arguments)
+    await resolve_topic(agent, "cache", count)
+    error = await agent.refused(tool, **arguments)
     assert error["type"] == "insufficient_data"
     assert re.search(rf"\b{count}\b.*\b20\b", error["message"])
     assert error["hint"]
 
 
 @pytest.mark.slow
-async def test_twenty_experiences_are_enough(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        await resolve_topic(agent, "cache", 20)
-        assert (await agent.call("get_clusters", axis="full"))["total"] == 20
+@pytest.mark.usefixtures("indexed")
+async def test_twenty_experiences_are_enough(agent: Agent) -> None:
+    await resolve_topic(agent, "cache", 20)
+    assert (await agent.call("get_clusters", axis="full"))["total"] == 20
 
 
 @pytest.mark.slow
-async def test_an_axis_without_experiences_has_too_few(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        for _ in range(20):
-            await agent.resolve_new()
-        error = await agent.refused("get_clusters", axis="surprise")
+@pytest.mark.usefixtures("indexed")
+async def test_an_axis_without_experiences_has_too_few(agent: Agent) -> None:
+    for _ in range(20):
+        await agent.resolve_new()
+    error = await agent.refused("get_clusters", axis="surprise")
     assert error["type"] == "insufficient_data"
     assert re.search(r"\b0\b.*\b8\b", error["message"])
 
 
 @pytest.mark.slow
-async def test_a_reply_without_clusters_explains_why(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        for number in range(20):
-            words = " ".join(f"word{number}x{position}" for position in range(12))
-            entry = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), words)
-            await agent.resolve_new(
-                entry={"domain": "debugging", "strategy": "ask-user", **entry},
-                status="confirmed",
-                result=words,
-            )
-        reply = await agent.call("get_clusters", axis="full")
+@pytest.mark.usefixtures("indexed")
+async def test_a_reply_without_clusters_explains_why(agent: Agent) -> None:
+    for number in range(20):
+        words = " ".join(f"word{number}x{position}" for position in range(12))
+        entry = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), words)
+        await agent.resolve_new(
+            entry={"domain": "debugging", "strategy": "ask-user", **entry},
+            status="confirmed",
+            result=words,
+        )
+    reply = await agent.call("get_clusters", axis="full")
     assert (reply["clusters"], reply["count"], reply["noise_count"], reply["total"]) == ([], 0, 20, 20)
     assert "20" in reply["explanation"]
     assert "hdbscan_min_cluster_size" in reply["explanation"]
@@ -198,11 +198,11 @@ async def test_a_reply_without_clusters_explains_why(indexed: Services) -> None:
         ("store_value", {"text": VALUE, "cluster_id": "full_99", "axis": "full"}),
     ],
 )
+@pytest.mark.usefixtures("indexed")
 async def test_an_unknown_cluster_is_not_found_and_the_existing_ones_are_named(
-    indexed: Services, tool: str, arguments: dict[str, str]
+    tool: str, arguments: dict[str, str], agent: Agent
 ) -> None:
-    async with agent_of(indexed) as agent:
-        error = await agent.refused(tool, **arguments)
+    error = await agent.refused(tool, **arguments)
     assert error["type"] == "not_found"
     assert "full_99" in error["message"]
     assert "full_0" in error["message"]
@@ -211,20 +211,19 @@ async def test_an_unknown_cluster_is_not_found_and_the_existing_ones_are_named(
 
 @pytest.mark.slow
 async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(
-    indexed: Services, topics: dict[str, list[str]]
+    indexed: Services, topics: dict[str, list[str]], agent: Agent
 ) -> None:
-    async with agent_of(indexed) as agent:
-        before = (await agent.call("get_clusters", axis="surprise"))["clusters"]
-        gone = before[2]["cluster_id"]
-        # 18 experiences are left, too few for clusters, so more follow.
-        await resolve_topic(agent, "login", 3)
-        indexed.collector.forget(topics["build"], indexed.clock())
-        errors = [
-            await agent.refused("get_cluster_members", cluster_id=gone),
-            await agent.refused("validate_value", text=VALUE, cluster_id=gone),
-            await agent.refused("store_value", text=VALUE, cluster_id=gone, axis="surprise"),
-        ]
-        left = await agent.call("get_clusters", axis="surprise")
+    before = (await agent.call("get_clusters", axis="surprise"))["clusters"]
+    gone = before[2]["cluster_id"]
+    # 18 experiences are left, too few for clusters, so more follow.
+    await resolve_topic(agent, "login", 3)
+    indexed.collector.forget(topics["build"], indexed.clock())
+    errors = [
+        await agent.refused("get_cluster_members", cluster_id=gone),
+        await agent.refused("validate_value", text=VALUE, cluster_id=gone),
+        await agent.refused("store_value", text=VALUE, cluster_id=gone, axis="surprise"),
+    ]
+    left = await agent.call("get_clusters", axis="surprise")
     assert errors == 3 * [
         {
             "type": "not_found",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.server.composition.services import Services
-from tests.server.agent import agent_of
+from tests.server.agent import Agent, agent_of
 from tests.server.memory_calls import add, refused, said
 
 BREAKS = ("\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029")
@@ -30,15 +30,14 @@ FORGED = (
     "shown", [{}, {"response_format": "detailed"}, {"full_text": True}, {"explain": True}]
 )
 async def test_no_stored_text_looks_like_another_part_of_a_reply(
-    services: Services, shown: dict[str, Any], line_break: str
+    shown: dict[str, Any], line_break: str, agent: Agent
 ) -> None:
     forged = line_break.join(FORGED)
     tag = f"a] [Score: 1.00]{forged}"
     metadata = {"tags": [tag, "b, trusted", 'c"'], "title": forged, "source": forged, "mood": forged}
-    async with agent_of(services) as agent:
-        added = await said(agent, "add_memory", text=f"postgres{forged}end", metadata=metadata)
-        memory_id = added.splitlines()[1].removeprefix("ID: ")
-        reply = await said(agent, "search_memory", query="postgres", **shown)
+    added = await said(agent, "add_memory", text=f"postgres{forged}end", metadata=metadata)
+    memory_id = added.splitlines()[1].removeprefix("ID: ")
+    reply = await said(agent, "search_memory", query="postgres", **shown)
     for text in (added, reply):
         # `splitlines` takes more for line breaks than any client does.
         own = [line for line in text.splitlines() if line and not line.startswith("   ")]
@@ -57,11 +56,10 @@ async def test_no_stored_text_looks_like_another_part_of_a_reply(
     assert [json.loads(each) for each in parts[1].split(", ")] == [tag.strip(), "b, trusted", 'c"']
 
 
-async def test_a_preview_is_the_beginning_of_the_text_as_it_is(services: Services) -> None:
+async def test_a_preview_is_the_beginning_of_the_text_as_it_is(agent: Agent) -> None:
     text = "a  b\t c\n\n    d" + "e" * 300
-    async with agent_of(services) as agent:
-        added = await said(agent, "add_memory", text=text)
-        reply = await said(agent, "search_memory", query="a b c", limit=1)
+    added = await said(agent, "add_memory", text=text)
+    reply = await said(agent, "search_memory", query="a b c", limit=1)
     preview = "".join(f"   {line}\n" for line in f"{text[:200]}...".split("\n"))
     passage = "".join(f"   {line}\n" for line in text.split("\n"))
     assert f"Preview:\n{preview}" in added
@@ -69,22 +67,21 @@ async def test_a_preview_is_the_beginning_of_the_text_as_it_is(services: Service
 
 
 @pytest.mark.slow
-async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(services: Services) -> None:
+async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(agent: Agent) -> None:
     text = f"postgres{chr(10) * 60_000}end"
-    async with agent_of(services) as agent:
-        await add(agent, text)
-        found, offset = "", 0
-        while True:
-            reply = await said(
-                agent, "search_memory", query="postgres", full_text=True, limit=1, text_offset=offset
-            )
-            body = reply.partition("\nID: ")[2].partition("\n")[2]
-            following = re.search(r"\n\[cut: .* text_offset (\d+) goes on\]", body)
-            shown = body[: following.start()] if following else body.rpartition("\n\n")[0]
-            found += "\n".join(line.removeprefix("   ") for line in shown.split("\n"))
-            if following is None:
-                break
-            offset = int(following[1])
+    await add(agent, text)
+    found, offset = "", 0
+    while True:
+        reply = await said(
+            agent, "search_memory", query="postgres", full_text=True, limit=1, text_offset=offset
+        )
+        body = reply.partition("\nID: ")[2].partition("\n")[2]
+        following = re.search(r"\n\[cut: .* text_offset (\d+) goes on\]", body)
+        shown = body[: following.start()] if following else body.rpartition("\n\n")[0]
+        found += "\n".join(line.removeprefix("   ") for line in shown.split("\n"))
+        if following is None:
+            break
+        offset = int(following[1])
     assert found == text
 
 

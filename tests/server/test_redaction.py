@@ -14,7 +14,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.logs import log_to
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, agent_of, indexing, only_text
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, indexing, only_text
 from tests.server.topics import VALUE
 from tests.support import InProcessFitting
 from tests.traces import files_with
@@ -34,11 +34,10 @@ def sown(value: Any) -> Any:
     return {key: one if key in kept else sown(one) for key, one in value.items()}
 
 
-async def test_a_text_that_its_markers_make_too_long_is_refused_with_the_reason(services: Services) -> None:
+async def test_a_text_that_its_markers_make_too_long_is_refused_with_the_reason(agent: Agent) -> None:
     goal = f"{TOKEN} {'x' * (limits.STATEMENT_MAX - len(MARKED) + 10)}"
-    async with agent_of(services) as agent:
-        error = await agent.refused("start_ghap", **{**ENTRY, "goal": goal})
-        plain = await agent.refused("start_ghap", **{**ENTRY, "goal": "x" * 1001})
+    error = await agent.refused("start_ghap", **{**ENTRY, "goal": goal})
+    plain = await agent.refused("start_ghap", **{**ENTRY, "goal": "x" * 1001})
     assert error["message"].startswith("Field 'goal' exceeds 1000 character limit (1011 chars).")
     assert error["hint"].endswith("the markers count.")
     assert "hint" not in plain
@@ -99,38 +98,36 @@ async def test_no_secret_in_any_argument_of_any_tool_is_stored_or_logged(
     assert journal.count(MARKED.encode()) >= 4 + 4 + 5 + 2 + 8
 
 
-async def test_a_reply_says_what_was_redacted_only_if_something_was(services: Services) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **{**ENTRY, "goal": f"use {TOKEN} and {TOKEN}"})
-        assert (started["goal"], started["redacted"]) == (f"use {MARKED} and {MARKED}", {"github token": 2})
-        updated = await agent.call("update_ghap", note=f"password={PASSWORD}")
-        assert updated["redacted"] == {"password": 1}
-        assert "redacted" not in await agent.call("update_ghap", note="nothing")
-        assert "redacted" not in await agent.call("resolve_ghap", **CONFIRMED)
-        added = await agent.client.call_tool(
-            "add_memory", {"text": f"a {TOKEN}", "metadata": {"db_password": PASSWORD, "n": 7}}
-        )
-        lines = only_text(added).split("\n")
-        assert lines[-1] == "Redacted before storing: 1 github token, 1 password."
-        assert lines[1].startswith("ID: ")
-        plain = await agent.client.call_tool("add_memory", {"text": "no secret"})
-        assert "Redacted" not in only_text(plain)
-        # Nothing was stored, so there is nothing to say.
-        assert "redacted" not in await agent.call("search_experiences", query=TOKEN)
+async def test_a_reply_says_what_was_redacted_only_if_something_was(services: Services, agent: Agent) -> None:
+    started = await agent.call("start_ghap", **{**ENTRY, "goal": f"use {TOKEN} and {TOKEN}"})
+    assert (started["goal"], started["redacted"]) == (f"use {MARKED} and {MARKED}", {"github token": 2})
+    updated = await agent.call("update_ghap", note=f"password={PASSWORD}")
+    assert updated["redacted"] == {"password": 1}
+    assert "redacted" not in await agent.call("update_ghap", note="nothing")
+    assert "redacted" not in await agent.call("resolve_ghap", **CONFIRMED)
+    added = await agent.client.call_tool(
+        "add_memory", {"text": f"a {TOKEN}", "metadata": {"db_password": PASSWORD, "n": 7}}
+    )
+    lines = only_text(added).split("\n")
+    assert lines[-1] == "Redacted before storing: 1 github token, 1 password."
+    assert lines[1].startswith("ID: ")
+    plain = await agent.client.call_tool("add_memory", {"text": "no secret"})
+    assert "Redacted" not in only_text(plain)
+    # Nothing was stored, so there is nothing to say.
+    assert "redacted" not in await agent.call("search_experiences", query=TOKEN)
     (entry,) = services.collector.list_resolved()
     assert entry.notes == ("password=[redacted: password]", "nothing")
     secret, _ = services.memory_log.all()
     assert secret.metadata == {"db_password": "[redacted: password]", "n": 7}
 
 
-async def test_limits_count_what_is_stored(services: Services) -> None:
+async def test_limits_count_what_is_stored(agent: Agent) -> None:
     goal = "x" * (limits.STATEMENT_MAX - len(MARKED) - 1)
-    async with agent_of(services) as agent:
-        assert len(goal) + 1 + len(TOKEN) > limits.STATEMENT_MAX
-        started = await agent.call("start_ghap", **{**ENTRY, "goal": f"{goal} {TOKEN}"})
-        assert len(started["goal"]) == limits.STATEMENT_MAX
-        error = await agent.refused("start_ghap", **{**ENTRY, "goal": f"{goal}x {TOKEN}"})
-        assert "1001 char" in error["message"]
+    assert len(goal) + 1 + len(TOKEN) > limits.STATEMENT_MAX
+    started = await agent.call("start_ghap", **{**ENTRY, "goal": f"{goal} {TOKEN}"})
+    assert len(started["goal"]) == limits.STATEMENT_MAX
+    error = await agent.refused("start_ghap", **{**ENTRY, "goal": f"{goal}x {TOKEN}"})
+    assert "1001 char" in error["message"]
 
 
 async def test_the_same_text_is_kept_once_and_a_repeated_call_finds_its_memory(services: Services) -> None:
@@ -218,13 +215,12 @@ async def test_a_pattern_that_matches_ids_and_dates_leaves_the_loop_working(tmp_
 
 
 @pytest.mark.slow
-async def test_a_long_text_is_redacted_while_other_calls_go_on(services: Services) -> None:
+async def test_a_long_text_is_redacted_while_other_calls_go_on(services: Services, agent: Agent) -> None:
     text = f"The log line number five says nothing new.\n{TOKEN}\n" * 4_000
-    async with agent_of(services) as agent:
-        assert len(text) > 200_000
-        began = time.perf_counter()
-        result = await agent.client.call_tool("add_memory", {"text": text})
-        assert time.perf_counter() - began < 60
-        assert "Redacted before storing: 4,000 github tokens." in only_text(result)
+    assert len(text) > 200_000
+    began = time.perf_counter()
+    result = await agent.client.call_tool("add_memory", {"text": text})
+    assert time.perf_counter() - began < 60
+    assert "Redacted before storing: 4,000 github tokens." in only_text(result)
     (memory,) = services.memory_log.all()
     assert memory.text == text.replace(TOKEN, MARKED).strip()

@@ -56,37 +56,34 @@ async def large(indexed: Services) -> list[str]:
 
 
 @pytest.mark.slow
-async def test_large_members_come_in_pages_that_add_up(indexed: Services, large: list[str]) -> None:
-    async with agent_of(indexed) as agent:
-        (cluster,) = (await agent.call("get_clusters", axis="full"))["clusters"]
-        found = await pages(
-            agent, "get_cluster_members", "members", cluster_id=cluster["cluster_id"], limit=100
-        )
+@pytest.mark.usefixtures("indexed")
+async def test_large_members_come_in_pages_that_add_up(large: list[str], agent: Agent) -> None:
+    (cluster,) = (await agent.call("get_clusters", axis="full"))["clusters"]
+    found = await pages(agent, "get_cluster_members", "members", cluster_id=cluster["cluster_id"], limit=100)
     assert_pages_add_up(found, "members", large)
 
 
 @pytest.mark.slow
-async def test_large_search_results_come_in_pages_that_add_up(indexed: Services, large: list[str]) -> None:
-    async with agent_of(indexed) as agent:
-        found = await pages(agent, "search_experiences", "results", query=WORDS, limit=50)
+@pytest.mark.usefixtures("indexed")
+async def test_large_search_results_come_in_pages_that_add_up(large: list[str], agent: Agent) -> None:
+    found = await pages(agent, "search_experiences", "results", query=WORDS, limit=50)
     assert_pages_add_up(found, "results", large)
     assert {reply["mode"] for reply in found} == {"hybrid"}
 
 
 @pytest.mark.slow
-async def test_large_lexical_results_come_in_pages_that_add_up(services: Services) -> None:
-    async with agent_of(services) as agent:
-        ids = [await resolve_large(agent, number) for number in range(5)]
-        found = await pages(agent, "search_experiences", "results", query=WORDS)
+async def test_large_lexical_results_come_in_pages_that_add_up(agent: Agent) -> None:
+    ids = [await resolve_large(agent, number) for number in range(5)]
+    found = await pages(agent, "search_experiences", "results", query=WORDS)
     assert_pages_add_up(found, "results", ids)
 
 
 @pytest.mark.slow
-async def test_a_long_list_comes_in_pages_that_add_up(indexed: Services, large: list[str]) -> None:
-    async with agent_of(indexed) as agent:
-        found = await pages(agent, "list_ghap_entries", "results", limit=100)
-        assert_pages_add_up(found, "results", large)
-        by_limit = await pages(agent, "list_ghap_entries", "results", limit=7)
+@pytest.mark.usefixtures("indexed")
+async def test_a_long_list_comes_in_pages_that_add_up(large: list[str], agent: Agent) -> None:
+    found = await pages(agent, "list_ghap_entries", "results", limit=100)
+    assert_pages_add_up(found, "results", large)
+    by_limit = await pages(agent, "list_ghap_entries", "results", limit=7)
     assert [entry for reply in by_limit for entry in reply["results"]] == [
         entry for reply in found for entry in reply["results"]
     ]
@@ -94,18 +91,18 @@ async def test_a_long_list_comes_in_pages_that_add_up(indexed: Services, large: 
 
 
 @pytest.mark.slow
-async def test_many_clusters_come_in_pages_that_add_up(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        for topic in range(14):
-            text = " ".join(f"topic{topic}word{number}" for number in range(70))[:998]
-            for number in range(4):
-                parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), f"{number} {text}")
-                await agent.resolve_new(
-                    entry={"domain": "testing", "strategy": "ask-user", **parts},
-                    status="confirmed",
-                    result=text,
-                )
-        found = await pages(agent, "get_clusters", "clusters", axis="full")
+@pytest.mark.usefixtures("indexed")
+async def test_many_clusters_come_in_pages_that_add_up(agent: Agent) -> None:
+    for topic in range(14):
+        text = " ".join(f"topic{topic}word{number}" for number in range(70))[:998]
+        for number in range(4):
+            parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), f"{number} {text}")
+            await agent.resolve_new(
+                entry={"domain": "testing", "strategy": "ask-user", **parts},
+                status="confirmed",
+                result=text,
+            )
+    found = await pages(agent, "get_clusters", "clusters", axis="full")
     assert len(found) > 1
     ids = [cluster["cluster_id"] for reply in found for cluster in reply["clusters"]]
     assert len(ids) == len(set(ids)) == 14
@@ -115,22 +112,21 @@ async def test_many_clusters_come_in_pages_that_add_up(indexed: Services) -> Non
 
 @pytest.mark.slow
 async def test_a_single_item_that_is_too_long_is_shown_without_its_largest_parts(
-    services: Services,
+    services: Services, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), ESCAPED * 1_000)
-        ids = [
-            await agent.resolve_new(
-                entry={"domain": "testing", "strategy": "ask-user", **parts},
-                status="falsified",
-                result=ESCAPED * 2_000,
-                surprise="the cache had been empty",
-                root_cause={"category": "oversight", "description": ESCAPED * 2_000},
-            )
-            for _ in range(3)
-        ]
-        await open_index(services)
-        found = await pages(agent, "search_experiences", "results", query="empty cache", axis="surprise")
+    parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), ESCAPED * 1_000)
+    ids = [
+        await agent.resolve_new(
+            entry={"domain": "testing", "strategy": "ask-user", **parts},
+            status="falsified",
+            result=ESCAPED * 2_000,
+            surprise="the cache had been empty",
+            root_cause={"category": "oversight", "description": ESCAPED * 2_000},
+        )
+        for _ in range(3)
+    ]
+    await open_index(services)
+    found = await pages(agent, "search_experiences", "results", query="empty cache", axis="surprise")
     assert_pages_add_up(found, "results", ids)
     for reply in found:
         for item in reply["results"]:
@@ -139,14 +135,13 @@ async def test_a_single_item_that_is_too_long_is_shown_without_its_largest_parts
             assert item["surprise"] == "the cache had been empty"
 
 
-async def test_a_long_history_shows_its_newest_revisions(services: Services) -> None:
-    async with agent_of(services) as agent:
-        await agent.call("start_ghap", domain="debugging", strategy="ask-user", **statements(0))
-        for number in range(1, 41):
-            changed = statements(number)
-            del changed["goal"]
-            await agent.call("update_ghap", **changed)
-        active = await agent.call("get_active_ghap")
+async def test_a_long_history_shows_its_newest_revisions(agent: Agent) -> None:
+    await agent.call("start_ghap", domain="debugging", strategy="ask-user", **statements(0))
+    for number in range(1, 41):
+        changed = statements(number)
+        del changed["goal"]
+        await agent.call("update_ghap", **changed)
+    active = await agent.call("get_active_ghap")
     assert active["iteration_count"] == 41
     assert {key: active[key] for key in ("hypothesis", "action", "prediction")} == {
         key: text for key, text in statements(40).items() if key != "goal"

@@ -29,15 +29,14 @@ async def read_context(agent: Agent) -> str:
 
 
 async def test_the_context_is_empty_and_then_names_what_is_open_and_what_was_learned(
-    services: Services,
+    services: Services, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        assert [each.uri for each in (await agent.client.list_resources()).resources] == [CONTEXT_URI]
-        assert await read_context(agent) == ""
-        await agent.call("start_ghap", **ENTRY)
-        await agent.call("resolve_ghap", **CONFIRMED)
-        started = await agent.call("start_ghap", **ENTRY)
-        shown = await read_context(agent)
+    assert [each.uri for each in (await agent.client.list_resources()).resources] == [CONTEXT_URI]
+    assert await read_context(agent) == ""
+    await agent.call("start_ghap", **ENTRY)
+    await agent.call("resolve_ghap", **CONFIRMED)
+    started = await agent.call("start_ghap", **ENTRY)
+    shown = await read_context(agent)
     assert f"- {started['id']}: {ENTRY['goal']}\n" in shown
     assert "- deploys must clear the cache\n" in shown
     assert len(shown.encode()) <= services.settings.budget_bytes
@@ -54,29 +53,27 @@ async def test_the_context_is_the_projects_own(services: Services) -> None:
 
 
 async def test_the_lessons_in_the_context_are_recorded_as_advice_on_the_open_entry(
-    services: Services,
+    services: Services, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        before = await agent.resolve_new(**CONFIRMED)
-        started = await agent.call("start_ghap", **ENTRY)
-        await read_context(agent)
-        await read_context(agent)
-        (advice,) = services.advice_log.all()
-        assert (advice.ghap_id, advice.channel) == (started["id"], Channel.CONTEXT)
-        await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
+    before = await agent.resolve_new(**CONFIRMED)
+    started = await agent.call("start_ghap", **ENTRY)
+    await read_context(agent)
+    await read_context(agent)
+    (advice,) = services.advice_log.all()
+    assert (advice.ghap_id, advice.channel) == (started["id"], Channel.CONTEXT)
+    await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
     assert services.advice_log.effects() == {before: (0, 1)}
 
 
-async def test_what_is_withheld_from_an_open_entry_is_in_no_context(services: Services) -> None:
+async def test_what_is_withheld_from_an_open_entry_is_in_no_context(services: Services, agent: Agent) -> None:
     withholding = replace(services.session_context, advisor=advisor_that_withholds(services))
-    async with agent_of(services) as agent:
-        await agent.resolve_new(**CONFIRMED)
-        started = await agent.call("start_ghap", **ENTRY)
-        caller = Caller(CALLER.project, CALLER.session)
-        assert withholding.text(caller).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
-        assert [each.withheld for each in services.advice_log.all()] == [True]
-        # Another session could take the entry over.
-        shown = services.session_context.text(Caller(CALLER.project, "another"))
+    await agent.resolve_new(**CONFIRMED)
+    started = await agent.call("start_ghap", **ENTRY)
+    caller = Caller(CALLER.project, CALLER.session)
+    assert withholding.text(caller).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
+    assert [each.withheld for each in services.advice_log.all()] == [True]
+    # Another session could take the entry over.
+    shown = services.session_context.text(Caller(CALLER.project, "another"))
     assert started["id"] in shown
     assert "deploys must clear the cache" not in shown
 
@@ -90,17 +87,14 @@ def advisor_that_withholds(services: Services) -> Advisor:
     )
 
 
-async def test_another_resource_is_refused(services: Services) -> None:
-    async with agent_of(services) as agent:
-        with pytest.raises(MCPError, match=re.escape(CONTEXT_URI)):
-            await agent.client.read_resource("learning-memory://everything")
+async def test_another_resource_is_refused(agent: Agent) -> None:
+    with pytest.raises(MCPError, match=re.escape(CONTEXT_URI)):
+        await agent.client.read_resource("learning-memory://everything")
 
 
-async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services) -> None:
+async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services, agent: Agent) -> None:
     broken = SessionContext(object(), object(), object(), 800)  # type: ignore[arg-type]
     server = build_server(Calls({**services.injectable(), SessionContext: broken}, Caller("shop", "a1")))
-    async with agent_of(services) as agent:
-        pass
     async with type(agent.client)(server) as client:
         with pytest.raises(MCPError) as caught:
             await client.read_resource(CONTEXT_URI)
@@ -109,19 +103,18 @@ async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services)
 
 
 async def test_the_retrospective_leads_through_tools_that_exist_on_the_axis_that_was_asked_for(
-    services: Services,
+    agent: Agent,
 ) -> None:
-    async with agent_of(services) as agent:
-        (listed,) = (await agent.client.list_prompts()).prompts
-        assert listed.name == "retrospective"
-        for arguments, axis in (({}, "root_cause"), ({"axis": "strategy"}, "strategy")):
-            (message,) = (await agent.client.get_prompt("retrospective", arguments)).messages
-            assert isinstance(message.content, TextContent)
-            assert f"get_clusters with axis {axis}." in message.content.text
-            named = re.findall(r"\b(?:get|list|validate|store|judge)_[a-z_]+\b", message.content.text)
-            assert set(named) <= set(NAMES)
-            steps = ["get_clusters", "get_cluster_members", "validate_value", "store_value", "judge_value"]
-            assert [named.index(step) for step in steps] == sorted(named.index(step) for step in steps)
+    (listed,) = (await agent.client.list_prompts()).prompts
+    assert listed.name == "retrospective"
+    for arguments, axis in (({}, "root_cause"), ({"axis": "strategy"}, "strategy")):
+        (message,) = (await agent.client.get_prompt("retrospective", arguments)).messages
+        assert isinstance(message.content, TextContent)
+        assert f"get_clusters with axis {axis}." in message.content.text
+        named = re.findall(r"\b(?:get|list|validate|store|judge)_[a-z_]+\b", message.content.text)
+        assert set(named) <= set(NAMES)
+        steps = ["get_clusters", "get_cluster_members", "validate_value", "store_value", "judge_value"]
+        assert [named.index(step) for step in steps] == sorted(named.index(step) for step in steps)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +126,7 @@ async def test_the_retrospective_leads_through_tools_that_exist_on_the_axis_that
     ],
 )
 async def test_what_the_prompt_does_not_know_is_refused(
-    services: Services, name: str, arguments: dict[str, str], said: str
+    name: str, arguments: dict[str, str], said: str, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        with pytest.raises(MCPError, match=said):
-            await agent.client.get_prompt(name, arguments)
+    with pytest.raises(MCPError, match=said):
+        await agent.client.get_prompt(name, arguments)

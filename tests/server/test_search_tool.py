@@ -6,7 +6,7 @@ import pytest
 
 from learning_memory_server.model import limits
 from learning_memory_server.server.composition.services import Services
-from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of, open_index
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, open_index
 from tests.support import numbered
 
 OTHER: dict[str, Any] = {
@@ -20,13 +20,12 @@ OTHER: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_a_result_is_the_experience_and_its_score(services: Services, mode: str) -> None:
-    async with agent_of(services) as agent:
-        started = await agent.call("start_ghap", **ENTRY)
-        await agent.call("resolve_ghap", **FALSIFIED, lesson=CONFIRMED["lesson"])
-        if mode == "hybrid":
-            await open_index(services)
-        reply = await agent.call("search_experiences", query="stale price cache after a deploy")
+async def test_a_result_is_the_experience_and_its_score(services: Services, mode: str, agent: Agent) -> None:
+    started = await agent.call("start_ghap", **ENTRY)
+    await agent.call("resolve_ghap", **FALSIFIED, lesson=CONFIRMED["lesson"])
+    if mode == "hybrid":
+        await open_index(services)
+    reply = await agent.call("search_experiences", query="stale price cache after a deploy")
     assert reply.keys() == {"results", "count", "mode", "stored_text"}
     assert (reply["count"], reply["mode"]) == (1, mode)
     (found,) = reply["results"]
@@ -45,15 +44,15 @@ async def test_a_result_is_the_experience_and_its_score(services: Services, mode
     }
 
 
-async def test_three_results_are_whole_and_the_others_short(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        lesson = {"what_worked": "w" * 300, "takeaway": "t" * 300}
-        for number in range(5):
-            entry = {**ENTRY, "goal": f"{number} {ENTRY['goal']} {'and so on ' * 30}"}
-            await agent.resolve_new(entry=entry, status="confirmed", result="it did", lesson=lesson)
-        found = (await agent.call("search_experiences", query="stale price cache"))["results"]
-        second_page = (await agent.call("search_experiences", query="stale price cache", offset=2))["results"]
-        full = (await agent.call("search_experiences", query="stale price cache", full=True))["results"]
+@pytest.mark.usefixtures("indexed")
+async def test_three_results_are_whole_and_the_others_short(agent: Agent) -> None:
+    lesson = {"what_worked": "w" * 300, "takeaway": "t" * 300}
+    for number in range(5):
+        entry = {**ENTRY, "goal": f"{number} {ENTRY['goal']} {'and so on ' * 30}"}
+        await agent.resolve_new(entry=entry, status="confirmed", result="it did", lesson=lesson)
+    found = (await agent.call("search_experiences", query="stale price cache"))["results"]
+    second_page = (await agent.call("search_experiences", query="stale price cache", offset=2))["results"]
+    full = (await agent.call("search_experiences", query="stale price cache", full=True))["results"]
 
     assert [each.get("lesson") for each in found] == [lesson] * 3 + [None] * 2
     assert second_page == found[2:]
@@ -66,52 +65,50 @@ async def test_three_results_are_whole_and_the_others_short(indexed: Services) -
         assert not {"hypothesis", "action", "prediction", "outcome_result"} & short.keys()
 
 
-async def test_a_result_leaves_out_absent_fields(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        await agent.resolve_new(status="confirmed", result="totals match")
-        (found,) = (await agent.call("search_experiences", query="cache"))["results"]
+@pytest.mark.usefixtures("indexed")
+async def test_a_result_leaves_out_absent_fields(agent: Agent) -> None:
+    await agent.resolve_new(status="confirmed", result="totals match")
+    (found,) = (await agent.call("search_experiences", query="cache"))["results"]
     assert not {"surprise", "root_cause", "lesson", "left_out"} & found.keys()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_the_best_match_comes_first_and_scores_fall(services: Services, mode: str) -> None:
-    async with agent_of(services) as agent:
-        cache, fixture = await agent.resolve_new(), await agent.resolve_new(entry=OTHER)
-        if mode == "hybrid":
-            await open_index(services)
-        for query, best in (("stale price cache", cache), ("fixture leaks its socket", fixture)):
-            reply = await agent.call("search_experiences", query=query)
-            assert reply["mode"] == mode
-            assert reply["results"][0]["id"] == best
-            scores = [found["score"] for found in reply["results"]]
-            assert scores == sorted(scores, reverse=True)
-            assert all(0 <= score <= 1 for score in scores)
+async def test_the_best_match_comes_first_and_scores_fall(
+    services: Services, mode: str, agent: Agent
+) -> None:
+    cache, fixture = await agent.resolve_new(), await agent.resolve_new(entry=OTHER)
+    if mode == "hybrid":
+        await open_index(services)
+    for query, best in (("stale price cache", cache), ("fixture leaks its socket", fixture)):
+        reply = await agent.call("search_experiences", query=query)
+        assert reply["mode"] == mode
+        assert reply["results"][0]["id"] == best
+        scores = [found["score"] for found in reply["results"]]
+        assert scores == sorted(scores, reverse=True)
+        assert all(0 <= score <= 1 for score in scores)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_filters_apply_before_the_limit(services: Services, mode: str) -> None:
-    async with agent_of(services) as agent:
-        for _ in range(5):
-            await agent.resolve_new()
-        wanted = await agent.resolve_new(entry=OTHER, **FALSIFIED)
-        if mode == "hybrid":
-            await open_index(services)
-        filters: list[dict[str, Any]] = [
-            {"domain": "testing"},
-            {"outcome": "falsified"},
-            {"strategy": "divide-and-conquer"},
-            {"domain": "testing", "outcome": "falsified", "strategy": "divide-and-conquer"},
-        ]
-        for chosen in filters:
-            reply = await agent.call(
-                "search_experiences", query="the price cache or a test", limit=1, **chosen
-            )
-            assert reply["mode"] == mode
-            assert [found["id"] for found in reply["results"]] == [wanted]
-        nothing = await agent.call("search_experiences", query="cache", domain="testing", outcome="confirmed")
-        assert nothing == {"mode": mode, "results": [], "count": 0}
+async def test_filters_apply_before_the_limit(services: Services, mode: str, agent: Agent) -> None:
+    for _ in range(5):
+        await agent.resolve_new()
+    wanted = await agent.resolve_new(entry=OTHER, **FALSIFIED)
+    if mode == "hybrid":
+        await open_index(services)
+    filters: list[dict[str, Any]] = [
+        {"domain": "testing"},
+        {"outcome": "falsified"},
+        {"strategy": "divide-and-conquer"},
+        {"domain": "testing", "outcome": "falsified", "strategy": "divide-and-conquer"},
+    ]
+    for chosen in filters:
+        reply = await agent.call("search_experiences", query="the price cache or a test", limit=1, **chosen)
+        assert reply["mode"] == mode
+        assert [found["id"] for found in reply["results"]] == [wanted]
+    nothing = await agent.call("search_experiences", query="cache", domain="testing", outcome="confirmed")
+    assert nothing == {"mode": mode, "results": [], "count": 0}
 
 
 @pytest.mark.slow
@@ -121,28 +118,26 @@ async def test_filters_apply_before_the_limit(services: Services, mode: str) -> 
     [("surprise", "the cache had been empty"), ("root_cause", "database held old prices")],
 )
 async def test_an_axis_has_only_the_entries_that_are_on_it(
-    services: Services, axis: str, query: str, mode: str
+    services: Services, axis: str, query: str, mode: str, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        await agent.resolve_new()
-        wanted = await agent.resolve_new(**FALSIFIED)
-        if mode == "hybrid":
-            await open_index(services)
-        reply = await agent.call("search_experiences", query=query, axis=axis)
+    await agent.resolve_new()
+    wanted = await agent.resolve_new(**FALSIFIED)
+    if mode == "hybrid":
+        await open_index(services)
+    reply = await agent.call("search_experiences", query=query, axis=axis)
     assert (reply["mode"], [found["id"] for found in reply["results"]]) == (mode, [wanted])
 
 
-async def test_an_empty_store_has_no_results_and_no_error(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        for axis in ("full", "strategy", "surprise", "root_cause"):
-            reply = await agent.call("search_experiences", query="anything", axis=axis)
-            assert reply == {"mode": "hybrid", "results": [], "count": 0}
+@pytest.mark.usefixtures("indexed")
+async def test_an_empty_store_has_no_results_and_no_error(agent: Agent) -> None:
+    for axis in ("full", "strategy", "surprise", "root_cause"):
+        reply = await agent.call("search_experiences", query="anything", axis=axis)
+        assert reply == {"mode": "hybrid", "results": [], "count": 0}
 
 
-async def test_an_open_entry_is_not_found(services: Services) -> None:
-    async with agent_of(services) as agent:
-        await agent.call("start_ghap", **ENTRY)
-        assert (await agent.call("search_experiences", query="stale price cache"))["count"] == 0
+async def test_an_open_entry_is_not_found(agent: Agent) -> None:
+    await agent.call("start_ghap", **ENTRY)
+    assert (await agent.call("search_experiences", query="stale price cache"))["count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -169,25 +164,22 @@ async def test_any_text_is_a_query(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("offset", [100, 10**12, 10**30])
-async def test_an_offset_beyond_the_end_is_an_empty_page_of_the_same_mode(
-    indexed: Services, offset: int
-) -> None:
-    async with agent_of(indexed) as agent:
-        await agent.resolve_new()
-        reply = await agent.call("search_experiences", query="cache", offset=offset)
+@pytest.mark.usefixtures("indexed")
+async def test_an_offset_beyond_the_end_is_an_empty_page_of_the_same_mode(offset: int, agent: Agent) -> None:
+    await agent.resolve_new()
+    reply = await agent.call("search_experiences", query="cache", offset=offset)
     assert reply == {"mode": "hybrid", "results": [], "count": 0}
 
 
 @pytest.mark.slow
 async def test_the_end_of_the_ranking_is_noted_and_is_not_the_end_of_the_store(
-    services: Services,
+    services: Services, agent: Agent
 ) -> None:
     depth = limits.SEARCH_DEPTH_MAX
     services.collector.add_resolved([numbered(number) for number in range(depth + 1)])
-    async with agent_of(services) as agent:
-        last = await agent.call("search_experiences", query="database", limit=5, offset=depth - 5)
-        across = await agent.call("search_experiences", query="database", limit=5, offset=depth - 3)
-        beyond = await agent.call("search_experiences", query="database", offset=depth)
+    last = await agent.call("search_experiences", query="database", limit=5, offset=depth - 5)
+    across = await agent.call("search_experiences", query="database", limit=5, offset=depth - 3)
+    beyond = await agent.call("search_experiences", query="database", offset=depth)
     assert (last["count"], across["count"], beyond["count"]) == (5, 3, 0)
     assert "note" not in last
     assert across["note"] == beyond["note"]

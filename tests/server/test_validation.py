@@ -7,7 +7,7 @@ import pytest
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import TOOLS
-from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, agent_of
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "start_ghap": ENTRY,
@@ -69,17 +69,16 @@ TEXTS = [
 
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
 async def test_white_space_around_a_text_does_not_count_towards_its_limit(
-    services: Services, tool: str, path: str, limit: int
+    tool: str, path: str, limit: int, agent: Agent
 ) -> None:
     arguments = with_part(
         {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})},
         path,
         f" \n{'x' * limit}\t ",
     )
-    async with agent_of(services) as agent:
-        if tool != "start_ghap":
-            await agent.call("start_ghap", **ENTRY)
-        await agent.call(tool, **arguments)
+    if tool != "start_ghap":
+        await agent.call("start_ghap", **ENTRY)
+    await agent.call(tool, **arguments)
 
 
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
@@ -114,9 +113,9 @@ async def test_a_value_of_501_characters_is_refused(services: Services, tool: st
 
 
 @pytest.mark.parametrize("tool", ["validate_value", "store_value"])
-async def test_a_value_of_500_characters_is_judged(indexed: Services, tool: str) -> None:
-    async with agent_of(indexed) as agent:
-        error = await agent.refused(tool, **{**REQUIRED[tool], "text": f" {'x' * 500} "})
+@pytest.mark.usefixtures("indexed")
+async def test_a_value_of_500_characters_is_judged(tool: str, agent: Agent) -> None:
+    error = await agent.refused(tool, **{**REQUIRED[tool], "text": f" {'x' * 500} "})
     assert error["type"] == "insufficient_data"
 
 
@@ -131,10 +130,11 @@ async def test_everything_that_python_calls_white_space_is_stripped(services: Se
     ("tool", "maximum"),
     [("list_ghap_entries", 100), ("list_values", 100), ("search_experiences", 50)],
 )
-async def test_a_limit_is_accepted_up_to_its_maximum(services: Services, tool: str, maximum: int) -> None:
-    async with agent_of(services) as agent:
-        for limit in (1, maximum):
-            await agent.call(tool, **REQUIRED[tool], limit=limit)
+async def test_a_limit_is_accepted_up_to_its_maximum(
+    services: Services, tool: str, maximum: int, agent: Agent
+) -> None:
+    for limit in (1, maximum):
+        await agent.call(tool, **REQUIRED[tool], limit=limit)
     for limit in (0, -1, maximum + 1, 10**30):
         message = await refusal(services, tool, {**REQUIRED[tool], "limit": limit})
         assert message == (f"limit: {limit} is not allowed; expected a whole number from 1 to {maximum}.")
@@ -209,26 +209,25 @@ async def test_null_for_a_required_argument_is_refused(services: Services, tool:
 
 
 @pytest.mark.parametrize("tool", dict(OPTIONAL))
-async def test_null_for_an_optional_argument_equals_its_absence(indexed: Services, tool: str) -> None:
-    async with agent_of(indexed) as agent:
-        for name in [name for of, name in OPTIONAL if of == tool]:
-            arguments: dict[str, Any] = dict(CONFIRMED) if tool == "resolve_ghap" else dict(REQUIRED[tool])
-            if (tool, name) == ("update_ghap", "note"):
-                arguments = {"hypothesis": "the load balancer pins old sessions"}
-            arguments[name] = None
-            if tool in ("update_ghap", "resolve_ghap"):
-                await agent.call("start_ghap", **ENTRY)
-            if tool in ("get_clusters", "get_cluster_members", "store_value"):
-                assert (await agent.refused(tool, **arguments))["type"] == "insufficient_data"
-            else:
-                await agent.call(tool, **arguments)
-            if tool == "update_ghap":
-                await agent.call("resolve_ghap", **CONFIRMED)
+@pytest.mark.usefixtures("indexed")
+async def test_null_for_an_optional_argument_equals_its_absence(tool: str, agent: Agent) -> None:
+    for name in [name for of, name in OPTIONAL if of == tool]:
+        arguments: dict[str, Any] = dict(CONFIRMED) if tool == "resolve_ghap" else dict(REQUIRED[tool])
+        if (tool, name) == ("update_ghap", "note"):
+            arguments = {"hypothesis": "the load balancer pins old sessions"}
+        arguments[name] = None
+        if tool in ("update_ghap", "resolve_ghap"):
+            await agent.call("start_ghap", **ENTRY)
+        if tool in ("get_clusters", "get_cluster_members", "store_value"):
+            assert (await agent.refused(tool, **arguments))["type"] == "insufficient_data"
+        else:
+            await agent.call(tool, **arguments)
+        if tool == "update_ghap":
+            await agent.call("resolve_ghap", **CONFIRMED)
 
 
-async def test_null_inside_a_nested_argument_equals_its_absence(services: Services) -> None:
-    async with agent_of(services) as agent:
-        await agent.resolve_new(status="confirmed", result="r", lesson={"what_worked": "w", "takeaway": None})
+async def test_null_inside_a_nested_argument_equals_its_absence(agent: Agent) -> None:
+    await agent.resolve_new(status="confirmed", result="r", lesson={"what_worked": "w", "takeaway": None})
 
 
 @pytest.mark.parametrize("tool", [tool for tool in REQUIRED if tool not in ("get_active_ghap", "get_stats")])
@@ -307,10 +306,9 @@ async def test_the_first_ten_problems_are_named_and_the_rest_counted(services: S
     assert message.endswith("And 3 more problems.")
 
 
-async def test_a_refused_call_changes_nothing(services: Services) -> None:
-    async with agent_of(services) as agent:
-        await agent.refused("start_ghap", **{**ENTRY, "bogus": 1})
-        assert await agent.call("get_active_ghap") == {"has_active": False}
+async def test_a_refused_call_changes_nothing(agent: Agent) -> None:
+    await agent.refused("start_ghap", **{**ENTRY, "bogus": 1})
+    assert await agent.call("get_active_ghap") == {"has_active": False}
 
 
 async def test_a_long_wrong_value_is_shortened(services: Services) -> None:

@@ -13,24 +13,24 @@ from tests.server.topics import TOPICS, VALUE
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_a_value_is_tested_stored_and_listed_with_its_evidence(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        cluster = (await agent.call("get_clusters", axis="surprise"))["clusters"][0]
-        members = await agent.call("get_cluster_members", cluster_id=cluster["cluster_id"])
-        verdict = await agent.call("validate_value", text=VALUE, cluster_id=cluster["cluster_id"])
-        assert verdict["valid"] is True
-        assert await agent.call("list_values") == {"results": [], "count": 0}
-        read = [member["id"] for member in members["members"]]
-        stored = await agent.call(
-            "store_value",
-            text=f" {VALUE} ",
-            cluster_id=cluster["cluster_id"],
-            axis="surprise",
-            supported_by=read[:8],
-            contradicted_by=read[8:9],
-        )
-        listed = await agent.call("list_values")
-        full = await agent.call("list_values", full=True)
+@pytest.mark.usefixtures("indexed")
+async def test_a_value_is_tested_stored_and_listed_with_its_evidence(agent: Agent) -> None:
+    cluster = (await agent.call("get_clusters", axis="surprise"))["clusters"][0]
+    members = await agent.call("get_cluster_members", cluster_id=cluster["cluster_id"])
+    verdict = await agent.call("validate_value", text=VALUE, cluster_id=cluster["cluster_id"])
+    assert verdict["valid"] is True
+    assert await agent.call("list_values") == {"results": [], "count": 0}
+    read = [member["id"] for member in members["members"]]
+    stored = await agent.call(
+        "store_value",
+        text=f" {VALUE} ",
+        cluster_id=cluster["cluster_id"],
+        axis="surprise",
+        supported_by=read[:8],
+        contradicted_by=read[8:9],
+    )
+    listed = await agent.call("list_values")
+    full = await agent.call("list_values", full=True)
     concise = {"id": stored["id"], "text": VALUE, "standing": "supported"}
     counts = {"supporting": 8, "contradicting": 1}
     assert listed == {"results": [concise | counts], "count": 1, **STORED_TEXT}
@@ -75,13 +75,13 @@ async def test_a_value_is_tested_stored_and_listed_with_its_evidence(indexed: Se
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_a_verdict_has_all_metrics_whether_valid_or_not(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        verdicts = [
-            await agent.call("validate_value", text=text, cluster_id=first)
-            for text in (VALUE, TOPICS["login"], "nothing of the kind")
-        ]
+@pytest.mark.usefixtures("indexed")
+async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> None:
+    first = await agent.largest_cluster()
+    verdicts = [
+        await agent.call("validate_value", text=text, cluster_id=first)
+        for text in (VALUE, TOPICS["login"], "nothing of the kind")
+    ]
     for verdict in verdicts:
         assert "topic only" in verdict["checked"]
         assert len(verdict["nearest_falsified"]) == 3
@@ -115,11 +115,11 @@ async def test_a_verdict_has_all_metrics_whether_valid_or_not(indexed: Services)
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        error = await agent.refused("store_value", text="always be kind", cluster_id=first, axis="full")
-        assert (await agent.call("list_values"))["count"] == 0
+@pytest.mark.usefixtures("indexed")
+async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(agent: Agent) -> None:
+    first = await agent.largest_cluster()
+    error = await agent.refused("store_value", text="always be kind", cluster_id=first, axis="full")
+    assert (await agent.call("list_values"))["count"] == 0
     assert error["type"] == "validation_error"
     assert error["message"].startswith("text: ")
     assert "distance" in error["message"]
@@ -128,10 +128,10 @@ async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(index
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_a_value_names_the_axis_of_its_cluster(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        error = await agent.refused("store_value", text=VALUE, cluster_id=first, axis="strategy")
+@pytest.mark.usefixtures("indexed")
+async def test_a_value_names_the_axis_of_its_cluster(agent: Agent) -> None:
+    first = await agent.largest_cluster()
+    error = await agent.refused("store_value", text=VALUE, cluster_id=first, axis="strategy")
     assert error["type"] == "validation_error"
     assert error["message"].startswith("axis: strategy ")
     assert "expected full" in error["message"]
@@ -169,87 +169,87 @@ async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexe
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("indexed")
 async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
-    indexed: Services, topics: dict[str, list[str]]
+    topics: dict[str, list[str]], agent: Agent
 ) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
-        old = await agent.call("store_value", **arguments)
-        assert (old["standing"], old["support"]["interval"]) == ("unattested", [0.0, 1.0])
-        assert old["note"].startswith("Unattested: ")
-        judging = {"value_id": old["id"], "ghap_id": topics["cache"][0]}
-        judged = await agent.call("judge_value", **judging, verdict="contradicts")
-        assert judged == {
-            **judging,
-            "verdict": "contradicts",
-            "standing": "contested",
-            "support": {
-                "supporting": 0,
-                "contradicting": 1,
-                "interval": [0.0, 0.793],
-                "contradicted_by": [topics["cache"][0]],
-            },
-        }
-        assert await agent.call("judge_value", **judging, verdict="contradicts") == judged
-        (contested,) = (await agent.call("list_values"))["results"]
-        assert (contested["standing"], contested["contradicting"]) == ("contested", 1)
+    first = await agent.largest_cluster()
+    arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
+    old = await agent.call("store_value", **arguments)
+    assert (old["standing"], old["support"]["interval"]) == ("unattested", [0.0, 1.0])
+    assert old["note"].startswith("Unattested: ")
+    judging = {"value_id": old["id"], "ghap_id": topics["cache"][0]}
+    judged = await agent.call("judge_value", **judging, verdict="contradicts")
+    assert judged == {
+        **judging,
+        "verdict": "contradicts",
+        "standing": "contested",
+        "support": {
+            "supporting": 0,
+            "contradicting": 1,
+            "interval": [0.0, 0.793],
+            "contradicted_by": [topics["cache"][0]],
+        },
+    }
+    assert await agent.call("judge_value", **judging, verdict="contradicts") == judged
+    (contested,) = (await agent.call("list_values"))["results"]
+    assert (contested["standing"], contested["contradicting"]) == ("contested", 1)
 
-        tested = await agent.call("validate_value", text=VALUE, cluster_id=first)
-        assert tested["similar"] == [{"id": old["id"], "text": VALUE, "similarity": 1.0}]
-        better = {**arguments, "text": f"{VALUE} again"}
-        new = await agent.call("store_value", **better, supersedes=old["id"])
-        assert new["supersedes"] == old["id"]
-        assert "similar" not in new
-        assert [value["id"] for value in (await agent.call("list_values"))["results"]] == [new["id"]]
-        both = (await agent.call("list_values", include_superseded=True, sort="support"))["results"]
-        assert {value["id"]: value.get("superseded_by") for value in both} == {
-            new["id"]: None,
-            old["id"]: new["id"],
-        }
-        error = await agent.refused("store_value", **arguments, supersedes=old["id"])
-        assert error["type"] == "validation_error"
-        assert new["id"] in error["message"]
-        error = await agent.refused("store_value", **arguments, supersedes="value_0")
-        assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
+    tested = await agent.call("validate_value", text=VALUE, cluster_id=first)
+    assert tested["similar"] == [{"id": old["id"], "text": VALUE, "similarity": 1.0}]
+    better = {**arguments, "text": f"{VALUE} again"}
+    new = await agent.call("store_value", **better, supersedes=old["id"])
+    assert new["supersedes"] == old["id"]
+    assert "similar" not in new
+    assert [value["id"] for value in (await agent.call("list_values"))["results"]] == [new["id"]]
+    both = (await agent.call("list_values", include_superseded=True, sort="support"))["results"]
+    assert {value["id"]: value.get("superseded_by") for value in both} == {
+        new["id"]: None,
+        old["id"]: new["id"],
+    }
+    error = await agent.refused("store_value", **arguments, supersedes=old["id"])
+    assert error["type"] == "validation_error"
+    assert new["id"] in error["message"]
+    error = await agent.refused("store_value", **arguments, supersedes="value_0")
+    assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("indexed")
 async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
-    indexed: Services, topics: dict[str, list[str]]
+    topics: dict[str, list[str]], agent: Agent
 ) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
-        error = await agent.refused("store_value", **arguments, supported_by=["ghap_unknown"])
-        assert (error["type"], error["message"]) == (
-            "not_found",
-            "supported_by: there is no entry ghap_unknown.",
-        )
-        stored = await agent.call("store_value", **arguments)
-        judging = {"value_id": stored["id"], "ghap_id": topics["cache"][0], "verdict": "supports"}
-        started = await agent.call("start_ghap", **ENTRY)
-        for wrong, kind in (
-            ({"ghap_id": started["id"]}, "validation_error"),
-            ({"ghap_id": "ghap_unknown"}, "not_found"),
-            ({"value_id": "value_unknown"}, "not_found"),
-            ({"verdict": "likes"}, "validation_error"),
-        ):
-            assert (await agent.refused("judge_value", **(judging | wrong)))["type"] == kind
-        (value,) = (await agent.call("list_values"))["results"]
+    first = await agent.largest_cluster()
+    arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
+    error = await agent.refused("store_value", **arguments, supported_by=["ghap_unknown"])
+    assert (error["type"], error["message"]) == (
+        "not_found",
+        "supported_by: there is no entry ghap_unknown.",
+    )
+    stored = await agent.call("store_value", **arguments)
+    judging = {"value_id": stored["id"], "ghap_id": topics["cache"][0], "verdict": "supports"}
+    started = await agent.call("start_ghap", **ENTRY)
+    for wrong, kind in (
+        ({"ghap_id": started["id"]}, "validation_error"),
+        ({"ghap_id": "ghap_unknown"}, "not_found"),
+        ({"value_id": "value_unknown"}, "not_found"),
+        ({"verdict": "likes"}, "validation_error"),
+    ):
+        assert (await agent.refused("judge_value", **(judging | wrong)))["type"] == kind
+    (value,) = (await agent.call("list_values"))["results"]
     assert value["standing"] == "unattested"
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_a_resolved_entry_names_the_value_that_it_is_near(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        stored = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
-        replies = []
-        for belief in (TOPICS["cache"], TOPICS["build"]):
-            await agent.call("start_ghap", **(ENTRY | {"goal": belief, "hypothesis": belief}))
-            replies.append(await agent.call("resolve_ghap", status="confirmed", result="it did"))
+@pytest.mark.usefixtures("indexed")
+async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent) -> None:
+    first = await agent.largest_cluster()
+    stored = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
+    replies = []
+    for belief in (TOPICS["cache"], TOPICS["build"]):
+        await agent.call("start_ghap", **(ENTRY | {"goal": belief, "hypothesis": belief}))
+        replies.append(await agent.call("resolve_ghap", status="confirmed", result="it did"))
     near, far = replies
     assert (near["value"]["id"], near["value"]["text"]) == (stored["id"], VALUE)
     assert near["value"]["next"].endswith(f"call judge_value with ghap_id {near['id']}.")
@@ -259,32 +259,32 @@ async def test_a_resolved_entry_names_the_value_that_it_is_near(indexed: Service
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_values_are_found_by_task(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
-        stored = [
-            await agent.call("store_value", text=TOPICS[topic], cluster_id=cluster["cluster_id"], axis="full")
-            for topic, cluster in zip(TOPICS, clusters, strict=True)
-        ]
-        for topic, value in zip(TOPICS, stored, strict=True):
-            found = await agent.call("list_values", query=TOPICS[topic], limit=1)
-            assert found["results"] == [{"id": value["id"], "text": TOPICS[topic], "standing": "unattested"}]
-            assert found["mode"] == "hybrid"
+@pytest.mark.usefixtures("indexed")
+async def test_values_are_found_by_task(agent: Agent) -> None:
+    clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
+    stored = [
+        await agent.call("store_value", text=TOPICS[topic], cluster_id=cluster["cluster_id"], axis="full")
+        for topic, cluster in zip(TOPICS, clusters, strict=True)
+    ]
+    for topic, value in zip(TOPICS, stored, strict=True):
+        found = await agent.call("list_values", query=TOPICS[topic], limit=1)
+        assert found["results"] == [{"id": value["id"], "text": TOPICS[topic], "standing": "unattested"}]
+        assert found["mode"] == "hybrid"
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("topics")
-async def test_a_value_that_is_stored_again_is_shown_as_existing(indexed: Services) -> None:
-    async with agent_of(indexed) as agent:
-        first = await agent.largest_cluster()
-        arguments = {"cluster_id": first, "axis": "full"}
-        stored = await agent.call("store_value", text=VALUE, **arguments)
-        again = await agent.call("store_value", text=f" {VALUE} ", **arguments)
-        kept = await agent.call("store_value", text=VALUE, **arguments, supersedes=stored["id"])
-        listed = await agent.call("list_values", full=True)
-        clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
-        other = next(each["cluster_id"] for each in clusters if each["cluster_id"] != first)
-        elsewhere = await agent.call("store_value", text=VALUE, cluster_id=other, axis="full")
+@pytest.mark.usefixtures("indexed")
+async def test_a_value_that_is_stored_again_is_shown_as_existing(agent: Agent) -> None:
+    first = await agent.largest_cluster()
+    arguments = {"cluster_id": first, "axis": "full"}
+    stored = await agent.call("store_value", text=VALUE, **arguments)
+    again = await agent.call("store_value", text=f" {VALUE} ", **arguments)
+    kept = await agent.call("store_value", text=VALUE, **arguments, supersedes=stored["id"])
+    listed = await agent.call("list_values", full=True)
+    clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
+    other = next(each["cluster_id"] for each in clusters if each["cluster_id"] != first)
+    elsewhere = await agent.call("store_value", text=VALUE, cluster_id=other, axis="full")
     assert again == kept == {**stored, "existing": True}
     said = f"This text is stored as a value of {first} already, and stays there. {stored['note']}"
     assert elsewhere == {**stored, "existing": True, "note": said}

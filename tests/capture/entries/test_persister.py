@@ -1,49 +1,43 @@
-from pathlib import Path
-
 from learning_memory_server.errors import DiskFullError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.model.vocabulary import Axis
-from tests.support import about, full_ghap, numbered, open_parts
+from tests.support import Parts, about, full_ghap, numbered
 
 
-async def test_an_entry_is_on_each_of_its_axes(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(full_ghap(), numbered(1))
+async def test_an_entry_is_on_each_of_its_axes(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.learn(full_ghap(), numbered(1))
 
-        counts = await parts.index.counts()
-        assert [counts[Collection.of(axis)] for axis in Axis] == [2, 2, 1, 1]
-        for axis in Axis:
-            (record,) = await parts.store.retrieve(Collection.of(axis), [point_id("ghap", full_ghap().id)])
-            assert record.payload["ghap_id"] == full_ghap().id
-
-
-async def test_an_entry_persisted_twice_is_there_once(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        assert await parts.persister.persist(numbered(1))
-        assert await parts.persister.persist(numbered(1))
-
-        assert (await parts.index.counts())[Collection.EXPERIENCES_FULL] == 1
+    counts = await parts.index.counts()
+    assert [counts[Collection.of(axis)] for axis in Axis] == [2, 2, 1, 1]
+    for axis in Axis:
+        (record,) = await parts.store.retrieve(Collection.of(axis), [point_id("ghap", full_ghap().id)])
+        assert record.payload["ghap_id"] == full_ghap().id
 
 
-async def test_an_entry_that_cannot_be_indexed_is_pending_and_not_an_error(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        parts.store.down = DiskFullError("full")
+async def test_an_entry_persisted_twice_is_there_once(parts: Parts) -> None:
+    await parts.index.open()
+    assert await parts.persister.persist(numbered(1))
+    assert await parts.persister.persist(numbered(1))
 
-        assert not await parts.persister.persist(numbered(1))
-        assert parts.writer.pending == 2
+    assert (await parts.index.counts())[Collection.EXPERIENCES_FULL] == 1
 
 
-async def test_the_source_is_every_resolved_entry_on_every_axis(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        entries = [about("pool", 1), full_ghap()]
-        parts.collector.add_resolved(entries)
+async def test_an_entry_that_cannot_be_indexed_is_pending_and_not_an_error(parts: Parts) -> None:
+    await parts.index.open()
+    parts.store.down = DiskFullError("full")
 
-        documents = list(parts.collector.documents())
+    assert not await parts.persister.persist(numbered(1))
+    assert parts.writer.pending == 2
 
-        assert sorted(documents, key=repr) == sorted(
-            (document for entry in entries for document in documents_of(entry)), key=repr
-        )
+
+async def test_the_source_is_every_resolved_entry_on_every_axis(parts: Parts) -> None:
+    entries = [about("pool", 1), full_ghap()]
+    parts.collector.add_resolved(entries)
+
+    documents = list(parts.collector.documents())
+
+    assert sorted(documents, key=repr) == sorted(
+        (document for entry in entries for document in documents_of(entry)), key=repr
+    )

@@ -19,7 +19,7 @@ from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model import limits
 from tests.capture.memories.journalled import TEXT, reloaded
-from tests.capture.memories.shelf import LONG, open_shelf
+from tests.capture.memories.shelf import LONG, Shelf, open_shelf
 from tests.support import ALICE, BOB, CAROL, NOON
 
 TAGGED: dict[str, Any] = {
@@ -53,20 +53,18 @@ async def test_odd_metadata_in_the_journal_stops_neither_indexing_nor_searches(t
             assert {item.memory.id for item in result.found} == found
 
 
-async def test_the_journal_comes_before_the_model(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        added = await shelf.add(TEXT)
-        assert not added.is_indexed
-        assert shelf.writer.pending == added.chunks == 1
-        await shelf.ready()
-        assert await shelf.points() == 1
+async def test_the_journal_comes_before_the_model(shelf: Shelf) -> None:
+    added = await shelf.add(TEXT)
+    assert not added.is_indexed
+    assert shelf.writer.pending == added.chunks == 1
+    await shelf.ready()
+    assert await shelf.points() == 1
 
 
-async def test_a_short_memory_is_indexed_when_it_is_added(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        assert (await shelf.add(TEXT)).is_indexed
-        assert await shelf.points() == 1
+async def test_a_short_memory_is_indexed_when_it_is_added(shelf: Shelf) -> None:
+    await shelf.ready()
+    assert (await shelf.add(TEXT)).is_indexed
+    assert await shelf.points() == 1
 
 
 async def test_the_same_text_with_the_same_metadata_is_one_memory(tmp_path: Path) -> None:
@@ -80,27 +78,24 @@ async def test_the_same_text_with_the_same_metadata_is_one_memory(tmp_path: Path
     assert reloaded(tmp_path) == [first.memory]
 
 
-async def test_the_same_text_added_twice_at_once_is_one_memory(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        added = await asyncio.gather(*(shelf.add(TEXT) for _ in range(3)))
-        assert len({one.memory.id for one in added}) == 1
-        assert sum(one.is_new for one in added) == 1
+async def test_the_same_text_added_twice_at_once_is_one_memory(shelf: Shelf) -> None:
+    await shelf.ready()
+    added = await asyncio.gather(*(shelf.add(TEXT) for _ in range(3)))
+    assert len({one.memory.id for one in added}) == 1
+    assert sum(one.is_new for one in added) == 1
 
 
-async def test_other_metadata_or_another_project_makes_another_memory(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        added = [await shelf.add(TEXT), await shelf.add(TEXT, tags=["db"]), await shelf.add(TEXT, CAROL)]
-        assert all(one.is_new for one in added)
-        assert len({one.memory.id for one in added}) == 3
+async def test_other_metadata_or_another_project_makes_another_memory(shelf: Shelf) -> None:
+    added = [await shelf.add(TEXT), await shelf.add(TEXT, tags=["db"]), await shelf.add(TEXT, CAROL)]
+    assert all(one.is_new for one in added)
+    assert len({one.memory.id for one in added}) == 3
 
 
-async def test_the_date_of_a_memory_is_its_timestamp_else_the_time_it_was_added(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        stated = (await shelf.add(TEXT, timestamp="2025-12-31T23:30:00-01:00")).memory
-        unstated = (await shelf.add(TEXT)).memory
-        assert stated.date == datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
-        assert unstated.date == unstated.created_at
+async def test_the_date_of_a_memory_is_its_timestamp_else_the_time_it_was_added(shelf: Shelf) -> None:
+    stated = (await shelf.add(TEXT, timestamp="2025-12-31T23:30:00-01:00")).memory
+    unstated = (await shelf.add(TEXT)).memory
+    assert stated.date == datetime(2026, 1, 1, 0, 30, tzinfo=UTC)
+    assert unstated.date == unstated.created_at
 
 
 @pytest.mark.parametrize(
@@ -111,13 +106,12 @@ async def test_the_date_of_a_memory_is_its_timestamp_else_the_time_it_was_added(
     ],
 )
 async def test_invalid_metadata_is_refused_and_nothing_is_kept(
-    tmp_path: Path, metadata: dict[str, Any], field: str
+    metadata: dict[str, Any], field: str, shelf: Shelf
 ) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        with pytest.raises(InvalidInputError) as caught:
-            await shelf.memories.add(ALICE, TEXT, metadata)
-        assert caught.value.message.startswith(field)
-        assert shelf.log.all() == []
+    with pytest.raises(InvalidInputError) as caught:
+        await shelf.memories.add(ALICE, TEXT, metadata)
+    assert caught.value.message.startswith(field)
+    assert shelf.log.all() == []
 
 
 async def test_a_call_that_is_sent_again_adds_nothing_and_gets_the_same_reply(tmp_path: Path) -> None:
@@ -212,14 +206,13 @@ async def test_chunking_reports_progress_on_request(tmp_path: Path) -> None:
     assert reported[-1] == (added.chunks, added.chunks)
 
 
-async def test_a_long_memory_is_indexed_in_the_background(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        added = await shelf.add(LONG)
-        assert not added.is_indexed
-        assert shelf.writer.pending == added.chunks > 64
-        await shelf.ready()
-        assert await shelf.points() == added.chunks
+async def test_a_long_memory_is_indexed_in_the_background(shelf: Shelf) -> None:
+    await shelf.ready()
+    added = await shelf.add(LONG)
+    assert not added.is_indexed
+    assert shelf.writer.pending == added.chunks > 64
+    await shelf.ready()
+    assert await shelf.points() == added.chunks
 
 
 async def test_a_caller_that_requests_progress_waits_and_gets_all_of_it(tmp_path: Path) -> None:
@@ -236,17 +229,16 @@ async def test_a_caller_that_requests_progress_waits_and_gets_all_of_it(tmp_path
     assert [done for done, _ in reported] == sorted({done for done, _ in reported})
 
 
-async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(tmp_path: Path) -> None:
+async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(shelf: Shelf) -> None:
     async def tell(_done: float, _total: float | None) -> None: ...
 
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        shelf.store.down = StorageUnavailableError("gone")
-        added = await shelf.add(LONG, report=tell)
-        assert not added.is_indexed
-        shelf.store.down = None
-        await shelf.ready()
-        assert await shelf.points() == added.chunks
+    await shelf.ready()
+    shelf.store.down = StorageUnavailableError("gone")
+    added = await shelf.add(LONG, report=tell)
+    assert not added.is_indexed
+    shelf.store.down = None
+    await shelf.ready()
+    assert await shelf.points() == added.chunks
 
 
 @pytest.mark.slow
@@ -288,18 +280,17 @@ async def test_a_cancelled_addition_leaves_nothing_behind(
 
 
 async def test_a_memory_that_another_caller_was_reported_is_kept_survives_the_cancelled_call(
-    tmp_path: Path,
+    shelf: Shelf,
 ) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        shelf.store.hold()
-        call = asyncio.create_task(shelf.add(TEXT))
-        await shelf.store.entered.wait()
-        other = await shelf.add(TEXT, BOB)
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        assert shelf.log.all() == [other.memory]
+    await shelf.ready()
+    shelf.store.hold()
+    call = asyncio.create_task(shelf.add(TEXT))
+    await shelf.store.entered.wait()
+    other = await shelf.add(TEXT, BOB)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    assert shelf.log.all() == [other.memory]
 
 
 @pytest.mark.slow
@@ -325,18 +316,17 @@ async def test_a_process_that_ends_answers_long_additions_and_the_next_one_conti
         assert await shelf.points() == first.chunks + second.chunks
 
 
-async def test_what_was_cancelled_can_be_added_again(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.ready()
-        shelf.store.hold()
-        call = asyncio.create_task(shelf.add(TEXT))
-        await shelf.store.entered.wait()
-        call.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await call
-        shelf.store.gate.set()
-        assert (await shelf.add(TEXT)).is_new
-        assert await shelf.points() == 1
+async def test_what_was_cancelled_can_be_added_again(shelf: Shelf) -> None:
+    await shelf.ready()
+    shelf.store.hold()
+    call = asyncio.create_task(shelf.add(TEXT))
+    await shelf.store.entered.wait()
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    shelf.store.gate.set()
+    assert (await shelf.add(TEXT)).is_new
+    assert await shelf.points() == 1
 
 
 class Coarse(EstimatedTokens):
@@ -372,10 +362,9 @@ async def test_an_index_with_other_chunks_is_rebuilt(tmp_path: Path) -> None:
     assert json.loads(about.read_text("utf-8")) == kept
 
 
-async def test_each_chunk_is_embedded_under_its_date_source_title_and_headings(tmp_path: Path) -> None:
+async def test_each_chunk_is_embedded_under_its_date_source_title_and_headings(shelf: Shelf) -> None:
     text = "# Setup\n\n" + "word " * 125 + "\n\n## Linux\n\n" + "other " * 125
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.add(text, title="Handbook", source="docs/setup.md", timestamp="2026-02-03")
-        first, *_, last = (document.text.split("\n")[0] for document in shelf.log.documents())
+    await shelf.add(text, title="Handbook", source="docs/setup.md", timestamp="2026-02-03")
+    first, *_, last = (document.text.split("\n")[0] for document in shelf.log.documents())
     assert first == "2026-02-03 | docs/setup.md | Handbook"
     assert last.startswith("2026-02-03 | docs/setup.md | Handbook | Setup")

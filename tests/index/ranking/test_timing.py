@@ -1,6 +1,5 @@
 """The times of searches in the log."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryQuery
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.model.vocabulary import SearchMode
-from tests.capture.memories.shelf import open_shelf
-from tests.support import about, open_parts
+from tests.capture.memories.shelf import Shelf
+from tests.support import Parts, about
 
 TIMES = {"total_ms", "embedding_ms", "engine_ms"}
 
@@ -21,12 +20,11 @@ def of_searches(logs: Any) -> list[dict[str, Any]]:
     return [entry for entry in logs if entry["event"] in ("search.answered", "search.slow")]
 
 
-async def test_a_search_logs_its_times_and_no_text(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.ready()
-        await parts.learn(about("pool", 1), about("cache", 2))
-        with capture_logs() as logs:
-            await parts.searcher.search_experiences(ExperienceQuery("connection pool"))
+async def test_a_search_logs_its_times_and_no_text(parts: Parts) -> None:
+    await parts.ready()
+    await parts.learn(about("pool", 1), about("cache", 2))
+    with capture_logs() as logs:
+        await parts.searcher.search_experiences(ExperienceQuery("connection pool"))
     (entry,) = of_searches(logs)
     times = {name: entry.pop(name) for name in TIMES}
     assert entry == {
@@ -39,11 +37,10 @@ async def test_a_search_logs_its_times_and_no_text(tmp_path: Path) -> None:
     assert 0 < times["embedding_ms"] + times["engine_ms"] <= times["total_ms"] + 0.2
 
 
-async def test_a_lexical_search_needs_neither_the_model_nor_the_engine(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path) as shelf:
-        await shelf.add("postgres is the database")
-        with capture_logs() as logs:
-            await shelf.searcher.search(MemoryQuery("postgres"))
+async def test_a_lexical_search_needs_neither_the_model_nor_the_engine(shelf: Shelf) -> None:
+    await shelf.add("postgres is the database")
+    with capture_logs() as logs:
+        await shelf.searcher.search(MemoryQuery("postgres"))
     (entry,) = of_searches(logs)
     assert (entry["collection"], entry["mode"], entry["count"]) == ("memories", "lexical", 1)
     assert entry["embedding_ms"] == entry["engine_ms"] == 0

@@ -13,14 +13,23 @@ from learning_memory_server.learning.clusters.clusters import AxisClusters
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Strategy
-from tests.learning.clusters.parts import ALL, CACHE, POOL, TYPES, entries_about, ids, learning, named
+from tests.learning.clusters.parts import (
+    ALL,
+    CACHE,
+    POOL,
+    TYPES,
+    Learning,
+    entries_about,
+    ids,
+    learning,
+    named,
+)
 from tests.support import TOPICS, about, full_ghap, numbered
 
 
 @pytest.mark.slow
-async def test_topics_are_found_largest_first_and_labelled_with_their_words(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        found = await each.clusters()
+async def test_topics_are_found_largest_first_and_labelled_with_their_words(each: Learning) -> None:
+    found = await each.clusters()
 
     assert named(found) == {"full_0": ids(POOL), "full_1": ids(CACHE), "full_2": ids(TYPES)}
     assert (found.axis, found.total, found.noise, found.explanation) == (Axis.FULL, 24, (), None)
@@ -87,10 +96,9 @@ async def test_a_root_cause_is_compared_together_with_its_surprise_if_it_has_one
 
 
 @pytest.mark.slow
-async def test_labels_have_no_values_of_fields(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        for axis in (Axis.FULL, Axis.STRATEGY):
-            await each.clusters(axis)
+async def test_labels_have_no_values_of_fields(each: Learning) -> None:
+    for axis in (Axis.FULL, Axis.STRATEGY):
+        await each.clusters(axis)
     values = {*map(str, Domain), *map(str, Strategy), *map(str, OutcomeStatus), *map(str, RootCauseCategory)}
     texts = [text for request in each.requests for text in request.texts]
     assert len(texts) == 48
@@ -174,15 +182,14 @@ async def test_a_project_has_clusters_and_ids_of_its_own(tmp_path: Path) -> None
         assert named(await each.clusters()) == named(everywhere)
 
 
-async def test_a_pending_entry_is_not_a_member_until_it_is_indexed(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        await each.clusters()
-        each.parts.collector.add_resolved([about("pool", 90)])
-        assert (await each.clusters()).total == 24
+async def test_a_pending_entry_is_not_a_member_until_it_is_indexed(each: Learning) -> None:
+    await each.clusters()
+    each.parts.collector.add_resolved([about("pool", 90)])
+    assert (await each.clusters()).total == 24
 
-        await each.parts.writer.find_pending()
-        await each.parts.writer.catch_up()
-        assert (await each.clusters()).total == 25
+    await each.parts.writer.find_pending()
+    await each.parts.writer.catch_up()
+    assert (await each.clusters()).total == 25
 
 
 async def test_an_axis_that_shrinks_below_the_minimum_loses_its_clusters(tmp_path: Path) -> None:
@@ -194,12 +201,11 @@ async def test_an_axis_that_shrinks_below_the_minimum_loses_its_clusters(tmp_pat
 
 
 @pytest.mark.slow
-async def test_ids_stay_with_their_members_when_sizes_change(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        await each.clusters()
-        more = entries_about("types", range(30, 42))
-        await each.parts.learn(*more)
-        found = await each.clusters()
+async def test_ids_stay_with_their_members_when_sizes_change(each: Learning) -> None:
+    await each.clusters()
+    more = entries_about("types", range(30, 42))
+    await each.parts.learn(*more)
+    found = await each.clusters()
 
     assert named(found) == {
         "full_2": ids(TYPES) | ids(more),
@@ -246,9 +252,8 @@ async def test_each_axis_has_its_own_numbers(tmp_path: Path) -> None:
         assert {record.id for record in each.parts.journal.clusters.read().records} == {"full", "strategy"}
 
 
-async def test_an_unknown_cluster_is_answered_with_the_existing_ones(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        found = await each.clusters()
+async def test_an_unknown_cluster_is_answered_with_the_existing_ones(each: Learning) -> None:
+    found = await each.clusters()
 
     assert found.get(ClusterId(Axis.FULL, 1)) is found.clusters[1]
     with pytest.raises(
@@ -258,11 +263,10 @@ async def test_an_unknown_cluster_is_answered_with_the_existing_ones(tmp_path: P
     assert caught.value.hint == "Call get_clusters with axis full."
 
 
-async def test_without_an_engine_clustering_is_a_clear_error(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        each.parts.store.down = StorageUnavailableError("The engine is down.")
+async def test_without_an_engine_clustering_is_a_clear_error(each: Learning) -> None:
+    each.parts.store.down = StorageUnavailableError("The engine is down.")
 
-        with pytest.raises(StorageUnavailableError, match="engine is down"):
-            await each.clusters()
-        each.parts.store.down = None
-        assert len((await each.clusters()).clusters) == 3
+    with pytest.raises(StorageUnavailableError, match="engine is down"):
+        await each.clusters()
+    each.parts.store.down = None
+    assert len((await each.clusters()).clusters) == 3

@@ -17,7 +17,7 @@ from learning_memory_server.learning.clusters.fitting import inherit
 from learning_memory_server.learning.clusters.lineage import Lineage, LineageLog
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis
-from tests.learning.clusters.parts import ALL, TYPES, entries_about, ids, learning, named
+from tests.learning.clusters.parts import ALL, TYPES, Learning, entries_about, ids, learning, named
 from tests.support import NOON, TickingClock
 
 Groups = list[frozenset[str]]
@@ -230,18 +230,15 @@ async def test_vanished_clusters_are_traced_over_fits_and_restarts(tmp_path: Pat
 
 
 @pytest.mark.slow
-async def test_numbers_from_another_writer_are_used_after_a_reread(
-    tmp_path: Path,
-) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        lineage = (await each.clusters()).lineage
-        assert set(lineage.members) == {0, 1, 2}
-        moved = {member: number + 10 for member, number in lineage.number_of().items()}
-        each.parts.journal.clusters.append(
-            [JournalRecord("clusters", "full", NOON, {"next_number": 13, "moved": moved})]
-        )
+async def test_numbers_from_another_writer_are_used_after_a_reread(each: Learning) -> None:
+    lineage = (await each.clusters()).lineage
+    assert set(lineage.members) == {0, 1, 2}
+    moved = {member: number + 10 for member, number in lineage.number_of().items()}
+    each.parts.journal.clusters.append(
+        [JournalRecord("clusters", "full", NOON, {"next_number": 13, "moved": moved})]
+    )
 
-        each.clusterer.reread_numbers()
+    each.clusterer.reread_numbers()
 
-        assert set(named(await each.clusters())) == {"full_10", "full_11", "full_12"}
-        assert each.runs == 2
+    assert set(named(await each.clusters())) == {"full_10", "full_11", "full_12"}
+    assert each.runs == 2

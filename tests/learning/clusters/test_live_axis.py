@@ -13,7 +13,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.model.vocabulary import Axis
-from tests.learning.clusters.parts import ALL, TYPES, entries_about, ids, learning, named
+from tests.learning.clusters.parts import ALL, TYPES, Learning, entries_about, ids, learning, named
 from tests.support import about
 
 
@@ -36,22 +36,21 @@ async def test_vectors_that_a_server_gives_late_are_read_without_the_caller(tmp_
 
 
 @pytest.mark.slow
-async def test_clusters_are_computed_once_until_experiences_change(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        first = await each.clusters()
-        assert await each.clusters() is first
-        await each.clusters(Axis.STRATEGY)
-        assert await each.clusters() is first
-        assert each.runs == 2
+async def test_clusters_are_computed_once_until_experiences_change(each: Learning) -> None:
+    first = await each.clusters()
+    assert await each.clusters() is first
+    await each.clusters(Axis.STRATEGY)
+    assert await each.clusters() is first
+    assert each.runs == 2
 
-        newcomer = about("types", 90)
-        await each.parts.learn(newcomer)
-        second = await each.clusters()
+    newcomer = about("types", 90)
+    await each.parts.learn(newcomer)
+    second = await each.clusters()
 
-        assert (second.total, second.noise, second.stale) == (25, (), 0)
-        assert named(second) == {**named(first), "full_2": ids([*TYPES, newcomer])}
-        assert second.fitted_at > first.fitted_at
-        assert each.runs == 3
+    assert (second.total, second.noise, second.stale) == (25, (), 0)
+    assert named(second) == {**named(first), "full_2": ids([*TYPES, newcomer])}
+    assert second.fitted_at > first.fitted_at
+    assert each.runs == 3
 
 
 @pytest.mark.slow
@@ -80,64 +79,59 @@ async def test_a_large_store_gets_the_last_fit_while_a_new_one_runs(tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_axes_take_turns(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        each.hold()
-        both = asyncio.gather(each.clusters(Axis.FULL), each.clusters(Axis.STRATEGY))
-        await each.entered.wait()
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert each.runs == 1
+async def test_axes_take_turns(each: Learning) -> None:
+    each.hold()
+    both = asyncio.gather(each.clusters(Axis.FULL), each.clusters(Axis.STRATEGY))
+    await each.entered.wait()
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert each.runs == 1
 
-        each.gate.set()
-        await both
-        assert each.runs == 2
-
-
-@pytest.mark.slow
-async def test_a_question_that_is_cancelled_leaves_its_fit_to_others(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        each.hold()
-        first, second = (asyncio.create_task(each.clusters()) for _ in range(2))
-        await each.entered.wait()
-        first.cancel()
-        await asyncio.gather(first, return_exceptions=True)
-        each.gate.set()
-
-        assert (await second).total == 24
-        assert each.runs == 1
+    each.gate.set()
+    await both
+    assert each.runs == 2
 
 
 @pytest.mark.slow
-async def test_after_a_failed_fit_the_last_one_is_shown(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        first = await each.clusters()
-        each.down = LearningMemoryError("The clustering failed.")
-        await each.parts.learn(*entries_about("pool", range(90, 95)))
-        found = await each.clusters()
-        assert (found.fitted_at, found.stale) == (first.fitted_at, 5)
+async def test_a_question_that_is_cancelled_leaves_its_fit_to_others(each: Learning) -> None:
+    each.hold()
+    first, second = (asyncio.create_task(each.clusters()) for _ in range(2))
+    await each.entered.wait()
+    first.cancel()
+    await asyncio.gather(first, return_exceptions=True)
+    each.gate.set()
 
-        each.down = None
-        assert (await each.clusters()).stale == 0
-
-
-async def test_a_first_fit_that_fails_is_an_error(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        each.down = LearningMemoryError("The clustering failed.")
-        with pytest.raises(LearningMemoryError, match="clustering failed"):
-            await each.clusters()
+    assert (await second).total == 24
+    assert each.runs == 1
 
 
 @pytest.mark.slow
-async def test_closing_cancels_a_running_fit(tmp_path: Path) -> None:
-    async with learning(tmp_path, *ALL) as each:
-        each.hold()
-        question = asyncio.create_task(each.clusters())
-        await each.entered.wait()
+async def test_after_a_failed_fit_the_last_one_is_shown(each: Learning) -> None:
+    first = await each.clusters()
+    each.down = LearningMemoryError("The clustering failed.")
+    await each.parts.learn(*entries_about("pool", range(90, 95)))
+    found = await each.clusters()
+    assert (found.fitted_at, found.stale) == (first.fitted_at, 5)
 
-        await each.clusterer.close()
+    each.down = None
+    assert (await each.clusters()).stale == 0
 
-        assert question.cancelled() or isinstance(
-            (await asyncio.gather(question, return_exceptions=True))[0], asyncio.CancelledError
-        )
-        assert (await each.parts.index.identity()).dimension
+
+async def test_a_first_fit_that_fails_is_an_error(each: Learning) -> None:
+    each.down = LearningMemoryError("The clustering failed.")
+    with pytest.raises(LearningMemoryError, match="clustering failed"):
+        await each.clusters()
+
+
+@pytest.mark.slow
+async def test_closing_cancels_a_running_fit(each: Learning) -> None:
+    each.hold()
+    question = asyncio.create_task(each.clusters())
+    await each.entered.wait()
+
+    await each.clusterer.close()
+
+    assert question.cancelled() or isinstance(
+        (await asyncio.gather(question, return_exceptions=True))[0], asyncio.CancelledError
+    )
+    assert (await each.parts.index.identity()).dimension

@@ -16,6 +16,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Axis
@@ -28,25 +29,26 @@ def listed(parts: Parts, **which: Any) -> list[Value]:
     return [standing.value for standing in listing(parts).list_values(**which)]
 
 
-async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        topic = (await store.validate(GOOD, FULL_0)).topic
-        value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(
+    store: ValueStore, parts: Parts
+) -> None:
+    topic = (await store.validate(GOOD, FULL_0)).topic
+    value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
 
-        assert topic.valid
-        assert (value.text, value.cluster_id, value.project) == (GOOD, FULL_0, ALICE.project)
-        assert value.id.startswith("value_20260301_12")
-        evidence = value.evidence
-        assert set(evidence.member_ids) == {entry.id for entry in POOL}
-        assert evidence.similarity == pytest.approx(topic.similarity)
-        assert evidence.centroid_distance == pytest.approx(1 - topic.similarity, abs=1e-6)
-        assert evidence.threshold == topic.threshold
-        assert evidence.embedding == await parts.index.origin(Collection.EXPERIENCES_FULL)
-        assert sum(x * x for x in evidence.centroid) == pytest.approx(1, abs=1e-5)
-        assert len(evidence.centroid) == 384
-        assert listed(parts) == [value]
-        (record,) = await parts.store.retrieve(Collection.VALUES, [point_id("value", value.id)])
-        assert record.payload.keys() == {"value_id", "digest"}
+    assert topic.valid
+    assert (value.text, value.cluster_id, value.project) == (GOOD, FULL_0, ALICE.project)
+    assert value.id.startswith("value_20260301_12")
+    evidence = value.evidence
+    assert set(evidence.member_ids) == {entry.id for entry in POOL}
+    assert evidence.similarity == pytest.approx(topic.similarity)
+    assert evidence.centroid_distance == pytest.approx(1 - topic.similarity, abs=1e-6)
+    assert evidence.threshold == topic.threshold
+    assert evidence.embedding == await parts.index.origin(Collection.EXPERIENCES_FULL)
+    assert sum(x * x for x in evidence.centroid) == pytest.approx(1, abs=1e-5)
+    assert len(evidence.centroid) == 384
+    assert listed(parts) == [value]
+    (record,) = await parts.store.retrieve(Collection.VALUES, [point_id("value", value.id)])
+    assert record.payload.keys() == {"value_id", "digest"}
 
 
 @pytest.mark.slow
@@ -61,89 +63,86 @@ async def test_a_value_and_its_evidence_survive_a_restart(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_storing_the_same_text_again_returns_the_same_value(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        first = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
-        again = await store.store(ALICE, f" {GOOD}\n", FULL_0, Axis.FULL)
+async def test_storing_the_same_text_again_returns_the_same_value(store: ValueStore, parts: Parts) -> None:
+    first = await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+    again = await store.store(ALICE, f" {GOOD}\n", FULL_0, Axis.FULL)
 
-        assert (first.is_new, again.is_new) == (True, False)
-        assert again.standing == first.standing
-        assert again.similar == ()
-        assert len(parts.journal.values.read().records) == 1
-        assert (await parts.index.counts())["values"] == 1
-
-
-@pytest.mark.slow
-async def test_concurrent_calls_with_the_same_text_store_one_value(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        results = await asyncio.gather(*(store.store(ALICE, GOOD, FULL_0, Axis.FULL) for _ in range(3)))
-
-        # Each asks a model in a thread of its own, so any of them may be first.
-        assert sorted(result.is_new for result in results) == [False, False, True]
-        assert len({result.standing.value.id for result in results}) == 1
-        assert len(parts.journal.values.read().records) == 1
+    assert (first.is_new, again.is_new) == (True, False)
+    assert again.standing == first.standing
+    assert again.similar == ()
+    assert len(parts.journal.values.read().records) == 1
+    assert (await parts.index.counts())["values"] == 1
 
 
 @pytest.mark.slow
-async def test_the_same_text_elsewhere_or_no_longer_in_force_is_another_value(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        there = value("there", cluster=ClusterId(Axis.STRATEGY, 0), project=ALICE.project)
-        parts.values.add(replace(there, text=GOOD))
-        for caller in (ALICE, CAROL):
-            assert (await store.store(caller, GOOD, FULL_0, Axis.FULL)).is_new
-        (ours, theirs) = parts.values.all()[1:]
-        parts.values.forget([theirs.id], parts.clock())
-        other = f"{GOOD} first"
-        await store.store(ALICE, other, FULL_0, Axis.FULL, supersedes=ours.id)
+async def test_concurrent_calls_with_the_same_text_store_one_value(store: ValueStore, parts: Parts) -> None:
+    results = await asyncio.gather(*(store.store(ALICE, GOOD, FULL_0, Axis.FULL) for _ in range(3)))
 
-        assert (await store.store(CAROL, GOOD, FULL_0, Axis.FULL)).is_new
-        assert (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).is_new
-        assert not (await store.store(ALICE, other, FULL_0, Axis.FULL)).is_new
+    # Each asks a model in a thread of its own, so any of them may be first.
+    assert sorted(result.is_new for result in results) == [False, False, True]
+    assert len({result.standing.value.id for result in results}) == 1
+    assert len(parts.journal.values.read().records) == 1
+
+
+@pytest.mark.slow
+async def test_the_same_text_elsewhere_or_no_longer_in_force_is_another_value(
+    store: ValueStore, parts: Parts
+) -> None:
+    there = value("there", cluster=ClusterId(Axis.STRATEGY, 0), project=ALICE.project)
+    parts.values.add(replace(there, text=GOOD))
+    for caller in (ALICE, CAROL):
+        assert (await store.store(caller, GOOD, FULL_0, Axis.FULL)).is_new
+    (ours, theirs) = parts.values.all()[1:]
+    parts.values.forget([theirs.id], parts.clock())
+    other = f"{GOOD} first"
+    await store.store(ALICE, other, FULL_0, Axis.FULL, supersedes=ours.id)
+
+    assert (await store.store(CAROL, GOOD, FULL_0, Axis.FULL)).is_new
+    assert (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).is_new
+    assert not (await store.store(ALICE, other, FULL_0, Axis.FULL)).is_new
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["something that nobody ever spoke of", f"{TOPICS['cache']} first"])
-async def test_a_text_outside_the_cluster_is_refused_and_not_stored(tmp_path: Path, text: str) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        topic = (await store.validate(text, FULL_0)).topic
-        assert not topic.valid
-        with pytest.raises(InvalidInputError, match=r"^text: not accepted as a value of full_0") as caught:
-            await store.store(ALICE, text, FULL_0, Axis.FULL)
+async def test_a_text_outside_the_cluster_is_refused_and_not_stored(
+    text: str, store: ValueStore, parts: Parts
+) -> None:
+    topic = (await store.validate(text, FULL_0)).topic
+    assert not topic.valid
+    with pytest.raises(InvalidInputError, match=r"^text: not accepted as a value of full_0") as caught:
+        await store.store(ALICE, text, FULL_0, Axis.FULL)
 
-        assert topic.reason in caught.value.message
-        assert f"{topic.centroid_distance:.3f}" in caught.value.message
-        assert f"{topic.threshold:.3f}" in caught.value.message
-        assert caught.value.hint
-        assert listed(parts) == []
-        assert (await parts.index.counts())["values"] == 0
-        assert parts.journal.values.read().records == []
+    assert topic.reason in caught.value.message
+    assert f"{topic.centroid_distance:.3f}" in caught.value.message
+    assert f"{topic.threshold:.3f}" in caught.value.message
+    assert caught.value.hint
+    assert listed(parts) == []
+    assert (await parts.index.counts())["values"] == 0
+    assert parts.journal.values.read().records == []
 
 
-async def test_a_refusal_names_the_nearer_cluster(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, _):
-        topic = (await store.validate(f"{TOPICS['cache']} first", FULL_0)).topic
+async def test_a_refusal_names_the_nearer_cluster(store: ValueStore) -> None:
+    topic = (await store.validate(f"{TOPICS['cache']} first", FULL_0)).topic
 
     assert "closer to cluster full_1" in topic.reason
 
 
 @pytest.mark.slow
-async def test_the_axis_must_match_the_cluster(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        with pytest.raises(InvalidInputError, match=r"^axis: strategy .*full_0; expected full\.$"):
-            await store.store(ALICE, GOOD, FULL_0, Axis.STRATEGY)
+async def test_the_axis_must_match_the_cluster(store: ValueStore, parts: Parts) -> None:
+    with pytest.raises(InvalidInputError, match=r"^axis: strategy .*full_0; expected full\.$"):
+        await store.store(ALICE, GOOD, FULL_0, Axis.STRATEGY)
 
-        assert listed(parts) == []
+    assert listed(parts) == []
 
 
 @pytest.mark.slow
-async def test_an_unknown_cluster_is_not_found(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, _):
-        for attempt in (
-            lambda: store.validate(GOOD, ClusterId(Axis.FULL, 7)),
-            lambda: store.store(ALICE, GOOD, ClusterId(Axis.FULL, 7), Axis.FULL),
-        ):
-            with pytest.raises(NotFoundError, match="full_0, full_1"):
-                await attempt()
+async def test_an_unknown_cluster_is_not_found(store: ValueStore) -> None:
+    for attempt in (
+        lambda: store.validate(GOOD, ClusterId(Axis.FULL, 7)),
+        lambda: store.store(ALICE, GOOD, ClusterId(Axis.FULL, 7), Axis.FULL),
+    ):
+        with pytest.raises(NotFoundError, match="full_0, full_1"):
+            await attempt()
 
 
 async def test_validate_and_store_report_too_few_experiences(tmp_path: Path) -> None:
@@ -169,16 +168,15 @@ async def test_a_value_that_cannot_be_indexed_is_stored_and_pending(tmp_path: Pa
         assert (await parts.index.counts())["values"] == 1
 
 
-async def test_a_value_that_cannot_be_journalled_is_not_stored(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        await store.validate(GOOD, FULL_0)
-        (parts.journal.path / "values.jsonl").mkdir()
-        with pytest.raises(JournalUnavailableError):
-            await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
-        (parts.journal.path / "values.jsonl").rmdir()
+async def test_a_value_that_cannot_be_journalled_is_not_stored(store: ValueStore, parts: Parts) -> None:
+    await store.validate(GOOD, FULL_0)
+    (parts.journal.path / "values.jsonl").mkdir()
+    with pytest.raises(JournalUnavailableError):
+        await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+    (parts.journal.path / "values.jsonl").rmdir()
 
-        assert listed(parts) == []
-        assert (await parts.index.counts())["values"] == 0
+    assert listed(parts) == []
+    assert (await parts.index.counts())["values"] == 0
 
 
 async def test_values_are_listed_by_cluster_size_then_newest(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.judge import ValueJudge
 from learning_memory_server.learning.values.log import VerdictLog
-from learning_memory_server.learning.values.store import Cited
+from learning_memory_server.learning.values.store import Cited, ValueStore
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.verdict import verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
@@ -30,7 +30,7 @@ from tests.learning.values.parts import (
     open_values,
     value,
 )
-from tests.support import ALICE, NOON, about, confirm, numbered, open_parts, start
+from tests.support import ALICE, NOON, Parts, about, confirm, numbered, open_parts, start
 
 YES, NO, NEITHER = Stance.SUPPORTS, Stance.CONTRADICTS, Stance.NEITHER
 ENTRIES = [numbered(number) for number in range(3)]
@@ -96,49 +96,46 @@ async def test_only_a_resolved_entry_and_a_known_value_can_be_judged(tmp_path: P
         assert judging(parts).judge(ALICE, "v", still_open.id, YES).standing.support == Support(1)
 
 
-async def test_a_value_is_stored_with_its_verdicts_or_unattested(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        plain = await store.store(ALICE, REWORDED, FULL_0, Axis.FULL)
-        assert plain.standing.support == Support()
+async def test_a_value_is_stored_with_its_verdicts_or_unattested(store: ValueStore, parts: Parts) -> None:
+    plain = await store.store(ALICE, REWORDED, FULL_0, Axis.FULL)
+    assert plain.standing.support == Support()
 
-        cited = Cited((POOL[0].id, POOL[1].id), (CACHE[0].id,))
-        stored = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=cited)
-        assert stored.standing.supporting == cited.supported_by
-        assert stored.standing.contradicting == cited.contradicted_by
+    cited = Cited((POOL[0].id, POOL[1].id), (CACHE[0].id,))
+    stored = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=cited)
+    assert stored.standing.supporting == cited.supported_by
+    assert stored.standing.contradicting == cited.contradicted_by
 
-        more = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=Cited((POOL[1].id, POOL[2].id)))
-        assert (more.is_new, more.standing.support) == (False, Support(3, 1))
-        assert lines(parts.journal) == 4
-
-
-async def test_a_value_with_an_unusable_citation_is_not_stored(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        still_open = start(parts.collector)
-        for cited, error, message in (
-            (Cited(("ghap_unknown",)), NotFoundError, "^supported_by: there is no entry ghap_unknown"),
-            (Cited((), (still_open.id,)), InvalidInputError, "^contradicted_by: .* is still open"),
-            (
-                Cited((POOL[0].id,), (POOL[0].id,)),
-                InvalidInputError,
-                "^supported_by, contradicted_by: .* both",
-            ),
-        ):
-            with pytest.raises(error, match=message):
-                await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=cited)
-        assert parts.values.all() == []
-        assert parts.verdicts.all() == []
+    more = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=Cited((POOL[1].id, POOL[2].id)))
+    assert (more.is_new, more.standing.support) == (False, Support(3, 1))
+    assert lines(parts.journal) == 4
 
 
-async def test_without_its_verdicts_a_value_is_not_stored_either(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        await store.validate(GOOD, FULL_0)
-        parts.verdicts.all()
-        (parts.journal.path / "verdicts.jsonl").mkdir()
-        with pytest.raises(JournalUnavailableError):
-            await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=Cited((POOL[0].id,)))
-        (parts.journal.path / "verdicts.jsonl").rmdir()
+async def test_a_value_with_an_unusable_citation_is_not_stored(store: ValueStore, parts: Parts) -> None:
+    still_open = start(parts.collector)
+    for cited, error, message in (
+        (Cited(("ghap_unknown",)), NotFoundError, "^supported_by: there is no entry ghap_unknown"),
+        (Cited((), (still_open.id,)), InvalidInputError, "^contradicted_by: .* is still open"),
+        (
+            Cited((POOL[0].id,), (POOL[0].id,)),
+            InvalidInputError,
+            "^supported_by, contradicted_by: .* both",
+        ),
+    ):
+        with pytest.raises(error, match=message):
+            await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=cited)
+    assert parts.values.all() == []
+    assert parts.verdicts.all() == []
 
-        assert parts.values.all() == []
+
+async def test_without_its_verdicts_a_value_is_not_stored_either(store: ValueStore, parts: Parts) -> None:
+    await store.validate(GOOD, FULL_0)
+    parts.verdicts.all()
+    (parts.journal.path / "verdicts.jsonl").mkdir()
+    with pytest.raises(JournalUnavailableError):
+        await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=Cited((POOL[0].id,)))
+    (parts.journal.path / "verdicts.jsonl").rmdir()
+
+    assert parts.values.all() == []
 
 
 def test_verdicts_are_found_by_what_they_are_about(journal: Journal) -> None:
@@ -167,29 +164,27 @@ def test_a_purge_removes_forgotten_verdicts(journal: Journal, collector: Observa
 
 @pytest.mark.parametrize("status", [OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED])
 async def test_an_entry_near_a_value_names_it_until_it_is_judged(
-    tmp_path: Path, status: OutcomeStatus
+    status: OutcomeStatus, store: ValueStore, parts: Parts
 ) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        near = about("pool", 100)
-        near = replace(near, resolution=replace(near.outcome, status=status))
-        await parts.learn(near, about("types", 101))
-        assert await judging(parts).find_near(near) is None
+    near = about("pool", 100)
+    near = replace(near, resolution=replace(near.outcome, status=status))
+    await parts.learn(near, about("types", 101))
+    assert await judging(parts).find_near(near) is None
 
-        stored = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
-        assert await judging(parts).find_near(near) == stored
-        assert await judging(parts).find_near(about("types", 101)) is None
-        given_up = replace(near, resolution=replace(near.outcome, status=OutcomeStatus.ABANDONED))
-        assert await judging(parts).find_near(given_up) is None
+    stored = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+    assert await judging(parts).find_near(near) == stored
+    assert await judging(parts).find_near(about("types", 101)) is None
+    given_up = replace(near, resolution=replace(near.outcome, status=OutcomeStatus.ABANDONED))
+    assert await judging(parts).find_near(given_up) is None
 
-        judging(parts).judge(ALICE, stored.id, near.id, NEITHER)
-        assert await judging(parts).find_near(near) is None
+    judging(parts).judge(ALICE, stored.id, near.id, NEITHER)
+    assert await judging(parts).find_near(near) is None
 
 
-async def test_a_failing_engine_names_no_value(tmp_path: Path) -> None:
-    async with open_values(tmp_path) as (store, parts):
-        await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
-        parts.store.down = StorageUnavailableError("down")
-        assert await judging(parts).find_near(about("pool", 100)) is None
+async def test_a_failing_engine_names_no_value(store: ValueStore, parts: Parts) -> None:
+    await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
+    parts.store.down = StorageUnavailableError("down")
+    assert await judging(parts).find_near(about("pool", 100)) is None
 
 
 async def test_values_are_listed_by_relevance_with_and_without_the_index(tmp_path: Path) -> None:
