@@ -3,11 +3,13 @@
 import asyncio
 import selectors
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, ParamSpec
 
+_Fixtures = ParamSpec("_Fixtures")
 _THREADS: Final = Path("/proc/self/task")
 _AT_WORK: Final = {"R", "D"}
 
@@ -53,7 +55,12 @@ class FastForwardLoop(asyncio.SelectorEventLoop):
         return super().time() + self._impatient.skipped
 
 
-def fast_forward(scenario: Coroutine[Any, Any, None]) -> None:
-    """Run a scenario on a `FastForwardLoop`: minutes of waiting take milliseconds."""
-    with asyncio.Runner(loop_factory=FastForwardLoop) as runner:
-        runner.run(scenario)
+def fast_forward(test: Callable[_Fixtures, Coroutine[Any, Any, None]]) -> Callable[_Fixtures, None]:
+    """Run a test on a `FastForwardLoop`: minutes of waiting take milliseconds."""
+
+    @wraps(test)
+    def run(*args: _Fixtures.args, **fixtures: _Fixtures.kwargs) -> None:
+        with asyncio.Runner(loop_factory=FastForwardLoop) as runner:
+            runner.run(test(*args, **fixtures))
+
+    return run

@@ -113,43 +113,37 @@ async def fails_after(call: Awaitable[object]) -> float:
     return now() - began
 
 
-def test_a_query_that_is_not_answered_is_the_last_that_waits(server: ModelServer) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            known = await service.embed_query("known", 1)
-            server.hang()
-            assert await fails_after(service.embed_query("first", 1)) >= 1
-            assert await fails_after(service.embed_query("second", 1)) < 0.5
-            assert await service.embed_query("known", 1) is known
-            assert "second" not in server.asked
-
-    fast_forward(scenario())
+@fast_forward
+async def test_a_query_that_is_not_answered_is_the_last_that_waits(server: ModelServer) -> None:
+    async with running(server) as service:
+        known = await service.embed_query("known", 1)
+        server.hang()
+        assert await fails_after(service.embed_query("first", 1)) >= 1
+        assert await fails_after(service.embed_query("second", 1)) < 0.5
+        assert await service.embed_query("known", 1) is known
+        assert "second" not in server.asked
 
 
-def test_queries_and_documents_have_circuits_of_their_own(server: ModelServer) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            await service.identity()
-            server.hang()
-            await fails_after(service.embed_documents(["a document"], 1))
-            server.heal()
-            # Documents still wait for their probe.
-            assert (await service.embed_query("a query", 1)).shape == (16,)
-            assert await fails_after(service.embed_documents(["another"], 1)) < 0.5
-
-    fast_forward(scenario())
+@fast_forward
+async def test_queries_and_documents_have_circuits_of_their_own(server: ModelServer) -> None:
+    async with running(server) as service:
+        await service.identity()
+        server.hang()
+        await fails_after(service.embed_documents(["a document"], 1))
+        server.heal()
+        # Documents still wait for their probe.
+        assert (await service.embed_query("a query", 1)).shape == (16,)
+        assert await fails_after(service.embed_documents(["another"], 1)) < 0.5
 
 
-def test_a_write_whose_caller_waits_opens_the_circuit_too(server: ModelServer) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            await service.identity()
-            server.hang()
-            with each_request_within(0.9):
-                assert 0.9 <= await fails_after(service.embed_documents(["first"])) < 5
-                assert await fails_after(service.embed_documents(["second"])) < 0.5
-
-    fast_forward(scenario())
+@fast_forward
+async def test_a_write_whose_caller_waits_opens_the_circuit_too(server: ModelServer) -> None:
+    async with running(server) as service:
+        await service.identity()
+        server.hang()
+        with each_request_within(0.9):
+            assert 0.9 <= await fails_after(service.embed_documents(["first"])) < 5
+            assert await fails_after(service.embed_documents(["second"])) < 0.5
 
 
 async def test_a_refusal_opens_nothing(server: ModelServer) -> None:
@@ -179,103 +173,93 @@ async def test_a_deadline_that_this_process_missed_opens_nothing(server: ModelSe
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True])
-def test_after_the_servers_return_nothing_waits_for_what_still_hangs(
+@fast_forward
+async def test_after_the_servers_return_nothing_waits_for_what_still_hangs(
     server: ModelServer, *, hangs: bool
 ) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            await service.identity()
-            returned: list[float] = []
-            service.listeners.append(lambda: returned.append(asyncio.get_running_loop().time()))
-            server.hang() if hangs else server.fail(AWAY)
-            background = asyncio.create_task(service.embed_documents(["background"]))
-            await fails_after(service.embed_query("query", 0.5))
-            await fails_after(service.embed_documents(["waited for"], 0.5))
-            if not hangs:
-                await fails_after(background)
-            await asyncio.sleep(7)
-            # Nobody asks for vectors as long as nobody is there.
-            assert set(server.asked[server.asked.index("reach") :]) == {"reach"}
+    async with running(server) as service:
+        await service.identity()
+        returned: list[float] = []
+        service.listeners.append(lambda: returned.append(asyncio.get_running_loop().time()))
+        server.hang() if hangs else server.fail(AWAY)
+        background = asyncio.create_task(service.embed_documents(["background"]))
+        await fails_after(service.embed_query("query", 0.5))
+        await fails_after(service.embed_documents(["waited for"], 0.5))
+        if not hangs:
+            await fails_after(background)
+        await asyncio.sleep(7)
+        # Nobody asks for vectors as long as nobody is there.
+        assert set(server.asked[server.asked.index("reach") :]) == {"reach"}
 
-            server.heal()
+        server.heal()
 
-            assert await seconds_until(lambda: bool(returned)) <= 5
-            assert (await service.embed_documents(["next"], 0.5)).shape == (1, 16)
-            if hangs:
-                async with asyncio.timeout(10):
-                    assert (await background).shape == (1, 16)
-            assert len(returned) == 1
-
-    fast_forward(scenario())
+        assert await seconds_until(lambda: bool(returned)) <= 5
+        assert (await service.embed_documents(["next"], 0.5)).shape == (1, 16)
+        if hangs:
+            async with asyncio.timeout(10):
+                assert (await background).shape == (1, 16)
+        assert len(returned) == 1
 
 
 @pytest.mark.slow
-def test_a_model_whose_server_was_away_is_loaded_when_it_is_there(server: ModelServer) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            returned: list[str] = []
-            service.listeners.append(lambda: returned.append(service.state.value))
-            server.fail(AWAY)
-            await fails_after(service.identity())
-            assert await fails_after(service.embed_query("query", 1)) < 0.5
-            await asyncio.sleep(10)
-            assert server.loads == 1
+@fast_forward
+async def test_a_model_whose_server_was_away_is_loaded_when_it_is_there(server: ModelServer) -> None:
+    async with running(server) as service:
+        returned: list[str] = []
+        service.listeners.append(lambda: returned.append(service.state.value))
+        server.fail(AWAY)
+        await fails_after(service.identity())
+        assert await fails_after(service.embed_query("query", 1)) < 0.5
+        await asyncio.sleep(10)
+        assert server.loads == 1
 
-            server.heal()
+        server.heal()
 
-            assert await seconds_until(lambda: bool(returned)) <= 5
-            assert returned == ["ready"]
-            assert server.loads == 2
-
-    fast_forward(scenario())
+        assert await seconds_until(lambda: bool(returned)) <= 5
+        assert returned == ["ready"]
+        assert server.loads == 2
 
 
 @pytest.mark.slow
-def test_a_first_load_may_take_long_and_nobody_waits_for_it(server: ModelServer) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            server.hang()
-            background = asyncio.create_task(service.identity())
-            assert 1 <= await fails_after(service.embed_query("first", 1)) < 5
-            assert await fails_after(service.embed_query("second", 1)) < 0.5
-            await asyncio.sleep(40)
-            server.heal()
-            server.release()
-            assert (await background).dimension == 16
-            assert server.loads == 1
-
-    fast_forward(scenario())
+@fast_forward
+async def test_a_first_load_may_take_long_and_nobody_waits_for_it(server: ModelServer) -> None:
+    async with running(server) as service:
+        server.hang()
+        background = asyncio.create_task(service.identity())
+        assert 1 <= await fails_after(service.embed_query("first", 1)) < 5
+        assert await fails_after(service.embed_query("second", 1)) < 0.5
+        await asyncio.sleep(40)
+        server.heal()
+        server.release()
+        assert (await background).dimension == 16
+        assert server.loads == 1
 
 
-def test_a_server_that_loads_its_model_for_long_is_asked_for_a_vector_once(server: ModelServer) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            await service.identity()
-            server.hang(is_there=True)
-            await fails_after(service.embed_query("query", 1))
-            await asyncio.sleep(50)
-            assert server.asked[2:] == ["reach", PROBE]
-            server.release()
-            server.heal()
-            await seconds_until(lambda: not service._served[0].circuit.is_open)
-            assert (await service.embed_query("query", 1)).shape == (16,)
-            assert server.asked.count(PROBE) == 1
-
-    fast_forward(scenario())
+@fast_forward
+async def test_a_server_that_loads_its_model_for_long_is_asked_for_a_vector_once(server: ModelServer) -> None:
+    async with running(server) as service:
+        await service.identity()
+        server.hang(is_there=True)
+        await fails_after(service.embed_query("query", 1))
+        await asyncio.sleep(50)
+        assert server.asked[2:] == ["reach", PROBE]
+        server.release()
+        server.heal()
+        await seconds_until(lambda: not service._served[0].circuit.is_open)
+        assert (await service.embed_query("query", 1)).shape == (16,)
+        assert server.asked.count(PROBE) == 1
 
 
 @pytest.mark.slow
-def test_the_background_gives_a_server_that_is_away_a_moment(server: ModelServer) -> None:
-    async def scenario() -> None:
-        async with running(server) as service:
-            await service.identity()
-            server.fail(AWAY)
-            await fails_after(service.embed_documents(["first"]))
-            assert 8 < await fails_after(service.embed_documents(["second"])) < 15
-            third = asyncio.create_task(service.embed_documents(["third"]))
-            await asyncio.sleep(1)
-            server.heal()
-            assert (await third).shape == (1, 16)
-            assert "second" not in server.asked
-
-    fast_forward(scenario())
+@fast_forward
+async def test_the_background_gives_a_server_that_is_away_a_moment(server: ModelServer) -> None:
+    async with running(server) as service:
+        await service.identity()
+        server.fail(AWAY)
+        await fails_after(service.embed_documents(["first"]))
+        assert 8 < await fails_after(service.embed_documents(["second"])) < 15
+        third = asyncio.create_task(service.embed_documents(["third"]))
+        await asyncio.sleep(1)
+        server.heal()
+        assert (await third).shape == (1, 16)
+        assert "second" not in server.asked

@@ -18,25 +18,23 @@ def document(number: int) -> Document:
 
 
 @pytest.mark.slow
-def test_a_restart_finds_and_indexes_everything_that_is_missing(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts:
-            await parts.index.open()
-            await parts.learn(numbered(1))
-            parts.collector.add_resolved([full_ghap(), numbered(2)])
+@fast_forward
+async def test_a_restart_finds_and_indexes_everything_that_is_missing(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        await parts.learn(numbered(1))
+        parts.collector.add_resolved([full_ghap(), numbered(2)])
 
-        async with open_parts(tmp_path) as parts:
-            await parts.index.open()
-            assert await parts.writer.find_pending() == 4 + 2
-            async with parts.running():
-                await parts.writer.settle()
-                counts = await parts.index.counts()
-                assert counts["experiences_full"] == counts["experiences_strategy"] == 3
-                assert counts["experiences_surprise"] == counts["experiences_root_cause"] == 1
-                assert await parts.writer.find_pending() == 0
-            assert sum(map(parts.index.generation, Collection)) == 4
-
-    fast_forward(scenario())
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        assert await parts.writer.find_pending() == 4 + 2
+        async with parts.running():
+            await parts.writer.settle()
+            counts = await parts.index.counts()
+            assert counts["experiences_full"] == counts["experiences_strategy"] == 3
+            assert counts["experiences_surprise"] == counts["experiences_root_cause"] == 1
+            assert await parts.writer.find_pending() == 0
+        assert sum(map(parts.index.generation, Collection)) == 4
 
 
 async def test_a_point_with_another_text_is_written_again_and_one_without_a_digest_is_left(

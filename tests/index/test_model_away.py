@@ -80,89 +80,83 @@ async def require_exact(services: Services) -> None:
 
 
 @pytest.mark.slow
-def test_nobody_waits_longer_than_the_table_says(tmp_path: Path, ollama: OllamaStub) -> None:
-    async def scenario() -> None:
-        now = asyncio.get_running_loop().time
-        async with opened(tmp_path, ollama) as services:
-            for tool, limit in TOOLS.items():
-                await is_back(services)
-                ollama.fail(Wrong.HANGS)
-                # No vector of an earlier query is known.
-                services.embeddings._cached.clear()
-                waits = []
-                for _ in range(3):
-                    began = now()
-                    await tool(services)
-                    waits.append(now() - began)
-                ollama.heal()
-                assert max(waits) <= LOADED * limit, tool.__name__
-                # The circuit is open by now.
-                assert max(waits[1:]) <= 0.5, tool.__name__
+@fast_forward
+async def test_nobody_waits_longer_than_the_table_says(tmp_path: Path, ollama: OllamaStub) -> None:
+    now = asyncio.get_running_loop().time
+    async with opened(tmp_path, ollama) as services:
+        for tool, limit in TOOLS.items():
             await is_back(services)
-            await require_exact(services)
-
-    fast_forward(scenario())
+            ollama.fail(Wrong.HANGS)
+            # No vector of an earlier query is known.
+            services.embeddings._cached.clear()
+            waits = []
+            for _ in range(3):
+                began = now()
+                await tool(services)
+                waits.append(now() - began)
+            ollama.heal()
+            assert max(waits) <= LOADED * limit, tool.__name__
+            # The circuit is open by now.
+            assert max(waits[1:]) <= 0.5, tool.__name__
+        await is_back(services)
+        await require_exact(services)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", Wrong)
-def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_return(
+@fast_forward
+async def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_return(
     tmp_path: Path, ollama: OllamaStub, wrong: Wrong
 ) -> None:
-    async def scenario() -> None:
-        now = asyncio.get_running_loop().time
-        async with opened(tmp_path, ollama) as services:
-            await is_back(services)
-            services.embeddings._cached.clear()
-            ollama.fail(wrong)
-            for _ in range(3):
-                await search(services)
-                await resolve(services)
-                await add_memory(services)
-            gone = services.collector.list_resolved()[-1].id
-            await forget(services)
-            await asyncio.sleep(AWAY)
-            assert services.writer.missing != 0
+    now = asyncio.get_running_loop().time
+    async with opened(tmp_path, ollama) as services:
+        await is_back(services)
+        services.embeddings._cached.clear()
+        ollama.fail(wrong)
+        for _ in range(3):
+            await search(services)
+            await resolve(services)
+            await add_memory(services)
+        gone = services.collector.list_resolved()[-1].id
+        await forget(services)
+        await asyncio.sleep(AWAY)
+        assert services.writer.missing != 0
 
-            ollama.heal()
+        ollama.heal()
 
-            returned = now()
-            await is_back(services)
-            # A server that refuses is asked again after half a minute: it is there, and may refuse for good.
-            assert now() - returned <= (60 if wrong is Wrong.REFUSES else WOKEN)
-            await require_exact(services)
-            assert gone not in {each.id for each in services.collector.list_resolved()}
-
-    fast_forward(scenario())
+        returned = now()
+        await is_back(services)
+        # A server that refuses is asked again after half a minute: it is there, and may refuse for good.
+        assert now() - returned <= (60 if wrong is Wrong.REFUSES else WOKEN)
+        await require_exact(services)
+        assert gone not in {each.id for each in services.collector.list_resolved()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", [Wrong.AWAY, Wrong.HANGS])
-def test_a_server_that_comes_after_this_program_is_used_at_once(
+@fast_forward
+async def test_a_server_that_comes_after_this_program_is_used_at_once(
     tmp_path: Path, ollama: OllamaStub, wrong: Wrong
 ) -> None:
-    async def scenario() -> None:
-        now = asyncio.get_running_loop().time
-        ollama.fail(wrong)
-        async with opened(tmp_path, ollama) as services:
-            for tool, limit in TOOLS.items():
-                began = now()
-                await tool(services)
-                assert now() - began <= LOADED * limit, tool.__name__
+    now = asyncio.get_running_loop().time
+    ollama.fail(wrong)
+    async with opened(tmp_path, ollama) as services:
+        for tool, limit in TOOLS.items():
             began = now()
-            with pytest.raises(EmbeddingUnavailableError):
-                await services.writer.settle()
-            assert now() - began <= 0.5
-            await asyncio.sleep(AWAY)
+            await tool(services)
+            assert now() - began <= LOADED * limit, tool.__name__
+        began = now()
+        with pytest.raises(EmbeddingUnavailableError):
+            await services.writer.settle()
+        assert now() - began <= 0.5
+        await asyncio.sleep(AWAY)
 
-            ollama.heal()
+        ollama.heal()
 
-            returned = now()
-            await is_back(services)
-            assert now() - returned <= WOKEN
-            await require_exact(services)
-
-    fast_forward(scenario())
+        returned = now()
+        await is_back(services)
+        assert now() - returned <= WOKEN
+        await require_exact(services)
 
 
 @pytest.mark.slow

@@ -189,30 +189,28 @@ async def test_what_is_removed_while_it_is_being_written_is_removed_once_it_is_w
     assert set(index.stored[VALUES]) == {"other"}
 
 
-def test_what_may_have_been_written_after_its_removal_is_removed_again() -> None:
-    async def scenario() -> None:
-        index = FakeIndex()
-        reconciler = reconciler_of(document("late"), index=index)
-        index.fault = lambda: "late"
-        with pytest.raises(NoAnswerError):
-            await reconciler.write([document("late")])
-        index.fault = lambda: "none"
-        reconciler.remove({"late"})
-        await reconciler.delete_pending()
-        index.arrive()
+@fast_forward
+async def test_what_may_have_been_written_after_its_removal_is_removed_again() -> None:
+    index = FakeIndex()
+    reconciler = reconciler_of(document("late"), index=index)
+    index.fault = lambda: "late"
+    with pytest.raises(NoAnswerError):
+        await reconciler.write([document("late")])
+    index.fault = lambda: "none"
+    reconciler.remove({"late"})
+    await reconciler.delete_pending()
+    index.arrive()
 
-        reconciler.look_again()
-        assert not reconciler.pending_deletes
-        await asyncio.sleep(11)
-        reconciler.look_again()
-        assert reconciler.pending_deletes == {"late"}
-        await reconciler.delete_pending()
-        assert not index.stored[VALUES]
-        await asyncio.sleep(11)
-        reconciler.look_again()
-        assert not reconciler.pending_deletes
-
-    fast_forward(scenario())
+    reconciler.look_again()
+    assert not reconciler.pending_deletes
+    await asyncio.sleep(11)
+    reconciler.look_again()
+    assert reconciler.pending_deletes == {"late"}
+    await reconciler.delete_pending()
+    assert not index.stored[VALUES]
+    await asyncio.sleep(11)
+    reconciler.look_again()
+    assert not reconciler.pending_deletes
 
 
 async def test_a_collection_that_has_half_of_its_documents_is_searched_and_one_that_has_less_is_not() -> None:
@@ -308,24 +306,22 @@ STEPS = st.lists(
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS, is_overlapping=st.booleans())
-def test_any_course_of_writes_removals_faults_and_kills_ends_with_an_index_like_the_journal(
+@fast_forward
+async def test_any_course_of_writes_removals_faults_and_kills_ends_with_an_index_like_the_journal(
     tmp_path: Path, steps: list[tuple[str, str, str]], is_overlapping: bool
 ) -> None:
-    async def scenario() -> None:
-        course = Course(tmp_path)
-        index, journal = course.index, course.journal
-        for what, name, fault in steps:
-            index.fault = partial(str, fault)
-            await getattr(course, what)(name)
-            await (asyncio.sleep(0) if is_overlapping else asyncio.gather(*course.calls))
-        index.fault = lambda: "none"
-        index.arrive()
-        await asyncio.gather(*course.calls)
-        course.writer.server_returned()
-        # A late write counts for ten seconds after a removal, and is looked for once a minute.
-        await asyncio.sleep(200)
-        assert index.texts() == {key: each.text for key, each in journal.kept.items()}
-        assert course.writer.missing == 0
-        await course.end()
-
-    fast_forward(scenario())
+    course = Course(tmp_path)
+    index, journal = course.index, course.journal
+    for what, name, fault in steps:
+        index.fault = partial(str, fault)
+        await getattr(course, what)(name)
+        await (asyncio.sleep(0) if is_overlapping else asyncio.gather(*course.calls))
+    index.fault = lambda: "none"
+    index.arrive()
+    await asyncio.gather(*course.calls)
+    course.writer.server_returned()
+    # A late write counts for ten seconds after a removal, and is looked for once a minute.
+    await asyncio.sleep(200)
+    assert index.texts() == {key: each.text for key, each in journal.kept.items()}
+    assert course.writer.missing == 0
+    await course.end()

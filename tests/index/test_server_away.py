@@ -136,43 +136,41 @@ FAULTS: dict[str, tuple[Wrong | str, Callable[[Request], bool]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwards_and_nothing_forgotten(
+@fast_forward
+async def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwards_and_nothing_forgotten(
     tmp_path: Path, double: QdrantDouble, fault: str
 ) -> None:
     wrong, which = FAULTS[fault]
 
-    async def scenario() -> None:
-        async with complete(tmp_path, double) as services:
-            now = asyncio.get_running_loop().time
-            double.refuse(recorded(wrong) if isinstance(wrong, str) else wrong, only=which)
-            await forget(services)
-            for number in range(4):
-                entry = about("pool", 100 + number)
-                services.collector.add_resolved([entry])
-                await services.persister.persist(entry)
-                await services.memories.add(ALICE, f"Number {number} closes the pool.", {})
-                if which is is_write:
-                    assert await mode(services) is SearchMode.HYBRID
-                    assert not services.writer.is_complete
-            await forget(services)
-            for _ in range(10):
-                await asyncio.sleep(6)
-                if which is is_write:
-                    assert await mode(services) is SearchMode.HYBRID
+    async with complete(tmp_path, double) as services:
+        now = asyncio.get_running_loop().time
+        double.refuse(recorded(wrong) if isinstance(wrong, str) else wrong, only=which)
+        await forget(services)
+        for number in range(4):
+            entry = about("pool", 100 + number)
+            services.collector.add_resolved([entry])
+            await services.persister.persist(entry)
+            await services.memories.add(ALICE, f"Number {number} closes the pool.", {})
+            if which is is_write:
+                assert await mode(services) is SearchMode.HYBRID
+                assert not services.writer.is_complete
+        await forget(services)
+        for _ in range(10):
+            await asyncio.sleep(6)
+            if which is is_write:
+                assert await mode(services) is SearchMode.HYBRID
 
-            double.heal()
-            returned = now()
-            if isinstance(wrong, Wrong):
-                await until(lambda: not is_away(services))
-                assert now() - returned <= 5 * LOADED
-            await until(lambda: services.writer.is_complete and holds(services, double))
-            assert now() - returned <= (15 if isinstance(wrong, Wrong) else 95)
+        double.heal()
+        returned = now()
+        if isinstance(wrong, Wrong):
+            await until(lambda: not is_away(services))
+            assert now() - returned <= 5 * LOADED
+        await until(lambda: services.writer.is_complete and holds(services, double))
+        assert now() - returned <= (15 if isinstance(wrong, Wrong) else 95)
 
-            ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
-            assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
-            assert await mode(services) is SearchMode.HYBRID
-
-    fast_forward(scenario())
+        ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
+        assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
+        assert await mode(services) is SearchMode.HYBRID
 
 
 async def mode(services: Services) -> SearchMode:
@@ -197,132 +195,122 @@ def holds(services: Services, double: QdrantDouble) -> bool:
 
 
 @pytest.mark.slow
-def test_after_a_restart_searches_are_hybrid_although_something_cannot_be_written(
+@fast_forward
+async def test_after_a_restart_searches_are_hybrid_although_something_cannot_be_written(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
-    async def scenario() -> None:
-        async with complete(tmp_path, double) as services:
-            double.refuse(recorded("disk full: upsert"), only=is_write)
-            services.collector.add_resolved([about("pool", 100)])
-        async with opened(tmp_path, double) as services:
-            await until(lambda: services.writer.missing == 2)
-            assert await mode(services) is SearchMode.HYBRID
-            assert (await services.statistics.collect())["index"]["complete"] is False
-            assert (await describe(services))["complete"] is False
-            double.heal()
-            await until(lambda: services.writer.is_complete)
-
-    fast_forward(scenario())
+    async with complete(tmp_path, double) as services:
+        double.refuse(recorded("disk full: upsert"), only=is_write)
+        services.collector.add_resolved([about("pool", 100)])
+    async with opened(tmp_path, double) as services:
+        await until(lambda: services.writer.missing == 2)
+        assert await mode(services) is SearchMode.HYBRID
+        assert (await services.statistics.collect())["index"]["complete"] is False
+        assert (await describe(services))["complete"] is False
+        double.heal()
+        await until(lambda: services.writer.is_complete)
 
 
 @pytest.mark.slow
-def test_in_a_moved_folder_only_removing_waits_for_a_person(tmp_path: Path, double: QdrantDouble) -> None:
-    async def scenario() -> None:
-        async with complete(tmp_path / "first", double) as services:
-            assert services.writer.is_complete
-        (tmp_path / "first").rename(tmp_path / "second")
-        async with opened(tmp_path / "second", double) as services:
-            await until(lambda: services.writer.is_complete)
-            assert not await forgotten(services)
-            services.collector.add_resolved([about("pool", 100)])
-            await services.writer.find_pending()
-            services.writer.postpone([])
-            await until(lambda: services.writer.is_complete)
-            assert await mode(services) is SearchMode.HYBRID
-            assert not holds(services, double)
-        async with opened(tmp_path / "second", double) as services:
-            await until(lambda: services.writer.is_complete)
-            assert await mode(services) is SearchMode.HYBRID
-        settle_owner(tmp_path / "second" / "qdrant-owner.json")
-        async with opened(tmp_path / "second", double) as services:
-            await until(lambda: services.writer.is_complete and holds(services, double))
-
-    fast_forward(scenario())
-
-
-@pytest.mark.slow
-def test_what_is_forgotten_while_the_server_is_away_since_the_start_goes_later_and_the_reply_says_so(
+@fast_forward
+async def test_in_a_moved_folder_only_removing_waits_for_a_person(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
-    async def scenario() -> None:
-        async with complete(tmp_path, double):
-            pass
-        double.refuse(Wrong.RESETS)
-        async with opened(tmp_path, double) as services:
-            assert not await forgotten(services)
-            double.heal()
-            await until(lambda: services.writer.is_complete and holds(services, double))
-
-    fast_forward(scenario())
+    async with complete(tmp_path / "first", double) as services:
+        assert services.writer.is_complete
+    (tmp_path / "first").rename(tmp_path / "second")
+    async with opened(tmp_path / "second", double) as services:
+        await until(lambda: services.writer.is_complete)
+        assert not await forgotten(services)
+        services.collector.add_resolved([about("pool", 100)])
+        await services.writer.find_pending()
+        services.writer.postpone([])
+        await until(lambda: services.writer.is_complete)
+        assert await mode(services) is SearchMode.HYBRID
+        assert not holds(services, double)
+    async with opened(tmp_path / "second", double) as services:
+        await until(lambda: services.writer.is_complete)
+        assert await mode(services) is SearchMode.HYBRID
+    settle_owner(tmp_path / "second" / "qdrant-owner.json")
+    async with opened(tmp_path / "second", double) as services:
+        await until(lambda: services.writer.is_complete and holds(services, double))
 
 
 @pytest.mark.slow
-def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
+@fast_forward
+async def test_what_is_forgotten_while_the_server_is_away_since_the_start_goes_later_and_the_reply_says_so(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    async with complete(tmp_path, double):
+        pass
+    double.refuse(Wrong.RESETS)
+    async with opened(tmp_path, double) as services:
+        assert not await forgotten(services)
+        double.heal()
+        await until(lambda: services.writer.is_complete and holds(services, double))
+
+
+@pytest.mark.slow
+@fast_forward
+async def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
     def writes_full(request: Request) -> bool:
         return is_write(request) and "_full-" in request.path
 
-    async def scenario() -> None:
-        async with complete(tmp_path, double) as services:
-            double.asked.clear()
-            double.refuse(Wrong.HANGS, only=writes_full)
-            await resolve(services)
-            (late,) = [request for request in double.asked if writes_full(request)][:1]
-            double.heal()
-            await until(lambda: services.writer.is_complete)
-            assert await forgotten(services)
+    async with complete(tmp_path, double) as services:
+        double.asked.clear()
+        double.refuse(Wrong.HANGS, only=writes_full)
+        await resolve(services)
+        (late,) = [request for request in double.asked if writes_full(request)][:1]
+        double.heal()
+        await until(lambda: services.writer.is_complete)
+        assert await forgotten(services)
 
-            name = late.path.split("/")[2]
-            with double.turn:
-                double.engine.answer(*late)
-                # A point is lost at the same time, so that the count is right.
-                first = open_owner(tmp_path / "qdrant-owner.json").outside(point_id("ghap", ENTRIES[0].id))
-                double.engine.client.delete(name, [first])
-            assert holds(services, double)
-            await asyncio.sleep(120)
+        name = late.path.split("/")[2]
+        with double.turn:
+            double.engine.answer(*late)
+            # A point is lost at the same time, so that the count is right.
+            first = open_owner(tmp_path / "qdrant-owner.json").outside(point_id("ghap", ENTRIES[0].id))
+            double.engine.client.delete(name, [first])
+        assert holds(services, double)
+        await asyncio.sleep(120)
 
-            ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
-            assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
-
-    fast_forward(scenario())
+        ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
+        assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
 
 
 @pytest.mark.slow
-def test_status_is_soon_answered_while_the_server_hangs_and_calls_nothing_complete(
+@fast_forward
+async def test_status_is_soon_answered_while_the_server_hangs_and_calls_nothing_complete(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
-    async def scenario() -> None:
-        async with complete(tmp_path, double) as services:
-            now = asyncio.get_running_loop().time
-            double.refuse(Wrong.HANGS)
-            began = now()
-            shown = await describe(services)
-            assert now() - began <= 1.0 * LOADED
-            assert (shown["points"], shown["pending"], shown["complete"]) == (None, None, False)
-            double.heal()
-
-    fast_forward(scenario())
+    async with complete(tmp_path, double) as services:
+        now = asyncio.get_running_loop().time
+        double.refuse(Wrong.HANGS)
+        began = now()
+        shown = await describe(services)
+        assert now() - began <= 1.0 * LOADED
+        assert (shown["points"], shown["pending"], shown["complete"]) == (None, None, False)
+        double.heal()
 
 
 @pytest.mark.slow
-def test_a_lost_collection_that_cannot_be_filled_again_is_not_searched_but_the_others_are(
+@fast_forward
+async def test_a_lost_collection_that_cannot_be_filled_again_is_not_searched_but_the_others_are(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
     strategies = ExperienceQuery(text="pool", axis=Axis.STRATEGY, limit=3)
 
-    async def scenario() -> None:
-        async with complete(tmp_path, double) as services:
-            double.refuse(recorded("disk full: upsert"), only=is_write)
-            with double.turn:
-                (name,) = [each for each in double.engine.created if each.startswith("experiences_strategy-")]
-                double.engine.client.delete_collection(name)
-            await asyncio.sleep(60)
-            found = await services.searcher.search_experiences(strategies)
-            assert (len(found.found), found.mode) == (3, SearchMode.LEXICAL)
-            assert await mode(services) is SearchMode.HYBRID
-            double.heal()
-            await until(lambda: services.writer.is_complete)
-            assert (await services.searcher.search_experiences(strategies)).mode is SearchMode.HYBRID
-
-    fast_forward(scenario())
+    async with complete(tmp_path, double) as services:
+        double.refuse(recorded("disk full: upsert"), only=is_write)
+        with double.turn:
+            (name,) = [each for each in double.engine.created if each.startswith("experiences_strategy-")]
+            double.engine.client.delete_collection(name)
+        await asyncio.sleep(60)
+        found = await services.searcher.search_experiences(strategies)
+        assert (len(found.found), found.mode) == (3, SearchMode.LEXICAL)
+        assert await mode(services) is SearchMode.HYBRID
+        double.heal()
+        await until(lambda: services.writer.is_complete)
+        assert (await services.searcher.search_experiences(strategies)).mode is SearchMode.HYBRID

@@ -40,60 +40,56 @@ async def until(condition: Callable[[], bool]) -> None:
             await asyncio.sleep(5)
 
 
-def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts:
-            await parts.index.open()
-            parts.store.down = DOWN
+@fast_forward
+async def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.store.down = DOWN
 
-            began = asyncio.get_running_loop().time()
-            assert not await parts.writer.write([document()])
-            assert asyncio.get_running_loop().time() - began < 1
-            await until(lambda: len(parts.store.attempts) == 3)
+        began = asyncio.get_running_loop().time()
+        assert not await parts.writer.write([document()])
+        assert asyncio.get_running_loop().time() - began < 1
+        await until(lambda: len(parts.store.attempts) == 3)
 
-            assert waits(parts) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
-            assert parts.writer.pending == 1
-
-    fast_forward(scenario())
+        assert waits(parts) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
+        assert parts.writer.pending == 1
 
 
-def test_an_unexpected_failure_leaves_a_document_pending_and_the_background_task_alive(
+@fast_forward
+async def test_an_unexpected_failure_leaves_a_document_pending_and_the_background_task_alive(
     tmp_path: Path,
 ) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts:
-            await parts.index.open()
-            task = asyncio.create_task(parts.writer.run())
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        task = asyncio.create_task(parts.writer.run())
 
-            def fail() -> None:
-                raise KeyError("an engine's fault")
+        def fail() -> None:
+            raise KeyError("an engine's fault")
 
-            parts.store.before_upsert = fail
-            assert not await parts.writer.write([document()])
-            await until(lambda: len(parts.store.attempts) > 2)
-            assert not task.done()
-            parts.store.before_upsert = lambda: None
-            await until(lambda: parts.writer.pending == 0)
-            task.cancel()
-
-    fast_forward(scenario())
+        parts.store.before_upsert = fail
+        assert not await parts.writer.write([document()])
+        await until(lambda: len(parts.store.attempts) > 2)
+        assert not task.done()
+        parts.store.before_upsert = lambda: None
+        await until(lambda: parts.writer.pending == 0)
+        task.cancel()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("failures", [1, 2])
-def test_a_write_that_fails_at_first_is_indexed_in_the_background(tmp_path: Path, failures: int) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts:
-            await parts.index.open()
-            parts.store.failures = [DOWN] * failures
+@fast_forward
+async def test_a_write_that_fails_at_first_is_indexed_in_the_background(
+    tmp_path: Path, failures: int
+) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.index.open()
+        parts.store.failures = [DOWN] * failures
 
-            assert not await parts.writer.write([document()])
-            await until(lambda: parts.writer.pending == 0)
+        assert not await parts.writer.write([document()])
+        await until(lambda: parts.writer.pending == 0)
 
-            assert len(parts.store.attempts) == failures + 1
-            assert (await parts.index.counts())["values"] == 1
-
-    fast_forward(scenario())
+        assert len(parts.store.attempts) == failures + 1
+        assert (await parts.index.counts())["values"] == 1
 
 
 async def test_pending_documents_are_written_in_small_batches_of_similar_length(
@@ -193,117 +189,106 @@ async def test_a_cancelled_write_is_still_pending(parts: Parts) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts, parts.running():
-            await parts.writer.settle()
-            parts.store.down = DOWN
-            assert not await parts.writer.write([document()])
-            # An engine that has failed three times is closed and opened again; until then nothing relies on it.
-            await until(lambda: not parts.index.is_open)
-            assert parts.writer.pending == 1
-            assert not parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
+@fast_forward
+async def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts, parts.running():
+        await parts.writer.settle()
+        parts.store.down = DOWN
+        assert not await parts.writer.write([document()])
+        # An engine that has failed three times is closed and opened again; until then nothing relies on it.
+        await until(lambda: not parts.index.is_open)
+        assert parts.writer.pending == 1
+        assert not parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
 
-            parts.store.down = None
-            await until(lambda: parts.writer.pending == 0)
+        parts.store.down = None
+        await until(lambda: parts.writer.pending == 0)
 
-            assert (await parts.index.counts())["values"] == 1
-            assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
-
-    fast_forward(scenario())
+        assert (await parts.index.counts())["values"] == 1
+        assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
 
 
-def test_an_engine_that_is_down_at_the_start_is_opened_later(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts:
-            parts.collector.add_resolved([numbered(1)])
-            parts.store.down = DOWN
-            async with parts.running():
-                with pytest.raises(StorageUnavailableError):
-                    await parts.writer.settle()
-                assert not parts.index.is_open
+@fast_forward
+async def test_an_engine_that_is_down_at_the_start_is_opened_later(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        parts.collector.add_resolved([numbered(1)])
+        parts.store.down = DOWN
+        async with parts.running():
+            with pytest.raises(StorageUnavailableError):
+                await parts.writer.settle()
+            assert not parts.index.is_open
 
-        async with open_parts(tmp_path) as parts, parts.running():
-            await until(lambda: parts.index.is_open and parts.writer.pending == 0)
-            assert (await parts.index.counts())["experiences_full"] == 1
-
-    fast_forward(scenario())
+    async with open_parts(tmp_path) as parts, parts.running():
+        await until(lambda: parts.index.is_open and parts.writer.pending == 0)
+        assert (await parts.index.counts())["experiences_full"] == 1
 
 
 @pytest.mark.slow
-def test_a_burst_of_writes_is_flushed_once_it_is_over(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts, parts.running():
-            await parts.writer.settle()
-            for number in range(20):
-                await parts.writer.write([document(number)])
-            assert parts.store.flushes == 0
-            await until(lambda: parts.store.flushes > 0)
-            await asyncio.sleep(120)
-            assert parts.store.flushes == 1
-
-    fast_forward(scenario())
+@fast_forward
+async def test_a_burst_of_writes_is_flushed_once_it_is_over(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts, parts.running():
+        await parts.writer.settle()
+        for number in range(20):
+            await parts.writer.write([document(number)])
+        assert parts.store.flushes == 0
+        await until(lambda: parts.store.flushes > 0)
+        await asyncio.sleep(120)
+        assert parts.store.flushes == 1
 
 
-def test_settling_stops_waiting_for_an_engine_that_accepts_no_data(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts:
-            parts.collector.add_resolved([numbered(1)])
-            parts.store.gate.clear()
-            async with parts.running():
-                async with asyncio.timeout(60):
-                    await parts.writer.settle()
-                assert parts.writer.pending == 2
-                parts.store.gate.set()
-
-    fast_forward(scenario())
+@fast_forward
+async def test_settling_stops_waiting_for_an_engine_that_accepts_no_data(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        parts.collector.add_resolved([numbered(1)])
+        parts.store.gate.clear()
+        async with parts.running():
+            async with asyncio.timeout(60):
+                await parts.writer.settle()
+            assert parts.writer.pending == 2
+            parts.store.gate.set()
 
 
 @pytest.mark.parametrize("silent", ["model", "engine"])
-def test_what_model_or_engine_do_not_take_in_time_is_pending(tmp_path: Path, silent: str) -> None:
+@fast_forward
+async def test_what_model_or_engine_do_not_take_in_time_is_pending(tmp_path: Path, silent: str) -> None:
     model = SilentModel()
 
-    async def scenario() -> None:
-        async with open_parts(tmp_path, load=lambda: model) as parts:
-            await parts.ready()
-            parts.store.hangs = silent == "engine"
-            if silent == "model":
-                model.released.clear()
-            now = asyncio.get_running_loop().time
-            began = now()
+    async with open_parts(tmp_path, load=lambda: model) as parts:
+        await parts.ready()
+        parts.store.hangs = silent == "engine"
+        if silent == "model":
+            model.released.clear()
+        now = asyncio.get_running_loop().time
+        began = now()
 
-            assert not await parts.writer.write([document()])
+        assert not await parts.writer.write([document()])
 
-            assert now() - began < 2
-            assert parts.writer.pending == 1
-            parts.store.hangs = False
-            model.released.set()
-            assert await parts.writer.catch_up() == 1
-
-    fast_forward(scenario())
+        assert now() - began < 2
+        assert parts.writer.pending == 1
+        parts.store.hangs = False
+        model.released.set()
+        assert await parts.writer.catch_up() == 1
 
 
-def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_parts(tmp_path) as parts:
-            await parts.ready()
-            assert await parts.writer.write([document()])
-            parts.store.hangs = True
-            now = asyncio.get_running_loop().time
-            began = now()
+@fast_forward
+async def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        await parts.ready()
+        assert await parts.writer.write([document()])
+        parts.store.hangs = True
+        now = asyncio.get_running_loop().time
+        began = now()
 
-            assert not await parts.writer.remove([document().point_id])
+        assert not await parts.writer.remove([document().point_id])
 
-            assert now() - began < 2
-            parts.store.hangs = False
-            await parts.writer.catch_up()
-            assert (await parts.index.counts())["values"] == 0
-
-    fast_forward(scenario())
+        assert now() - began < 2
+        parts.store.hangs = False
+        await parts.writer.catch_up()
+        assert (await parts.index.counts())["values"] == 0
 
 
 @pytest.mark.parametrize("silent", ["model", "engine"])
-def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: Path, silent: str) -> None:
+@fast_forward
+async def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: Path, silent: str) -> None:
     released = threading.Event()
 
     def load() -> HashingEmbedder:
@@ -311,20 +296,17 @@ def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: Path, 
             released.wait(30)
         return HashingEmbedder()
 
-    async def scenario() -> None:
-        async with open_parts(tmp_path, load=load) as parts:
-            parts.store.hangs = silent == "engine"
-            now = asyncio.get_running_loop().time
-            began = now()
+    async with open_parts(tmp_path, load=load) as parts:
+        parts.store.hangs = silent == "engine"
+        now = asyncio.get_running_loop().time
+        began = now()
 
-            with pytest.raises(
-                (EmbeddingUnavailableError, StorageUnavailableError), match=r"not (open|loaded) yet"
-            ):
-                await parts.writer.settle()
+        with pytest.raises(
+            (EmbeddingUnavailableError, StorageUnavailableError), match=r"not (open|loaded) yet"
+        ):
+            await parts.writer.settle()
 
-            assert now() - began < 8
-            assert parts.store.closed == (silent == "engine")
-            parts.store.hangs = False
-            released.set()
-
-    fast_forward(scenario())
+        assert now() - began < 8
+        assert parts.store.closed == (silent == "engine")
+        parts.store.hangs = False
+        released.set()

@@ -154,42 +154,38 @@ async def waits(services: Services, tool: Callable[[Services], Awaitable[None]])
 
 @pytest.mark.slow
 @pytest.mark.parametrize("wrong", [Wrong.HANGS, Wrong.RESETS, *REFUSALS])
-def test_nobody_waits_longer_than_the_table_says(
+@fast_forward
+async def test_nobody_waits_longer_than_the_table_says(
     tmp_path: Path, double: QdrantDouble, wrong: Wrong | str
 ) -> None:
-    async def scenario() -> None:
-        async with complete(tmp_path, double) as services:
-            for tool, limit in LIMITS.items():
-                double.refuse(wrong if isinstance(wrong, Wrong) else recorded(wrong))
-                taken = await waits(services, tool)
-                assert max(taken) <= LOADED * limit, tool
-                # The circuit is open by now, or the pause has begun.
-                assert max(taken[1:]) <= limit / 2, tool
-                double.heal()
-                await until(lambda: services.writer.missing == 0)
-
-    fast_forward(scenario())
-
-
-@pytest.mark.slow
-def test_nobody_waits_longer_for_a_server_that_hangs_from_the_start(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
-    async def scenario() -> None:
-        double.refuse(Wrong.HANGS)
-        async with opened(tmp_path, double) as services:
-            now = asyncio.get_running_loop().time
-            for tool in (search, search_memory, persist, add_memory, forget):
-                assert max(await waits(services, tool)) <= LOADED * LIMITS[tool]
-            for tool in (validate_value, store_value, get_clusters):
-                began = now()
-                with suppress(StorageUnavailableError):
-                    await tool(services)
-                assert now() - began <= LOADED * LIMITS[tool], tool
+    async with complete(tmp_path, double) as services:
+        for tool, limit in LIMITS.items():
+            double.refuse(wrong if isinstance(wrong, Wrong) else recorded(wrong))
+            taken = await waits(services, tool)
+            assert max(taken) <= LOADED * limit, tool
+            # The circuit is open by now, or the pause has begun.
+            assert max(taken[1:]) <= limit / 2, tool
             double.heal()
             await until(lambda: services.writer.missing == 0)
 
-    fast_forward(scenario())
+
+@pytest.mark.slow
+@fast_forward
+async def test_nobody_waits_longer_for_a_server_that_hangs_from_the_start(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    double.refuse(Wrong.HANGS)
+    async with opened(tmp_path, double) as services:
+        now = asyncio.get_running_loop().time
+        for tool in (search, search_memory, persist, add_memory, forget):
+            assert max(await waits(services, tool)) <= LOADED * LIMITS[tool]
+        for tool in (validate_value, store_value, get_clusters):
+            began = now()
+            with suppress(StorageUnavailableError):
+                await tool(services)
+            assert now() - began <= LOADED * LIMITS[tool], tool
+        double.heal()
+        await until(lambda: services.writer.missing == 0)
 
 
 async def assert_exact(services: Services) -> None:
@@ -204,7 +200,8 @@ async def assert_exact(services: Services) -> None:
 
 
 @pytest.mark.slow
-def test_whatever_goes_wrong_in_between_the_index_has_what_the_journal_has(
+@fast_forward
+async def test_whatever_goes_wrong_in_between_the_index_has_what_the_journal_has(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
     draw = random.Random(19)  # noqa: S311 - no secret
@@ -215,18 +212,15 @@ def test_whatever_goes_wrong_in_between_the_index_has_what_the_journal_has(
     def moody(_request: Request) -> Answer | Wrong | None:
         return draw.choice(wrongs) if draw.random() < 0.2 else None
 
-    async def scenario() -> None:
-        async with complete(tmp_path, double) as services:
-            for _ in range(16):
-                double.fault = moody
-                # Some are written at once, others later.
-                with suppress(AssertionError):
-                    await draw.choice(operations)(services)
-                await asyncio.sleep(draw.choice([0, 0, 1, 10]))
-            double.heal()
-            await until(lambda: services.writer.missing == 0)
-            # A removal that failed is tried again within half a minute.
-            await asyncio.sleep(60)
-            await assert_exact(services)
-
-    fast_forward(scenario())
+    async with complete(tmp_path, double) as services:
+        for _ in range(16):
+            double.fault = moody
+            # Some are written at once, others later.
+            with suppress(AssertionError):
+                await draw.choice(operations)(services)
+            await asyncio.sleep(draw.choice([0, 0, 1, 10]))
+        double.heal()
+        await until(lambda: services.writer.missing == 0)
+        # A removal that failed is tried again within half a minute.
+        await asyncio.sleep(60)
+        await assert_exact(services)

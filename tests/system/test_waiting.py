@@ -34,68 +34,60 @@ async def until(is_so: Callable[[], bool]) -> None:
             await asyncio.sleep(0.1)
 
 
-def test_an_open_circuit_fails_at_once_with_the_error_that_opened_it() -> None:
-    async def scenario() -> None:
-        circuit, server = Circuit("test"), Server()
-        circuit.require_closed()
+@fast_forward
+async def test_an_open_circuit_fails_at_once_with_the_error_that_opened_it() -> None:
+    circuit, server = Circuit("test"), Server()
+    circuit.require_closed()
 
-        circuit.open(AWAY, server.answer)
+    circuit.open(AWAY, server.answer)
 
-        for _ in range(2):
-            with pytest.raises(NoAnswerError, match=r"^The server is away\.$") as caught:
-                circuit.require_closed()
-            assert caught.value.hint == "Start it."
-        await circuit.close()
-        assert not circuit.is_open
-
-    fast_forward(scenario())
+    for _ in range(2):
+        with pytest.raises(NoAnswerError, match=r"^The server is away\.$") as caught:
+            circuit.require_closed()
+        assert caught.value.hint == "Start it."
+    await circuit.close()
+    assert not circuit.is_open
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_circuit_closes_within_five_seconds_of_the_servers_return(*, hangs: bool) -> None:
-    async def scenario() -> None:
-        now = asyncio.get_running_loop().time
-        closed: list[float] = []
-        circuit, server = Circuit("test", lambda: closed.append(now())), Server()
-        server.hangs = hangs
-        circuit.open(AWAY, server.answer)
-        # Returns at different moments between two probes, one of which may hang.
-        for away in (7, 8, 9):
-            await asyncio.sleep(away)
-            assert circuit.is_open
-            server.fault, server.hangs, returned = None, False, now()
-            await until(lambda: not circuit.is_open)
-            assert 0 <= closed[-1] - returned <= 5
-            server.fault, server.hangs = AWAY, hangs
-            circuit.open(AWAY, server.answer)
-        assert len(closed) == 3
-        await circuit.close()
-
-    fast_forward(scenario())
-
-
-def test_probes_are_seconds_apart_however_many_requests_fail() -> None:
-    async def scenario() -> None:
-        circuit, server = Circuit("test"), Server()
-        for _ in range(100):
-            circuit.open(AWAY, server.answer)
-        await asyncio.sleep(30)
-        assert 8 <= len(server.asked) <= 12
-        await circuit.close()
-
-    fast_forward(scenario())
-
-
-def test_a_refusal_is_an_answer() -> None:
-    async def scenario() -> None:
-        circuit, server = Circuit("test"), Server()
-        server.fault = StorageUnavailableError("The key is wrong.")
-        circuit.open(AWAY, server.answer)
+@fast_forward
+async def test_a_circuit_closes_within_five_seconds_of_the_servers_return(*, hangs: bool) -> None:
+    now = asyncio.get_running_loop().time
+    closed: list[float] = []
+    circuit, server = Circuit("test", lambda: closed.append(now())), Server()
+    server.hangs = hangs
+    circuit.open(AWAY, server.answer)
+    # Returns at different moments between two probes, one of which may hang.
+    for away in (7, 8, 9):
+        await asyncio.sleep(away)
+        assert circuit.is_open
+        server.fault, server.hangs, returned = None, False, now()
         await until(lambda: not circuit.is_open)
-        assert len(server.asked) == 1
+        assert 0 <= closed[-1] - returned <= 5
+        server.fault, server.hangs = AWAY, hangs
+        circuit.open(AWAY, server.answer)
+    assert len(closed) == 3
+    await circuit.close()
 
-    fast_forward(scenario())
+
+@fast_forward
+async def test_probes_are_seconds_apart_however_many_requests_fail() -> None:
+    circuit, server = Circuit("test"), Server()
+    for _ in range(100):
+        circuit.open(AWAY, server.answer)
+    await asyncio.sleep(30)
+    assert 8 <= len(server.asked) <= 12
+    await circuit.close()
+
+
+@fast_forward
+async def test_a_refusal_is_an_answer() -> None:
+    circuit, server = Circuit("test"), Server()
+    server.fault = StorageUnavailableError("The key is wrong.")
+    circuit.open(AWAY, server.answer)
+    await until(lambda: not circuit.is_open)
+    assert len(server.asked) == 1
 
 
 async def test_a_probe_has_none_of_the_deadline_of_the_call_that_failed() -> None:

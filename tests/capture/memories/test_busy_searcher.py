@@ -33,23 +33,21 @@ class SlowQueries(HashingEmbedder):
         return super().embed_query(text)
 
 
-def test_a_search_whose_engine_is_silent_is_lexical_within_a_second(tmp_path: Path) -> None:
-    async def scenario() -> None:
-        async with open_shelf(tmp_path, deadline=timeouts.SEARCH_MEMORY) as shelf:
-            await shelf.ready()
-            await shelf.add("postgres is the database")
-            shelf.store.hangs = True
-            now = asyncio.get_running_loop().time
-            began = now()
+@fast_forward
+async def test_a_search_whose_engine_is_silent_is_lexical_within_a_second(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path, deadline=timeouts.SEARCH_MEMORY) as shelf:
+        await shelf.ready()
+        await shelf.add("postgres is the database")
+        shelf.store.hangs = True
+        now = asyncio.get_running_loop().time
+        began = now()
 
-            result = await shelf.searcher.search(MemoryQuery("database"))
+        result = await shelf.searcher.search(MemoryQuery("database"))
 
-            assert now() - began < 1.1
-            assert result.mode is SearchMode.LEXICAL
-            assert [item.memory.text for item in result.found] == ["postgres is the database"]
-            shelf.store.hangs = False
-
-    fast_forward(scenario())
+        assert now() - began < 1.1
+        assert result.mode is SearchMode.LEXICAL
+        assert [item.memory.text for item in result.found] == ["postgres is the database"]
+        shelf.store.hangs = False
 
 
 async def test_a_search_for_which_even_the_journal_takes_too_long_times_out(tmp_path: Path) -> None:

@@ -30,26 +30,24 @@ def left(server: Availability, kind: Kind = Kind.WRITE, collection: str = "a") -
     return 0.0
 
 
-def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
-    async def scenario() -> None:
-        server, refusal = Availability(), RefusedError("No.", hint="Ask for more.")
-        for seconds in SECONDS:
-            server.refused(Kind.WRITE, None, refusal, None)
-            assert refusal.retry_seconds == seconds
-            # A request that was on its way by then does not make it longer.
-            server.refused(Kind.WRITE, None, RefusedError("No."), None)
-            await asyncio.sleep(seconds - 0.5)
-            assert left(server)
-            await asyncio.sleep(0.6)
-            assert not left(server)
-        server.answered(Kind.WRITE, "a")
+@fast_forward
+async def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
+    server, refusal = Availability(), RefusedError("No.", hint="Ask for more.")
+    for seconds in SECONDS:
         server.refused(Kind.WRITE, None, refusal, None)
-        assert left(server) == pytest.approx(1, abs=0.2)
-        with pytest.raises(RefusedError, match=r"^No\.$") as caught:
-            server.require(Kind.WRITE, "b")
-        assert caught.value.hint == "Ask for more."
-
-    fast_forward(scenario())
+        assert refusal.retry_seconds == seconds
+        # A request that was on its way by then does not make it longer.
+        server.refused(Kind.WRITE, None, RefusedError("No."), None)
+        await asyncio.sleep(seconds - 0.5)
+        assert left(server)
+        await asyncio.sleep(0.6)
+        assert not left(server)
+    server.answered(Kind.WRITE, "a")
+    server.refused(Kind.WRITE, None, refusal, None)
+    assert left(server) == pytest.approx(1, abs=0.2)
+    with pytest.raises(RefusedError, match=r"^No\.$") as caught:
+        server.require(Kind.WRITE, "b")
+    assert caught.value.hint == "Ask for more."
 
 
 async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_about_one() -> None:
@@ -85,100 +83,94 @@ def second() -> Iterator[QdrantDouble]:
 
 
 @pytest.mark.slow
-def test_an_address_that_hangs_is_passed_over_until_it_is_back(
+@fast_forward
+async def test_an_address_that_hangs_is_passed_over_until_it_is_back(
     tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, second: QdrantDouble
 ) -> None:
-    async def scenario() -> None:
-        now = asyncio.get_running_loop().time
-        async with cluster(tmp_path, spec, double, second) as store:
-            returned: list[float] = []
-            store.requests.availability.listeners.append(lambda: returned.append(now()))
-            double.refuse(Wrong.HANGS)
-            began = now()
-            await store.upsert("notes", [point(1)])
-            assert 0.4 <= now() - began <= 1
-            began = now()
-            for number in range(2, 6):
-                await store.upsert("notes", [point(number)])
-            assert now() - began <= 0.4
-            # The first write; what follows are probes, which write nothing.
-            assert [len(each.body["points"]) for each in double.asked if each.method == "PUT"][:1] == [1]
-            assert not any(each.body["points"] for each in double.asked[1:])
-            assert await store.count("notes") == 5
+    now = asyncio.get_running_loop().time
+    async with cluster(tmp_path, spec, double, second) as store:
+        returned: list[float] = []
+        store.requests.availability.listeners.append(lambda: returned.append(now()))
+        double.refuse(Wrong.HANGS)
+        began = now()
+        await store.upsert("notes", [point(1)])
+        assert 0.4 <= now() - began <= 1
+        began = now()
+        for number in range(2, 6):
+            await store.upsert("notes", [point(number)])
+        assert now() - began <= 0.4
+        # The first write; what follows are probes, which write nothing.
+        assert [len(each.body["points"]) for each in double.asked if each.method == "PUT"][:1] == [1]
+        assert not any(each.body["points"] for each in double.asked[1:])
+        assert await store.count("notes") == 5
 
-            double.heal()
-            await answering(store)
-            assert not returned, "the other address answered all the time, so nothing was missed"
-            second.refuse(Wrong.RESETS)
-            await store.upsert("notes", [point(6)])
-            assert await store.count("notes") == 6
-
-    fast_forward(scenario())
+        double.heal()
+        await answering(store)
+        assert not returned, "the other address answered all the time, so nothing was missed"
+        second.refuse(Wrong.RESETS)
+        await store.upsert("notes", [point(6)])
+        assert await store.count("notes") == 6
 
 
 @pytest.mark.slow
-def test_while_no_address_answers_requests_fail_at_once_and_each_is_probed(
+@fast_forward
+async def test_while_no_address_answers_requests_fail_at_once_and_each_is_probed(
     tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, second: QdrantDouble
 ) -> None:
-    async def scenario() -> None:
-        now = asyncio.get_running_loop().time
-        async with cluster(tmp_path, spec, double, second) as store:
-            returned: list[float] = []
-            store.requests.availability.listeners.append(lambda: returned.append(now()))
-            for node in (double, second):
-                node.refuse(Wrong.RESETS)
-            both = f"{double.server_port}, 127.0.0.1:{second.server_port} cannot be reached"
+    now = asyncio.get_running_loop().time
+    async with cluster(tmp_path, spec, double, second) as store:
+        returned: list[float] = []
+        store.requests.availability.listeners.append(lambda: returned.append(now()))
+        for node in (double, second):
+            node.refuse(Wrong.RESETS)
+        both = f"{double.server_port}, 127.0.0.1:{second.server_port} cannot be reached"
+        with pytest.raises(NoAnswerError, match=both):
+            await store.upsert("notes", [point(1)])
+        asked = len(double.asked) + len(second.asked)
+        for _ in range(50):
             with pytest.raises(NoAnswerError, match=both):
                 await store.upsert("notes", [point(1)])
-            asked = len(double.asked) + len(second.asked)
-            for _ in range(50):
-                with pytest.raises(NoAnswerError, match=both):
-                    await store.upsert("notes", [point(1)])
-            assert len(double.asked) + len(second.asked) == asked
-            # Reads have circuits of their own.
-            for node in (double, second):
-                node.fault = lambda request: Wrong.RESETS if request.method == "PUT" else None
-            assert await store.count("notes") == 0
-            await asyncio.sleep(20)
-            probes = [len([each for each in node.asked if each.method == "PUT"]) for node in (double, second)]
-            assert all(5 <= count <= 9 for count in probes)
+        assert len(double.asked) + len(second.asked) == asked
+        # Reads have circuits of their own.
+        for node in (double, second):
+            node.fault = lambda request: Wrong.RESETS if request.method == "PUT" else None
+        assert await store.count("notes") == 0
+        await asyncio.sleep(20)
+        probes = [len([each for each in node.asked if each.method == "PUT"]) for node in (double, second)]
+        assert all(5 <= count <= 9 for count in probes)
 
-            second.heal()
-            await asyncio.sleep(5)
-            assert len(returned) == 1
-            await store.upsert("notes", [point(1)])
-            assert await store.count("notes") == 1
-
-    fast_forward(scenario())
+        second.heal()
+        await asyncio.sleep(5)
+        assert len(returned) == 1
+        await store.upsert("notes", [point(1)])
+        assert await store.count("notes") == 1
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("situation", ["wrong key: upsert", "disk full: upsert", "strict mode: write rate"])
-def test_a_server_that_refuses_is_left_alone_longer_and_longer(
+@fast_forward
+async def test_a_server_that_refuses_is_left_alone_longer_and_longer(
     tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, situation: str
 ) -> None:
-    async def scenario() -> None:
-        async with cluster(tmp_path, spec, double) as store:
-            double.refuse(recorded(situation), only=lambda each: each.method == "PUT")
-            sentences = set()
-            for _ in range(13):
-                with pytest.raises(StorageUnavailableError) as caught:
-                    await store.upsert("notes", [point(1)])
-                sentences.add(caught.value.sentence)
-                await asyncio.sleep(5)
-            # After 0, 5, 10, 15, 25 and 45 seconds; or every minute, if it says so.
-            asked = [each for each in double.asked if each.method == "PUT"]
-            assert len(asked) == (2 if recorded(situation).retry_after else 6)
-            assert len(sentences) == 1
-            # Other kinds of request go on.
-            assert await store.count("notes") == 0
+    async with cluster(tmp_path, spec, double) as store:
+        double.refuse(recorded(situation), only=lambda each: each.method == "PUT")
+        sentences = set()
+        for _ in range(13):
+            with pytest.raises(StorageUnavailableError) as caught:
+                await store.upsert("notes", [point(1)])
+            sentences.add(caught.value.sentence)
+            await asyncio.sleep(5)
+        # After 0, 5, 10, 15, 25 and 45 seconds; or every minute, if it says so.
+        asked = [each for each in double.asked if each.method == "PUT"]
+        assert len(asked) == (2 if recorded(situation).retry_after else 6)
+        assert len(sentences) == 1
+        # Other kinds of request go on.
+        assert await store.count("notes") == 0
 
-            double.heal()
-            await asyncio.sleep(61)
-            await store.upsert("notes", [point(1)])
-            assert await store.count("notes") == 1
-
-    fast_forward(scenario())
+        double.heal()
+        await asyncio.sleep(61)
+        await store.upsert("notes", [point(1)])
+        assert await store.count("notes") == 1
 
 
 @pytest.mark.parametrize(

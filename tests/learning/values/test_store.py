@@ -236,31 +236,29 @@ def test_a_log_is_read_from_the_disk_oldest_first(journal: Journal) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("silent", ["model", "engine"])
-def test_a_silent_model_or_engine_keeps_no_tool_waiting(tmp_path: Path, silent: str) -> None:
+@fast_forward
+async def test_a_silent_model_or_engine_keeps_no_tool_waiting(tmp_path: Path, silent: str) -> None:
     model = SilentModel()
 
-    async def scenario() -> None:
-        async with open_values(tmp_path, load=lambda: model) as (values, parts):
-            assert (await values.validate(GOOD, FULL_0)).topic.valid
-            stored = await values.store(ALICE, GOOD, FULL_0, Axis.FULL)
-            parts.store.hangs = silent == "engine"
-            if silent == "model":
-                model.released.clear()
-            now = asyncio.get_running_loop().time
+    async with open_values(tmp_path, load=lambda: model) as (values, parts):
+        assert (await values.validate(GOOD, FULL_0)).topic.valid
+        stored = await values.store(ALICE, GOOD, FULL_0, Axis.FULL)
+        parts.store.hangs = silent == "engine"
+        if silent == "model":
+            model.released.clear()
+        now = asyncio.get_running_loop().time
 
-            began = now()
-            if silent == "model":
-                with pytest.raises(EmbeddingUnavailableError, match="in time"):
-                    await values.validate(f"{GOOD} again", FULL_0)
-            else:
-                assert (await values.validate(f"{GOOD} again", FULL_0)).similar == ()
-            assert now() - began < 2.2
+        began = now()
+        if silent == "model":
+            with pytest.raises(EmbeddingUnavailableError, match="in time"):
+                await values.validate(f"{GOOD} again", FULL_0)
+        else:
+            assert (await values.validate(f"{GOOD} again", FULL_0)).similar == ()
+        assert now() - began < 2.2
 
-            began = now()
-            found, _ = await listing(parts).by_relevance(GOOD, listing(parts).list_values())
-            assert [each.value for each in found] == [stored.standing.value]
-            assert now() - began < 2.2
-            parts.store.hangs = False
-            model.released.set()
-
-    fast_forward(scenario())
+        began = now()
+        found, _ = await listing(parts).by_relevance(GOOD, listing(parts).list_values())
+        assert [each.value for each in found] == [stored.standing.value]
+        assert now() - began < 2.2
+        parts.store.hangs = False
+        model.released.set()
