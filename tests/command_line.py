@@ -158,4 +158,6 @@ def write_lines(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def filled(run: Run, old_entry: Callable[..., dict[str, Any]], write_lines: Callable[..., Path]) -> Result:
     """Twenty-four entries on three subjects, imported."""
-    return run("import", str(write_lines(*(old_entry(number) for number in range(24)))))
+    result = run("import", str(write_lines(*(old_entry(number) for number in range(24)))))
+    assert result.exit_code == 0
+    return result

@@ -4,7 +4,7 @@ import gc
 import os
 import shutil
 import signal
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
+from tests.acceptance.hubs import Memory, memory_in
 from tests.capture.memories.shelf import Shelf, open_shelf
 from tests.support import Parts, TickingClock, open_parts
 from tests.tiny_reranker import save_reranker
@@ -125,6 +126,15 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
     """No memories, and an index that is not open yet."""
     async with open_shelf(tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    """A storage folder, and fronts that end with the test."""
+    storage = tmp_path / "data"
+    storage.mkdir(mode=0o700)
+    with memory_in(storage) as memory:
+        yield memory
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from mcp.types import TextContent
 
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.locking import exclusive
-from tests.acceptance.hubs import ENTRY, Memory, is_alive, memory_in, until
+from tests.acceptance.hubs import ENTRY, Memory, is_alive, until
 from tests.acceptance.wire import COMMAND, Era, Wire, environment, running
 from tests.tool_names import NAMES
 
@@ -33,14 +32,6 @@ os._exit(0)
 """
 A_MOMENT = timeouts.CONNECT / 2
 """Seconds that a busy machine may take for what takes 50 ms. Waiting for a hub would take twice as long."""
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 def listed(front: Wire) -> tuple[dict[str, Any], dict[str, Any]]:

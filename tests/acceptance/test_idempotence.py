@@ -3,13 +3,11 @@
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.acceptance.hubs import ENTRY, Memory, entries_in, memory_in, until
+from tests.acceptance.hubs import ENTRY, Memory, entries_in, until
 from tests.acceptance.wire import SECONDS, Era, Wire, environment, payload_of
 
 pytestmark = pytest.mark.slow
@@ -33,14 +31,6 @@ files.append, files.replace = then_die(files.append), then_die(files.replace)
 main()
 """
 """A hub that is killed after its first write to a file whose path contains the argument, before it answers."""
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 class MortalHub:

@@ -2,12 +2,11 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.hubs import Memory, memory_in, until
+from tests.acceptance.hubs import Memory, until
 from tests.acceptance.wire import Wire
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
@@ -16,14 +15,6 @@ PARAGRAPH = "Paragraph {number} tells of nothing in particular, and of topic{num
 TEXT = "\n\n".join(PARAGRAPH.format(number=number) for number in range(19_000))[:10_000_000].strip()
 EXTRA = 200 << 20
 """How many more bytes a process may need than before."""
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 def text_of(wire: Wire, tool: str, **arguments: object) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 from rich.text import Text
-from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
@@ -97,8 +96,8 @@ def test_version_names_the_program(run: Any) -> None:
 
 
 @pytest.mark.slow
-def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any) -> None:
     lines = run("list", "--limit", "2").stdout.splitlines()
     assert [line.split()[0] for line in lines[:2]] == [
         "ghap_20260101_000023_abcdef",
@@ -108,8 +107,8 @@ def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any, filled: Res
 
 
 @pytest.mark.slow
-def test_list_filters_by_time_domain_outcome_and_project(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_list_filters_by_time_domain_outcome_and_project(run: Any) -> None:
     since = run("list", "--since", "2026-01-02T00:00:20Z", "--domain", "debugging", "--project", "current")
     assert len(since.stdout.splitlines()) == 4
     for option in (["--outcome", "falsified"], ["--domain", "security"], ["--project", "other"]):
@@ -150,8 +149,8 @@ def test_a_terminal_shows_each_entry_on_two_lines_of_its_width(
     assert [entry["goal"] for entry in everything] == [goal.strip() for goal in reversed(goals)]
 
 
-def test_status_counts_what_is_stored(run: Any, filled: Result, storage: Path) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_status_counts_what_is_stored(run: Any, storage: Path) -> None:
     collector = ObservationCollector(Journal(storage / "journal"), utc_now)
     opened = collector.start(
         Caller("garden", "0" * 16),
@@ -191,10 +190,10 @@ def test_status_says_which_version_a_server_has_and_whether_it_was_tried(run: An
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("filled")
 def test_reading_commands_work_while_the_data_is_locked_and_status_names_the_process(
-    run: Any, filled: Result, storage: Path
+    run: Any, storage: Path
 ) -> None:
-    assert filled.exit_code == 0
     with exclusive(storage / "journal", "a server"), exclusive(storage, "a server"):
         assert f"a server, process {os.getpid()}" in run("status").stdout
         assert run("list").exit_code == 0
@@ -217,8 +216,8 @@ def test_a_command_that_needs_the_lock_names_the_process_that_has_it(
 
 
 @pytest.mark.slow
-def test_clusters_shows_clusters_and_their_members(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_clusters_shows_clusters_and_their_members(run: Any) -> None:
     shown = run("clusters", "full")
     assert shown.exit_code == 0
     assert "3 clusters of 24 experiences; 0 in none of them." in shown.stdout
@@ -228,8 +227,8 @@ def test_clusters_shows_clusters_and_their_members(run: Any, filled: Result) -> 
 
 
 @pytest.mark.slow
-def test_clusters_of_a_project_have_ids_of_their_own(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_clusters_of_a_project_have_ids_of_their_own(run: Any) -> None:
     everywhere = json.loads(run("clusters", "full", "--json").stdout)
     own = json.loads(run("clusters", "full", "--project", "garden", "--json").stdout)
     assert [each["size"] for each in own["clusters"]] == [8, 8, 8]

@@ -14,6 +14,8 @@ from learning_memory_server.system.locking import holder
 from tests.acceptance.hubs import until
 from tests.terminals import PROGRAM, on_a_terminal, read_until
 
+pytestmark = pytest.mark.slow
+
 FULL = Path("/dev/full")
 
 
@@ -36,14 +38,12 @@ def interrupted(arguments: list[str], environment: dict[str, str], expected: byt
 
 
 @pytest.mark.parametrize("arguments", [[], ["--direct"]], ids=["front", "direct"])
-@pytest.mark.slow
 def test_a_server_on_a_terminal_says_what_it_waits_for_and_ends_on_ctrl_c(
     arguments: list[str], environment: dict[str, str]
 ) -> None:
     assert b"waiting for an MCP client" in interrupted(arguments, environment, b"Ctrl-C ends it.")
 
 
-@pytest.mark.slow
 def test_a_server_whose_input_is_a_pipe_says_nothing(environment: dict[str, str]) -> None:
     done = subprocess.run(
         PROGRAM, input=b"", env={**os.environ, **environment}, capture_output=True, check=True
@@ -51,16 +51,12 @@ def test_a_server_whose_input_is_a_pipe_says_nothing(environment: dict[str, str]
     assert done.stderr == b""
 
 
-@pytest.mark.slow
-def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(
-    filled: Any, environment: dict[str, str], run: Any
-) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(environment: dict[str, str], run: Any) -> None:
     interrupted(["forget", "ghap_20260101_000001_abcdef"], environment, b"[y/N]")
     assert "ghap_20260101_000001_abcdef" in run("list", "--limit", "100").stdout
 
 
-@pytest.mark.slow
 def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
     program = (
         "import threading\n"
@@ -82,7 +78,6 @@ def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
         assert process.wait(60) == 130
 
 
-@pytest.mark.slow
 def test_a_hub_in_the_foreground_ends_on_ctrl_c(environment: dict[str, str], storage: Path) -> None:
     process, terminal = on_a_terminal(["hub", "run"], environment)
     log = storage / "hub.log"
@@ -100,7 +95,6 @@ def test_a_hub_in_the_foreground_ends_on_ctrl_c(environment: dict[str, str], sto
 
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
 @pytest.mark.parametrize("arguments", ["status", "--help", "--version"])
-@pytest.mark.slow
 def test_a_full_disk_behind_the_output_is_one_sentence(arguments: str, environment: dict[str, str]) -> None:
     with FULL.open("wb") as full:
         done = subprocess.run(
@@ -117,7 +111,6 @@ def test_a_full_disk_behind_the_output_is_one_sentence(arguments: str, environme
 
 
 @pytest.mark.parametrize("arguments", ["status", "--help", "--version"])
-@pytest.mark.slow
 def test_a_reader_that_is_gone_ends_a_command_in_silence(arguments: str, environment: dict[str, str]) -> None:
     end, start = os.pipe()
     os.close(end)

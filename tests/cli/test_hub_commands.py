@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from learning_memory_server.system.locking import exclusive
 
 pytestmark = pytest.mark.slow
 
 
+@pytest.mark.usefixtures("filled")
 def test_hub_status_describes_the_hub_and_hub_stop_ends_it(
-    run: Any, filled: Result, start_hub: Callable[[], int], storage: Path
+    run: Any, start_hub: Callable[[], int], storage: Path
 ) -> None:
-    assert filled.exit_code == 0
     pid = start_hub()
     assert "not open, or its server does not answer" in run("hub", "status").stdout
     run("search", "leak")

@@ -5,25 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from learning_memory_server.system.locking import exclusive
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
-def test_search_is_hybrid_and_says_so(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+
+@pytest.mark.usefixtures("filled")
+def test_search_is_hybrid_and_says_so(run: Any) -> None:
     found = run("search", "flaky test", "--limit", "3", "--outcome", "confirmed", "--axis", "strategy")
     assert found.exit_code == 0
     assert found.stdout.count("Fix the flaky test") == 3
     assert "3 found, mode: hybrid" in found.stdout
 
 
-@pytest.mark.slow
-def test_search_is_lexical_while_the_data_is_locked_with_a_notice(
-    run: Any, filled: Result, storage: Path
-) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_search_is_lexical_while_the_data_is_locked_with_a_notice(run: Any, storage: Path) -> None:
     with exclusive(storage / "journal", "a server"):
         found = run("search", "slow query", "--limit", "2")
         asked_for = run("search", "slow query", "--limit", "2", "--lexical")
@@ -35,9 +32,8 @@ def test_search_is_lexical_while_the_data_is_locked_with_a_notice(
     assert asked_for.stderr == ""
 
 
-@pytest.mark.slow
-def test_search_explains_scores_on_request(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_search_explains_scores_on_request(run: Any) -> None:
     found = run("search", "slow query", "--limit", "1", "--explain")
     line = next(line for line in found.stdout.splitlines() if line.strip().startswith("score "))
     assert re.search(
@@ -49,7 +45,6 @@ def test_search_explains_scores_on_request(run: Any, filled: Result) -> None:
     assert "score  " not in run("search", "slow query", "--limit", "1").stdout
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
@@ -58,8 +53,8 @@ def test_search_explains_scores_on_request(run: Any, filled: Result) -> None:
         ("http://10.255.255.1:6333", "would be sent to 10.255.255.1 in plain text"),
     ],
 )
-def test_search_without_an_engine_is_lexical(run: Any, filled: Result, url: str, reason: str) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_search_without_an_engine_is_lexical(run: Any, url: str, reason: str) -> None:
     server = {"LEARNING_MEMORY_QDRANT_URL": url, "LEARNING_MEMORY_QDRANT_API_KEY": "a-key"}
     found = run("search", "slow query", **server)
     assert found.exit_code == 0

@@ -11,14 +11,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from learning_memory_server.system.ipc.discovery import Place
-from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, is_alive, memory_in, package_of, until
+from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, is_alive, package_of, until
 from tests.acceptance.wire import Wire, environment
 
 pytestmark = [
@@ -60,14 +59,6 @@ IMPATIENT_STOP = """
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 print(stop_running_hub(term_seconds=0.5))
 """
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 def command(memory: Memory, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:

@@ -2,25 +2,15 @@
 
 import json
 import socket
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from learning_memory_server.hub.front.hook import _hello
 from learning_memory_server.system.ipc.discovery import Place
-from tests.acceptance.hubs import ENTRY, Memory, memory_in
+from tests.acceptance.hubs import ENTRY, Memory
 from tests.acceptance.wire import environment
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 def answer(place: Place, given: bytes, project: str = "shop") -> bytes:

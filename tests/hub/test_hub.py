@@ -7,7 +7,6 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from tests.acceptance.hubs import (
     copy_of_the_package,
     entries_in,
     is_alive,
-    memory_in,
     package_of,
     parents,
     state_of,
@@ -58,14 +56,6 @@ try:
 except LearningMemoryError as error:
     print(error.message, error.hint)
 """
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 def hubs_of(memory: Memory) -> set[int]:

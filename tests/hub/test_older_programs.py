@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
-from tests.acceptance.hubs import ENTRY, Memory, entries_in, memory_in, package_of, until
+from tests.acceptance.hubs import ENTRY, Memory, entries_in, package_of, until
 from tests.acceptance.wire import SECONDS, Wire, environment
 from tests.history import commit_before, package_at
 from tests.hub.front.scripted import hello_of
@@ -30,14 +29,6 @@ def older(tmp_path: Path) -> Path:
     return package_at(
         commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py"), tmp_path / "older"
     )
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 def learn(front: Wire, goal: str) -> str:

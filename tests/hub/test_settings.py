@@ -14,7 +14,7 @@ from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.system.ipc import discovery, socket_security
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT
-from tests.acceptance.hubs import ENTRY, Memory, is_alive, memory_in, until
+from tests.acceptance.hubs import ENTRY, Memory, is_alive, until
 from tests.acceptance.wire import SECONDS, Wire, environment
 from tests.hub.front.scripted import hello_of
 from tests.index.engines.double import QdrantDouble, Wrong, serving
@@ -27,14 +27,6 @@ pytestmark = [
 KEY = "a-key-that-nobody-may-see"
 OTHERS: dict[str, Any] = {"qdrant_api_key": KEY, "min_experiences": "7"}
 """Settings that tests change, where it does not matter which."""
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 @pytest.fixture

@@ -18,6 +18,8 @@ from tests.fast_forward import fast_forward
 from tests.index.test_server_away import LIMITS, SEARCH, add_memory, forget, resolve, search, until
 from tests.support import ALICE, about, keeping_up
 
+pytestmark = pytest.mark.slow
+
 LOADED = 1.1
 """On a loaded machine, a tenth more than the table says."""
 WOKEN = 20.0
@@ -79,7 +81,6 @@ async def require_exact(services: Services) -> None:
     assert (await services.index.counts())[Collection.MEMORIES] == len(services.memory_log.all())
 
 
-@pytest.mark.slow
 @fast_forward
 async def test_nobody_waits_longer_than_the_table_says(tmp_path: Path, ollama: OllamaStub) -> None:
     now = asyncio.get_running_loop().time
@@ -102,7 +103,6 @@ async def test_nobody_waits_longer_than_the_table_says(tmp_path: Path, ollama: O
         await require_exact(services)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("wrong", Wrong)
 @fast_forward
 async def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_return(
@@ -132,7 +132,6 @@ async def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_retu
         assert gone not in {each.id for each in services.collector.list_resolved()}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [Wrong.AWAY, Wrong.HANGS])
 @fast_forward
 async def test_a_server_that_comes_after_this_program_is_used_at_once(
@@ -159,7 +158,6 @@ async def test_a_server_that_comes_after_this_program_is_used_at_once(
         await require_exact(services)
 
 
-@pytest.mark.slow
 async def test_what_is_late_at_a_slow_server_is_indexed_later(tmp_path: Path, ollama: OllamaStub) -> None:
     async with opened(tmp_path, ollama) as services:
         await is_back(services)

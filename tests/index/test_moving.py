@@ -23,6 +23,8 @@ from tests.faulty_store import FaultyStore
 from tests.index.engines.double import serving, store_of
 from tests.support import about, full_ghap, numbered
 
+pytestmark = pytest.mark.slow
+
 FULL = Collection.EXPERIENCES_FULL
 ENTRIES = [*(about(topic, n) for n, topic in enumerate(["pool", "cache", "types"] * 60)), full_ghap()]
 
@@ -103,7 +105,6 @@ async def everything(store: VectorStore, collection: Collection) -> list[Record]
     return await store.retrieve(collection, ids, with_vectors=True)
 
 
-@pytest.mark.slow
 async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -> None:
     await move.fill()
     moved = await move.run()
@@ -122,14 +123,12 @@ async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -
             assert abs(left.vector - right.vector).max() < 1e-6
 
 
-@pytest.mark.slow
 async def test_points_that_the_source_lacks_are_embedded(move: Move) -> None:
     await move.fill(entries=ENTRIES[:100])
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (100, 81, 0)
 
 
-@pytest.mark.slow
 async def test_a_source_that_has_nothing_is_not_needed(move: Move) -> None:
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (0, 181, 0)
@@ -137,14 +136,12 @@ async def test_a_source_that_has_nothing_is_not_needed(move: Move) -> None:
         await move.source.count(FULL)
 
 
-@pytest.mark.slow
 async def test_vectors_of_a_model_that_only_claims_to_be_this_one_are_not_copied(move: Move) -> None:
     await move.fill(OtherEmbedder())
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded) == (0, 181)
 
 
-@pytest.mark.slow
 async def test_points_made_before_payloads_had_a_digest_are_copied(move: Move) -> None:
     await move.fill()
     for collection in Collection:
@@ -162,14 +159,12 @@ async def test_points_made_before_payloads_had_a_digest_are_copied(move: Move) -
     assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].count) == (181, 0, 181)
 
 
-@pytest.mark.slow
 async def test_a_point_of_an_earlier_version_of_its_entry_is_not_copied(move: Move) -> None:
     await move.fill(entries=[numbered(0, goal="an earlier goal"), *ENTRIES[1:]])
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded) == (180, 1)
 
 
-@pytest.mark.slow
 async def test_an_interrupted_move_can_be_resumed(move: Move) -> None:
     await move.fill()
 
@@ -186,7 +181,6 @@ async def test_an_interrupted_move_can_be_resumed(move: Move) -> None:
     assert not any(each.missing for each in moved.values())
 
 
-@pytest.mark.slow
 async def test_points_that_belong_to_nothing_are_counted_and_left_alone(move: Move) -> None:
     await move.fill()
     await move.run()
@@ -195,7 +189,6 @@ async def test_points_that_belong_to_nothing_are_counted_and_left_alone(move: Mo
     assert (moved[FULL].count, moved[FULL].others, moved[FULL].missing) == (181, 1, 0)
 
 
-@pytest.mark.slow
 async def test_what_is_resolved_during_a_move_is_moved_too(tmp_path: Path) -> None:
     with serving() as double:
         store = store_of(double.url, tmp_path / "owner")

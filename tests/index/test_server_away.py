@@ -21,6 +21,8 @@ from tests.index.engines.double import QdrantDouble, Request, Wrong, serving
 from tests.index.engines.double_engine import recorded
 from tests.support import ALICE, about, keeping_up
 
+pytestmark = pytest.mark.slow
+
 ENTRIES = [about("pool", number) for number in range(6)]
 LOADED = 1.1
 """On a loaded machine, a tenth more than the limit."""
@@ -134,7 +136,6 @@ FAULTS: dict[str, tuple[Wrong | str, Callable[[Request], bool]]] = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @fast_forward
 async def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwards_and_nothing_forgotten(
@@ -194,7 +195,6 @@ def holds(services: Services, double: QdrantDouble) -> bool:
     return (there["experiences_full"], there["memories"]) == (entries, memories)
 
 
-@pytest.mark.slow
 @fast_forward
 async def test_after_a_restart_searches_are_hybrid_although_something_cannot_be_written(
     tmp_path: Path, double: QdrantDouble
@@ -211,7 +211,6 @@ async def test_after_a_restart_searches_are_hybrid_although_something_cannot_be_
         await until(lambda: services.writer.is_complete)
 
 
-@pytest.mark.slow
 @fast_forward
 async def test_in_a_moved_folder_only_removing_waits_for_a_person(
     tmp_path: Path, double: QdrantDouble
@@ -236,7 +235,6 @@ async def test_in_a_moved_folder_only_removing_waits_for_a_person(
         await until(lambda: services.writer.is_complete and holds(services, double))
 
 
-@pytest.mark.slow
 @fast_forward
 async def test_what_is_forgotten_while_the_server_is_away_since_the_start_goes_later_and_the_reply_says_so(
     tmp_path: Path, double: QdrantDouble
@@ -250,7 +248,6 @@ async def test_what_is_forgotten_while_the_server_is_away_since_the_start_goes_l
         await until(lambda: services.writer.is_complete and holds(services, double))
 
 
-@pytest.mark.slow
 @fast_forward
 async def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
     tmp_path: Path, double: QdrantDouble
@@ -280,7 +277,6 @@ async def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
         assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
 
 
-@pytest.mark.slow
 @fast_forward
 async def test_status_is_soon_answered_while_the_server_hangs_and_calls_nothing_complete(
     tmp_path: Path, double: QdrantDouble
@@ -295,7 +291,6 @@ async def test_status_is_soon_answered_while_the_server_hangs_and_calls_nothing_
         double.heal()
 
 
-@pytest.mark.slow
 @fast_forward
 async def test_a_lost_collection_that_cannot_be_filled_again_is_not_searched_but_the_others_are(
     tmp_path: Path, double: QdrantDouble

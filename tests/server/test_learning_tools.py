@@ -13,6 +13,8 @@ from tests.server.agent import ENTRY, Agent, agent_of, indexing
 from tests.server.topics import SIZES, TOPICS, VALUE, resolve_topic
 from tests.support import InProcessFitting
 
+pytestmark = pytest.mark.slow
+
 WRONG = {"category": "wrong-assumption", "description": "marzipan"}
 
 
@@ -27,7 +29,6 @@ async def at_work(settings: Settings) -> AsyncIterator[Agent]:
         yield agent
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("axis", ["full", "strategy", "surprise", "root_cause"])
 @pytest.mark.usefixtures("indexed")
 async def test_clusters_are_shown_largest_first_on_every_axis(
@@ -65,7 +66,6 @@ async def test_clusters_are_shown_largest_first_on_every_axis(
             assert exemplar["goal"].startswith(f"{topic} goal")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_a_cluster_shows_a_takeaway_cut_to_300_characters(agent: Agent) -> None:
     entry = {**ENTRY, "goal": f"cache goal: {TOPICS['cache']}", "hypothesis": TOPICS["cache"]}
@@ -86,7 +86,6 @@ async def test_a_cluster_shows_a_takeaway_cut_to_300_characters(agent: Agent) ->
     assert after["takeaway"] == takeaway[:299].rstrip() + "…"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_members_are_whole_experiences(topics: dict[str, list[str]], agent: Agent) -> None:
     first = await agent.largest_cluster("root_cause")
@@ -117,7 +116,6 @@ async def test_members_are_whole_experiences(topics: dict[str, list[str]], agent
         assert member["confidence_tier"] == "silver"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_members_come_in_pages_of_the_limit(topics: dict[str, list[str]], agent: Agent) -> None:
     first = await agent.largest_cluster()
@@ -132,7 +130,6 @@ async def test_members_come_in_pages_of_the_limit(topics: dict[str, list[str]], 
     assert len(topics["cache"]) == whole["count"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 19])
 @pytest.mark.parametrize(
     ("tool", "arguments"),
@@ -154,14 +151,12 @@ async def test_an_axis_with_too_few_experiences_says_how_many_are_needed(
     assert error["hint"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_twenty_experiences_are_enough(agent: Agent) -> None:
     await resolve_topic(agent, "cache", 20)
     assert (await agent.call("get_clusters", axis="full"))["total"] == 20
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_an_axis_without_experiences_has_too_few(agent: Agent) -> None:
     for _ in range(20):
@@ -171,7 +166,6 @@ async def test_an_axis_without_experiences_has_too_few(agent: Agent) -> None:
     assert re.search(r"\b0\b.*\b8\b", error["message"])
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_a_reply_without_clusters_explains_why(agent: Agent) -> None:
     for number in range(20):
@@ -188,7 +182,6 @@ async def test_a_reply_without_clusters_explains_why(agent: Agent) -> None:
     assert "hdbscan_min_cluster_size" in reply["explanation"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 @pytest.mark.parametrize(
     ("tool", "arguments"),
@@ -209,7 +202,6 @@ async def test_an_unknown_cluster_is_not_found_and_the_existing_ones_are_named(
     assert "get_clusters" in error["hint"]
 
 
-@pytest.mark.slow
 async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(
     indexed: Services, topics: dict[str, list[str]], agent: Agent
 ) -> None:
@@ -237,7 +229,6 @@ async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(
     assert left["total"] == 21
 
 
-@pytest.mark.slow
 async def test_cluster_ids_and_values_survive_a_restart(settings: Settings) -> None:
     async with at_work(settings) as agent:
         for topic, count in SIZES.items():
@@ -262,7 +253,6 @@ async def test_cluster_ids_and_values_survive_a_restart(settings: Settings) -> N
     assert after["fitted_at"] >= before["fitted_at"]
 
 
-@pytest.mark.slow
 async def test_clusters_of_a_project_and_the_noise_are_shown_on_request(settings: Settings) -> None:
     async with at_work(settings) as agent:
         for topic, count in SIZES.items():

@@ -10,8 +10,9 @@ from learning_memory_server.server.wire import STORED_TEXT
 from tests.server.agent import ENTRY, Agent, agent_of
 from tests.server.topics import TOPICS, VALUE
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
 async def test_a_value_is_tested_stored_and_listed_with_its_evidence(agent: Agent) -> None:
@@ -73,7 +74,6 @@ async def test_a_value_is_tested_stored_and_listed_with_its_evidence(agent: Agen
     assert set(evidence["member_ids"]) <= {member["id"] for member in members["members"]}
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
 async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> None:
@@ -113,7 +113,6 @@ async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> N
     assert "closer to cluster" in verdicts[1]["reason"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
 async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(agent: Agent) -> None:
@@ -126,7 +125,6 @@ async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(agent
     assert "get_cluster_members" in error["hint"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
 async def test_a_value_names_the_axis_of_its_cluster(agent: Agent) -> None:
@@ -137,7 +135,6 @@ async def test_a_value_names_the_axis_of_its_cluster(agent: Agent) -> None:
     assert "expected full" in error["message"]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexed: Services) -> None:
     async with agent_of(indexed) as agent, agent_of(indexed, Caller("blog", "b2")) as other:
@@ -168,7 +165,6 @@ async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexe
         assert await listed(limit=2, offset=2) == [stored["login"]]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
     topics: dict[str, list[str]], agent: Agent
@@ -214,7 +210,6 @@ async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
     assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("indexed")
 async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
     topics: dict[str, list[str]], agent: Agent
@@ -240,7 +235,6 @@ async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
     assert value["standing"] == "unattested"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
 async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent) -> None:
@@ -257,7 +251,6 @@ async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent) ->
     assert "value" not in far
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
 async def test_values_are_found_by_task(agent: Agent) -> None:
@@ -272,7 +265,6 @@ async def test_values_are_found_by_task(agent: Agent) -> None:
         assert found["mode"] == "hybrid"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
 async def test_a_value_that_is_stored_again_is_shown_as_existing(agent: Agent) -> None:

@@ -15,7 +15,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.cli.access.hub_client import HubClient, find_hub
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.system.ipc import discovery, programs
-from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, memory_in, until
+from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, until
 from tests.acceptance.wire import COMMAND, environment
 from tests.index.engines.stub import Stub
 from tests.journal.archive.making import archived
@@ -28,14 +28,6 @@ FEW: Final = 20
 END_SECONDS: Final = 100.0
 
 Command = subprocess.Popen[str]
-
-
-@pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Memory]:
-    storage = tmp_path / "data"
-    storage.mkdir(mode=0o700)
-    with memory_in(storage) as memory:
-        yield memory
 
 
 @pytest.fixture

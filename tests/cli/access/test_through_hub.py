@@ -61,10 +61,10 @@ def entry_data(old: dict[str, Any]) -> dict[str, Any]:
     return GHAP.encode(entry)
 
 
+@pytest.mark.usefixtures("filled")
 def test_every_command_prints_the_same_with_and_without_a_hub(
-    run: Any, filled: Result, start_hub: Callable[[], int], tmp_path: Path
+    run: Any, start_hub: Callable[[], int], tmp_path: Path
 ) -> None:
-    assert filled.exit_code == 0
     again = ["import", str(tmp_path / "entries.jsonl")]
     commands = [*(command.split() for command in COMMANDS), again]
     alone = [without_time(run(*command)) for command in commands]
@@ -74,10 +74,10 @@ def test_every_command_prints_the_same_with_and_without_a_hub(
     assert "24 found, mode: hybrid" in alone[1][1]
 
 
+@pytest.mark.usefixtures("filled")
 def test_a_value_that_is_judged_is_shown_alike_with_and_without_a_hub(
-    run: Any, filled: Result, environment: dict[str, str], start_hub: Callable[[], int]
+    run: Any, environment: dict[str, str], start_hub: Callable[[], int]
 ) -> None:
-    assert filled.exit_code == 0
     start_hub()
     hub = hub_of(environment)
     hub.control("complete")
@@ -232,10 +232,8 @@ def test_a_hub_that_ends_before_it_answers_is_reported(
         call_tool(hub, "list_values")
 
 
-def test_status_and_doctor_show_what_the_hub_reports(
-    run: Any, filled: Result, start_hub: Callable[[], int]
-) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_status_and_doctor_show_what_the_hub_reports(run: Any, start_hub: Callable[[], int]) -> None:
     assert "none is running" in run("status").stdout
     pid = start_hub()
     run("search", "leak")
@@ -251,10 +249,10 @@ def test_status_and_doctor_show_what_the_hub_reports(
     assert "other settings" in run("search", "leak", LEARNING_MEMORY_MIN_EXPERIENCES="7").stderr
 
 
+@pytest.mark.usefixtures("filled")
 def test_a_newer_command_replaces_a_hub_of_older_code(
-    run: Any, filled: Result, environment: dict[str, str], start_hub: Callable[[], int], tmp_path: Path
+    run: Any, environment: dict[str, str], start_hub: Callable[[], int], tmp_path: Path
 ) -> None:
-    assert filled.exit_code == 0
     older = copy_of_the_package(tmp_path, "0.0.1")
     environment |= {"PYTHONPATH": str(older), "PYTHONSAFEPATH": "1"}
     pid = start_hub()

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from learning_memory_server.embedding.extras import exports
 from learning_memory_server.embedding.extras.onnx_export import export
@@ -16,8 +15,8 @@ from tests.tiny_reranker import save_reranker
 
 
 @pytest.mark.slow
-def test_a_sound_installation_is_in_order(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_a_sound_installation_is_in_order(run: Any) -> None:
     result = run("doctor")
     assert result.exit_code == 0
     assert (
@@ -56,8 +55,8 @@ def test_quick_loads_no_model_and_opens_no_engine(run: Any, storage: Path) -> No
 
 
 @pytest.mark.slow
-def test_an_edited_line_is_red_and_a_torn_one_is_yellow(run: Any, filled: Result, storage: Path) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_an_edited_line_is_red_and_a_torn_one_is_yellow(run: Any, storage: Path) -> None:
     segment = next((storage / "journal" / "entries").iterdir())
     lines = segment.read_bytes().splitlines(keepends=True)
     segment.write_bytes(b"".join(lines) + lines[0][:40])
@@ -117,8 +116,8 @@ def test_a_folder_that_others_can_read_is_red(run: Any, storage: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_index_is_reported_and_repaired(run: Any, filled: Result, storage: Path) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_a_damaged_index_is_reported_and_repaired(run: Any, storage: Path) -> None:
     for path in (storage / "index").rglob("edge_config.json"):
         path.write_text("{", "utf-8")
     result = run("doctor")
@@ -133,10 +132,8 @@ def test_a_damaged_index_is_reported_and_repaired(run: Any, filled: Result, stor
 
 
 @pytest.mark.slow
-def test_points_that_the_journal_does_not_have_are_removed_only_when_asked(
-    run: Any, filled: Result, storage: Path
-) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_points_that_the_journal_does_not_have_are_removed_only_when_asked(run: Any, storage: Path) -> None:
     segment = next((storage / "journal" / "entries").iterdir())
     lines = segment.read_bytes().splitlines(keepends=True)
     segment.write_bytes(b"".join(lines[1:]))
@@ -147,8 +144,8 @@ def test_points_that_the_journal_does_not_have_are_removed_only_when_asked(
 
 
 @pytest.mark.slow
-def test_fix_makes_folders_and_files_private(run: Any, filled: Result, storage: Path) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_fix_makes_folders_and_files_private(run: Any, storage: Path) -> None:
     segment = next((storage / "journal" / "entries").iterdir())
     storage.chmod(0o755)
     segment.chmod(0o644)
@@ -252,8 +249,8 @@ def test_an_export_that_failed_is_yellow_with_the_reason(run: Any, storage: Path
     assert f"rm '{path}'" in result.stdout
 
 
-def test_a_re_ranking_model_is_loaded_and_timed(run: Any, filled: Result, reranker_folder: Path) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_a_re_ranking_model_is_loaded_and_timed(run: Any, reranker_folder: Path) -> None:
     named = {"LEARNING_MEMORY_RERANKER_MODEL": str(reranker_folder)}
 
     result = run("doctor", **named)
@@ -279,10 +276,10 @@ def test_a_re_ranking_model_is_loaded_and_timed(run: Any, filled: Result, rerank
         ),
     ],
 )
+@pytest.mark.usefixtures("filled")
 def test_an_unusable_re_ranking_model_is_yellow_and_searches_still_work(
-    model: str, said: str, run: Any, filled: Result
+    model: str, said: str, run: Any
 ) -> None:
-    assert filled.exit_code == 0
     named = {"LEARNING_MEMORY_RERANKER_MODEL": model}
 
     result = run("doctor", **named)
@@ -360,16 +357,16 @@ def test_wrong_settings_are_red_and_unknown_ones_yellow(run: Any) -> None:
 
 
 @pytest.mark.slow
-def test_an_engine_that_does_not_answer_is_red(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_an_engine_that_does_not_answer_is_red(run: Any) -> None:
     result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
     assert result.exit_code == 1
     assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in result.stdout
 
 
 @pytest.mark.slow
-def test_a_url_with_a_password_is_red_and_the_password_is_not_shown(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_a_url_with_a_password_is_red_and_the_password_is_not_shown(run: Any) -> None:
     result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://user:secret@127.0.0.1:1")
     assert result.exit_code == 1
     assert "✗ engine       The Qdrant URL must not contain a user name or password" in result.stdout

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from learning_memory_server.system.locking import exclusive
 
@@ -57,10 +56,10 @@ def in_line(text: str) -> str:
     return " ".join(text.split())
 
 
+@pytest.mark.usefixtures("filled")
 def test_no_backup_is_removed_while_the_journal_cannot_be_read(
-    run: Any, run_as_others_do: PlainRun, filled: Result, storage: Path
+    run: Any, run_as_others_do: PlainRun, storage: Path
 ) -> None:
-    assert filled.exit_code == 0
     for _ in range(2):
         assert run("backup", "--keep", "2").exit_code == 0
     good = sorted((storage / "backups").iterdir())
@@ -74,10 +73,10 @@ def test_no_backup_is_removed_while_the_journal_cannot_be_read(
 @pytest.mark.parametrize(
     "command", ["export {}/a.tar", "list", "status", "search flaky --lexical", "--direct"]
 )
+@pytest.mark.usefixtures("filled")
 def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
-    command: str, run_as_others_do: PlainRun, filled: Result, storage: Path, tmp_path: Path
+    command: str, run_as_others_do: PlainRun, storage: Path, tmp_path: Path
 ) -> None:
-    assert filled.exit_code == 0
     with permitted(storage / "journal" / "entries", 0o000):
         refused = run_as_others_do(*command.format(tmp_path).split())
     assert refused.returncode == 1
@@ -151,10 +150,8 @@ def test_a_file_where_the_journal_should_be_is_not_an_empty_journal(run: Any, st
         assert "The journal could not be used (Not a directory" in refused.stderr
 
 
-def test_a_file_where_the_index_should_be_is_red_and_reindex_names_it(
-    run: Any, filled: Result, storage: Path
-) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_a_file_where_the_index_should_be_is_red_and_reindex_names_it(run: Any, storage: Path) -> None:
     shutil.rmtree(storage / "index")
     (storage / "index").touch(mode=0o600)
     found = run("doctor", "--quick")
@@ -167,10 +164,8 @@ def test_a_file_where_the_index_should_be_is_red_and_reindex_names_it(
     assert run("reindex").exit_code == 0
 
 
-def test_an_empty_journal_is_not_backed_up_and_no_backup_is_removed(
-    run: Any, filled: Result, storage: Path
-) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_an_empty_journal_is_not_backed_up_and_no_backup_is_removed(run: Any, storage: Path) -> None:
     assert run("backup").exit_code == 0
     good = list((storage / "backups").iterdir())
     shutil.rmtree(storage / "journal" / "entries")

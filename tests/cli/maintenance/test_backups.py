@@ -14,8 +14,9 @@ from tests.cli.maintenance.archives import exported
 from tests.journal.archive.making import held
 from tests.support import ghap, numbered
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_backups_are_dated_and_private_and_only_the_newest_are_kept(
     run: Any, full: Journal, storage: Path
 ) -> None:
@@ -29,7 +30,6 @@ def test_backups_are_dated_and_private_and_only_the_newest_are_kept(
     assert len(list(folder.iterdir())) == 2
 
 
-@pytest.mark.slow
 def test_restore_asks_first_if_the_journal_is_not_empty(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, storage: Path
 ) -> None:
@@ -49,7 +49,6 @@ def test_restore_asks_first_if_the_journal_is_not_empty(
     assert again.exit_code == 0
 
 
-@pytest.mark.slow
 def test_restore_into_an_empty_store_asks_nothing(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
 ) -> None:
@@ -63,7 +62,6 @@ def backups_in(storage: Path) -> list[Path]:
     return sorted((storage / "backups").glob("*.tar.gz"))
 
 
-@pytest.mark.slow
 def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PLR0913 - fixtures
     run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path, write_lines: Any, old_entry: Any
 ) -> None:
@@ -96,7 +94,6 @@ def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PL
     assert len(backups_in(storage)) == len(made) + 1
 
 
-@pytest.mark.slow
 def test_nothing_is_imported_if_the_backup_cannot_be_written(
     run: Any, full: Journal, storage: Path, write_lines: Any, old_entry: Any
 ) -> None:

@@ -90,8 +90,8 @@ def test_a_whole_project_can_be_forgotten(run: Any, storage: Path) -> None:
     assert "Nothing found" in run("search", "worker").stdout
 
 
-def test_the_preview_lists_the_verdicts_that_go_along(run: Any, filled: Result, storage: Path) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_the_preview_lists_the_verdicts_that_go_along(run: Any, storage: Path) -> None:
     journal = Journal(storage / "journal")
     evidence = Evidence((ONE,), (1.0,), 0.9, 0.1, 0.2, "digest")
     value = Value("value_1", "Wait for the event", ClusterId(Axis.FULL, 0), "garden", utc_now(), evidence)

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import Result
 
 from tests.index.engines.double import serving
 
@@ -14,8 +13,8 @@ NOWHERE = "http://127.0.0.1:1"
 
 
 @pytest.mark.slow
-def test_reindex_rebuilds_everything_or_one_axis(run: Any, filled: Result, storage: Path) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_reindex_rebuilds_everything_or_one_axis(run: Any, storage: Path) -> None:
     assert run("reindex").stdout.startswith("The index was rebuilt: 48 vectors in ")
     assert run("reindex", "strategy").stdout.startswith("The index of axis strategy was rebuilt: 24 vectors")
     assert run("reindex", "moon").exit_code == 2
@@ -31,10 +30,10 @@ def test_reindex_rebuilds_everything_or_one_axis(run: Any, filled: Result, stora
 
 @pytest.mark.parametrize("with_hub", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("option", ["--to", "--from"])
+@pytest.mark.usefixtures("filled")
 def test_an_unreachable_server_is_reported_in_a_sentence(
-    run: Any, filled: Result, start_hub: Callable[[], int], option: str, with_hub: bool
+    run: Any, start_hub: Callable[[], int], option: str, with_hub: bool
 ) -> None:
-    assert filled.exit_code == 0
     if with_hub:
         start_hub()
     result = run("migrate", option, NOWHERE)
@@ -81,8 +80,8 @@ def test_the_key_of_the_server_in_use_is_not_sent_to_another_one(run: Any, stora
 
 
 @pytest.mark.slow
-def test_there_and_back_over_a_server(run: Any, filled: Result) -> None:
-    assert filled.exit_code == 0
+@pytest.mark.usefixtures("filled")
+def test_there_and_back_over_a_server(run: Any) -> None:
     with serving() as double:
         there = run("migrate", "--to", double.url)
         assert there.exit_code == 0
