@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import accumulate
-from typing import Final, NamedTuple
+from typing import Final
 
 from learning_memory_server.redaction.assignments import AssignmentDetector
 from learning_memory_server.redaction.base import MARKER, Detector, Redacted, Redactor, Span, marker
@@ -29,31 +29,14 @@ _CUT: Final = re.compile(
 """What cuts a secret in two without changing it: a line continued on the next, and invisible characters."""
 
 
-class Uncut(NamedTuple):
-    """A text without its cuts.
+def without_cuts(text: str) -> tuple[str, Callable[[Span], Span]] | None:
+    """Return the text without what may cut a secret in two; None if it has nothing like that.
 
-    Args:
-        text: The text.
-        starts: Where its pieces begin, in order.
-        shifts: How far each of them was moved.
+    The function says where something in it is in the text that was given.
     """
-
-    text: str
-    starts: Sequence[int]
-    shifts: Sequence[int]
-
-    def original(self, span: Span) -> Span:
-        """Return where something is in the text that was cut."""
-        return Span(self._before(span.start), self._before(span.end - 1) + 1, span.kind)
-
-    def _before(self, position: int) -> int:
-        return position + self.shifts[bisect_right(self.starts, position) - 1]
-
-
-def without_cuts(text: str) -> Uncut | None:
-    """Return the text without what may cut a secret in two; None if it has nothing like that."""
     if text.isascii() and "\\" not in text:
         return None
+    # Where the pieces between the cuts begin, and how far each of them was moved.
     pieces, starts, shifts, end, length = [], [0], [0], 0, 0
     for cut in _CUT.finditer(text):
         pieces.append(text[end : cut.start()])
@@ -61,9 +44,12 @@ def without_cuts(text: str) -> Uncut | None:
         end = cut.end()
         starts.append(length)
         shifts.append(end - length)
-    if not pieces:
-        return None
-    return Uncut("".join([*pieces, text[end:]]), starts, shifts)
+
+    def original(span: Span) -> Span:
+        start, last = (at + shifts[bisect_right(starts, at) - 1] for at in (span.start, span.end - 1))
+        return Span(start, last + 1, span.kind)
+
+    return ("".join([*pieces, text[end:]]), original) if pieces else None
 
 
 _ROUNDS: Final = 4
@@ -99,7 +85,8 @@ class DetectingRedactor:
         """Return what to replace, in order and without overlaps."""
         found = list(self._found(text))
         if uncut := without_cuts(text):
-            found += [(uncut.original(span), rank) for span, rank in self._found(uncut.text)]
+            whole, original = uncut
+            found += [(original(span), rank) for span, rank in self._found(whole)]
         if not found:
             return []
         found = _outside(found, [mark.span() for mark in MARKER.finditer(text)], covered=False)

@@ -184,11 +184,12 @@ def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
         quoted: Whether its ends are certain, by quotes or as a line of an env file; then less is asked of it.
         word: Whether a single word can be one.
     """
-    if not 4 <= len(value) <= LONGEST_PASSWORD or any(character.isspace() for character in value):  # noqa: PLR2004
-        return False
-    if not quoted and (len(value) < 6 or is_expression(value)):  # noqa: PLR2004
-        return False
-    if re.fullmatch(r"[A-Za-z_][\w.]*\(.*\)?", value):
+    if (
+        not (4 if quoted else 6) <= len(value) <= LONGEST_PASSWORD
+        or any(character.isspace() for character in value)
+        or (not quoted and is_expression(value))
+        or re.fullmatch(r"[A-Za-z_][\w.]*\(.*\)?", value)
+    ):
         return False
     if re.fullmatch(r"[a-z]+(?:-[a-z]+){2,}", value) or (word and re.fullmatch(r"[A-Za-z]{6,}", value)):
         return True
@@ -240,9 +241,13 @@ def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
         strict: Whether the name says little, such as `stripe_key`; then only long random values count.
         quoted: Whether its ends are certain.
     """
-    if not value.isascii() or any(character.isspace() for character in value) or len(value) > 2_000:  # noqa: PLR2004
-        return False
-    if _version(value) or (not quoted and is_expression(value)):
+    if (
+        not value.isascii()
+        or any(character.isspace() for character in value)
+        or len(value) > 2_000  # noqa: PLR2004
+        or _version(value)
+        or (not quoted and is_expression(value))
+    ):
         return False
     if _has_signs(value):
         return True

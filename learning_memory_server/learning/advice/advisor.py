@@ -44,14 +44,8 @@ class Toss:
 
     withheld: bool
     probability: float
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """What an agent was shown, or would have been, while it had no entry."""
-
-    toss: Toss
     items: dict[Channel, tuple[Item, ...]] = field(default_factory=dict)
+    """What an agent was shown, or would have been, before it had the entry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +69,7 @@ class Advisor:
     withheld: float = 0.0  # the share of entries whose advice is withheld, to measure its effect
     within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
     chance: Callable[[], float] = random.random  # returns a random number from 0 to 1
-    _ahead: dict[tuple[str, str, str], Ahead] = field(default_factory=dict, init=False)
+    _ahead: dict[tuple[str, str, str], Toss] = field(default_factory=dict, init=False)
 
     async def advise(self, entry: Ghap, channel: Channel) -> Related:
         """Return what to show for an entry's present hypothesis, and record it.
@@ -87,7 +81,7 @@ class Advisor:
             ahead := self._ahead.pop((entry.project, entry.agent_session, entry.agent), None)
         ):
             for early, shown in ahead.items.items():
-                self._record(entry, early, shown, ahead.toss)
+                self._record(entry, early, shown, ahead)
         if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
             return self._shown(known)
         # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
@@ -127,12 +121,12 @@ class Advisor:
             return not (items and self._record(entry, channel, items).withheld)
         key = caller.project, caller.session, caller.agent or ""
         if (ahead := self._ahead.get(key)) is None:
-            ahead = self._ahead[key] = Ahead(self._tossed())
+            ahead = self._ahead[key] = self._tossed()
         if items:
             ahead.items[channel] = _joined(ahead.items.get(channel, ()), items)
         if len(self._ahead) > _SESSIONS:
             self._ahead.pop(next(iter(self._ahead)))
-        return not ahead.toss.withheld
+        return not ahead.withheld
 
     def _tossed(self) -> Toss:
         return Toss(bool(self.withheld) and self.chance() < self.withheld, self.withheld)

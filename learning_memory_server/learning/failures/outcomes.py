@@ -45,17 +45,9 @@ _EXIT: Final = re.compile(
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _WORDS: Final[Mapping[str, str]] = {
-    "passed": "passed",
-    "passing": "passed",
-    "failed": "failed",
-    "failing": "failed",
-    "failures": "failed",
-    "error": "failed",
-    "errors": "failed",
-    "skipped": "skipped",
-    "ignored": "skipped",
-    "pending": "skipped",
-    "todo": "skipped",
+    **dict.fromkeys(("passed", "passing"), "passed"),
+    **dict.fromkeys(("failed", "failing", "failures", "error", "errors"), "failed"),
+    **dict.fromkeys(("skipped", "ignored", "pending", "todo"), "skipped"),
 }
 _COUNT: Final = re.compile(rf"\b(\d+) ({'|'.join(_WORDS)})\b")
 _NAMED_COUNT: Final = re.compile(r"\b(failures|errors|skipped|failed|passed)\s*[=:]\s*(\d+)", re.IGNORECASE)
