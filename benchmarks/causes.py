@@ -30,7 +30,7 @@ from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.task_projection import without_task
-from learning_memory_server.learning.clusters.clusterer import AxisSource
+from learning_memory_server.learning.clusters.clusterer import LiveAxis
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
@@ -94,9 +94,7 @@ async def read(lines: Sequence[bytes], storage: Path) -> dict[Axis, FitRequest]:
         services.collector.add_resolved(list(parsed.entries.values()))
         print(f"{len(parsed.entries)} entries, {len(parsed.rejections)} lines rejected")
         await services.writer.complete()
-        return {
-            axis: await AxisSource(axis, None, services.index, services.collector).material() for axis in AXES
-        }
+        return {axis: await LiveAxis(axis, None, 0, services.clusterer).material() for axis in AXES}
 
 
 def drawn(count: int, share: float, draws: int) -> list[Labels]:

@@ -44,39 +44,6 @@ _SLICE: Final = 2_000
 """Vectors put into a matrix at a time, while the GIL is held."""
 
 
-@dataclass(frozen=True)
-class AxisSource:
-    """The experiences of one axis, of all projects or one, as the journal and the index have them."""
-
-    axis: Axis
-    project: str | None
-    index: VectorIndex
-    collector: ObservationCollector
-
-    def _collections(self) -> list[Collection]:
-        return [Collection.of(axis) for axis in (self.axis, *_APART.get(self.axis, ()))]
-
-    def stamp(self) -> tuple[int, int]:
-        """Return a value that changes whenever this process changes the axis."""
-        return sum(map(self.index.generation, self._collections())), len(self.collector.all_forgotten())
-
-    def entries(self) -> dict[str, Ghap]:
-        """Return every entry on the axis, by id, indexed or not."""
-        return {
-            entry.id: entry
-            for entry in self.collector.list_resolved(EntryQuery(project=self.project))
-            if is_on(self.axis, entry)
-        }
-
-    async def material(self) -> FitRequest:
-        """Return the input of a fit: all indexed entries, without a previous run."""
-        own, *apart = self._collections()
-        vectors = await self.index.vectors(own)
-        others = [await self.index.vectors_of(other, list(vectors)) for other in apart]
-        # Read after the awaits: what was forgotten meanwhile is left out.
-        return await asyncio.to_thread(_material, self.axis, self.entries(), vectors, others)
-
-
 def _material(
     axis: Axis,
     entries: Mapping[str, Ghap],
@@ -133,9 +100,10 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class LiveAxis:
-    """The state of one axis's clusters."""
+    """The clusters of one axis, of all projects or one, and the experiences that they are found in."""
 
-    source: AxisSource
+    axis: Axis
+    project: str | None
     min_experiences: int
     owner: ExperienceClusterer
     _fit: AxisFit | None = field(default=None, init=False)
@@ -145,14 +113,39 @@ class LiveAxis:
     _running: asyncio.Task[None] | None = field(default=None, init=False)
     _is_reading: bool = field(default=False, init=False)
 
+    def _collections(self) -> list[Collection]:
+        return [Collection.of(axis) for axis in (self.axis, *_APART.get(self.axis, ()))]
+
+    def stamp(self) -> tuple[int, int]:
+        """Return a value that changes whenever this process changes the axis."""
+        return sum(map(self.owner.index.generation, self._collections())), len(
+            self.owner.collector.all_forgotten()
+        )
+
+    def entries(self) -> dict[str, Ghap]:
+        """Return every entry on the axis, by id, indexed or not."""
+        return {
+            entry.id: entry
+            for entry in self.owner.collector.list_resolved(EntryQuery(project=self.project))
+            if is_on(self.axis, entry)
+        }
+
+    async def material(self) -> FitRequest:
+        """Return the input of a fit: all indexed entries, without a previous run."""
+        own, *apart = self._collections()
+        vectors = await self.owner.index.vectors(own)
+        others = [await self.owner.index.vectors_of(other, list(vectors)) for other in apart]
+        # Read after the awaits: what was forgotten meanwhile is left out.
+        return await asyncio.to_thread(_material, self.axis, self.entries(), vectors, others)
+
     async def clusters(self, until: float | None) -> AxisClusters:
         """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
 
         `until`, in the loop's time, is when to stop waiting for vectors. Raises what `cluster_axis` raises.
         """
-        if self._fit is None or self._fitted != self.source.stamp():
+        if self._fit is None or self._fitted != self.stamp():
             self._shown = None
-            if len(self.source.entries()) < self.min_experiences:
+            if len(self.entries()) < self.min_experiences:
                 # Counted in the index, so that a broken index is reported rather than a lack of data.
                 self._require(await self._count(until))
             await self._follow(until)
@@ -176,7 +169,7 @@ class LiveAxis:
     async def _count(self, until: float | None) -> int:
         try:
             async with asyncio.timeout_at(until):
-                return len((await self.source.material()).ids)
+                return len((await self.material()).ids)
         except TimeoutError:
             raise _late() from None
 
@@ -186,7 +179,7 @@ class LiveAxis:
         if last is not None and len(last.ids) > self.owner.waited_for:
             self._run()
             return
-        stamp = self.source.stamp()
+        stamp = self.stamp()
         try:
             await self._wait_for(self._run(), until)
             if self._fitted is None or self._fitted < stamp:
@@ -217,16 +210,15 @@ class LiveAxis:
 
     def _report(self, done: asyncio.Task[None]) -> None:
         if not done.cancelled() and isinstance(error := done.exception(), LearningMemoryError):
-            log.warning("axis.not_clustered", axis=self.source.axis.value, reason=error.message)
+            log.warning("axis.not_clustered", axis=self.axis.value, reason=error.message)
 
     async def _refit(self) -> None:
-        axis = self.source.axis
         async with self.owner.one_fit:
-            stamp, at = self.source.stamp(), self.owner.clock()
+            stamp, at = self.stamp(), self.owner.clock()
             try:
                 fit = await self.owner.fitting.fit(self._request)
-                await self.owner.lineages.remember(axis, self.source.project, fit.members(), fit.matching)
-                log.info("axis.clustered", axis=axis.value, count=len(fit.clusters), total=len(fit.ids))
+                await self.owner.lineages.remember(self.axis, self.project, fit.members(), fit.matching)
+                log.info("axis.clustered", axis=self.axis.value, count=len(fit.clusters), total=len(fit.ids))
                 self._fit, self._fitted_at, self._fitted, self._shown = fit, at, stamp, None
             finally:
                 trim_heap()
@@ -234,23 +226,23 @@ class LiveAxis:
     async def _request(self) -> FitRequest:
         self._is_reading = True
         try:
-            request = await self.source.material()
+            request = await self.material()
         finally:
             self._is_reading = False
         self._require(len(request.ids))
-        lineage = await self.owner.lineages.of(self.source.axis, self.source.project)
+        lineage = await self.owner.lineages.of(self.axis, self.project)
         return replace(
             request,
             before={number: frozenset(members) for number, members in lineage.members.items()},
-            next_number=await self.owner.lineages.next_number(self.source.axis),
+            next_number=await self.owner.lineages.next_number(self.axis),
         )
 
     async def _view(self) -> AxisClusters:
-        lineage = await self.owner.lineages.of(self.source.axis, self.source.project)
+        lineage = await self.owner.lineages.of(self.axis, self.project)
         fit, at = self._fit, self._fitted_at
         if fit is None or at is None:
             return await self.clusters(None)
-        stamp, entries = self.source.stamp(), self.source.entries()
+        stamp, entries = self.stamp(), self.entries()
         stale = 0 if stamp == self._fitted else len(entries.keys() ^ set(fit.ids))
         shown = await asyncio.to_thread(clusters_of, fit, at, lineage, entries, stale)
         self._require(shown.total)
@@ -262,9 +254,9 @@ class LiveAxis:
         """Require enough experiences; with fewer there are no clusters, not even earlier ones."""
         if count < self.min_experiences:
             self.drop()
-            where = "" if self.source.project is None else f" of project {self.source.project}"
+            where = "" if self.project is None else f" of project {self.project}"
             raise InsufficientDataError(
-                f"Axis {self.source.axis} has {count} of the {self.min_experiences} experiences{where} "
+                f"Axis {self.axis} has {count} of the {self.min_experiences} experiences{where} "
                 "that clustering needs.",
                 hint="Resolve more GHAP entries, or find single experiences with search_experiences.",
             )
@@ -326,8 +318,7 @@ class ExperienceClusterer:
             self._froze_heap = True
         if (axis, project) not in self._axes:
             least = _LEAST[axis] if self.min_experiences is None else self.min_experiences
-            source = AxisSource(axis, project, self.index, self.collector)
-            self._axes[axis, project] = LiveAxis(source, least, self)
+            self._axes[axis, project] = LiveAxis(axis, project, least, self)
         return await self._axes[axis, project].clusters(until if self.index.is_on_server else None)
 
     async def clusters_with(self, cluster_id: ClusterId, within: float = timeouts.CLUSTERS) -> AxisClusters:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nsmallest
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from learning_memory_server.errors import NotFoundError
@@ -157,20 +156,18 @@ def _unforgotten(label: str, axis: Axis, members: Iterable[Ghap]) -> str:
 
 def _cluster(fitted: FittedCluster, label: str, members: Sequence[tuple[Ghap, float]]) -> ExperienceCluster:
     ranked = sorted(members, key=lambda member: (-member[1], member[0].id))
-    weights = [entry.weight for entry, _ in ranked]
-    merits = [
-        (-weight * max(cosine, 0.0), entry.id, entry)
-        for weight, (entry, cosine) in zip(weights, ranked, strict=True)
-    ]
+    best = nsmallest(
+        limits.EXEMPLARS_SHOWN,
+        ranked,
+        key=lambda member: (-member[0].weight * max(member[1], 0.0), member[0].id),
+    )
     entries = tuple(entry for entry, _ in ranked)
     return ExperienceCluster(
         id=fitted.id,
         label=label,
         members=entries,
-        exemplars=tuple(
-            entry for _, _, entry in nsmallest(limits.EXEMPLARS_SHOWN, merits, key=itemgetter(0, 1))
-        ),
-        mean_weight=sum(weights) / len(weights),
+        exemplars=tuple(entry for entry, _ in best),
+        mean_weight=sum(entry.weight for entry in entries) / len(entries),
         outcomes=Outcomes.of(entries),
         evidence=fitted.evidence,
     )
