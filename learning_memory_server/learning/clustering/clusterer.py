@@ -49,11 +49,6 @@ class Cluster:
     centroid: NDArray[np.float32]
     """Shape (d,), float32: the weighted mean of the unit vectors, scaled to length 1."""
 
-    @property
-    def size(self) -> int:
-        """The number of members."""
-        return len(self.members)
-
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
@@ -167,7 +162,7 @@ class Clusterer:
                 near_miss = found.near_miss(size, len(groups))
         clusters = sorted(
             (_cluster(units, weights, rows) for rows in groups),
-            key=lambda cluster: (-cluster.size, cluster.members.min()),
+            key=lambda cluster: (-len(cluster.members), cluster.members.min()),
         )
         noise = np.setdiff1d(np.arange(count), np.concatenate([np.empty(0, np.int64), *groups]))
         return Partition(tuple(clusters), noise, count, size, self._min_samples, near_miss)
