@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -43,13 +44,12 @@ class AdviceLog(Records[Advice]):
 
         What is not in `effects` had none.
         """
-        changed = []
-        for advice in self.of(entry):
-            items = tuple(replace(item, effect=effects.get(item.id)) for item in advice.items)
-            if items != advice.items:
-                changed.append(replace(advice, items=items))
-        if changed:
-            self.add(*changed, at=at)
+        before = self.of(entry)
+        marked = [
+            replace(advice, items=tuple(replace(item, effect=effects.get(item.id)) for item in advice.items))
+            for advice in before
+        ]
+        self.add(*(advice for advice in marked if advice not in before), at=at)
 
     def effects(self) -> Mapping[str, tuple[int, int]]:
         """Return for how many entries each thing misled, and for how many it helped, by its id."""
@@ -62,11 +62,12 @@ class AdviceLog(Records[Advice]):
                 for item in advice.items
                 if item.effect
             }
-            counts: dict[str, tuple[int, int]] = {}
-            for _, name, effect in said:
-                misled, helped = counts.get(name, (0, 0))
-                counts[name] = (misled, helped + 1) if effect is Effect.HELPED else (misled + 1, helped)
-            self._effects = state, counts
+            misled, helped = (
+                Counter(name for _, name, effect in said if effect is kind)
+                for kind in (Effect.MISLED, Effect.HELPED)
+            )
+            names = misled.keys() | helped.keys()
+            self._effects = state, {name: (misled[name], helped[name]) for name in names}
         return self._effects[1]
 
     def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Final
 
 _TERMS: Final = 3
@@ -74,23 +75,19 @@ def label_clusters(clusters: Sequence[Sequence[str]], *, background: Sequence[st
         }
         ranked = sorted(score, key=lambda term: (-score[term], term))
         spelling = _spelling(texts)
-        chosen = _without_repeats(ranked, _TERMS)
+        chosen = islice(_without_repeats(ranked), _TERMS)
         names.append(", ".join(" ".join(spelling[word] for word in term.split(" ")) for term in chosen))
     return names
 
 
-def _without_repeats(ranked: Sequence[str], limit: int) -> list[str]:
-    """Return the best terms without repeating a word: no `token` after `token refresh`, or the other way round."""
-    chosen: list[str] = []
+def _without_repeats(ranked: Sequence[str]) -> Iterator[str]:
+    """Yield the terms without repeating a word: no `token` after `token refresh`, or the other way round."""
     taken: set[str] = set()
     for term in ranked:
-        if len(chosen) == limit:
-            break
         stems = {_stem(word) for word in term.split(" ")}
         if not stems & taken:
-            chosen.append(term)
             taken |= stems
-    return chosen
+            yield term
 
 
 def _stem(word: str) -> str:
@@ -99,10 +96,7 @@ def _stem(word: str) -> str:
 
 
 def _texts_with_term(texts: Sequence[str]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for text in texts:
-        counts.update(set(_terms(text)))
-    return counts
+    return Counter(term for text in texts for term in set(_terms(text)))
 
 
 def _terms(text: str) -> Iterator[str]:

@@ -147,7 +147,12 @@ class LiveAxis:
             self._shown = None
             if len(self.entries()) < self.min_experiences:
                 # Counted in the index, so that a broken index is reported rather than a lack of data.
-                self._require(await self._count(until))
+                try:
+                    async with asyncio.timeout_at(until):
+                        material = await self.material()
+                except TimeoutError:
+                    raise _late() from None
+                self._require(len(material.ids))
             await self._follow(until)
         return self._shown or await self._view()
 
@@ -165,13 +170,6 @@ class LiveAxis:
         if self._running is not None:
             self._running.cancel()
             await self.settled()
-
-    async def _count(self, until: float | None) -> int:
-        try:
-            async with asyncio.timeout_at(until):
-                return len((await self.material()).ids)
-        except TimeoutError:
-            raise _late() from None
 
     async def _follow(self, until: float | None) -> None:
         """Wait for a fit of what is there now; if a large store has a fit already, only start one."""

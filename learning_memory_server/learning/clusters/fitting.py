@@ -75,9 +75,8 @@ def _overlap(before: Sequence[frozenset[str]], now: Sequence[frozenset[str]]) ->
     column_of = {member: column for column, members in enumerate(now) for member in members}
     overlap = np.zeros((len(before), len(now)), dtype=np.int64)
     for row, members in enumerate(before):
-        for member in members:
-            if member in column_of:
-                overlap[row, column_of[member]] += 1
+        for member in members & column_of.keys():
+            overlap[row, column_of[member]] += 1
     return overlap
 
 

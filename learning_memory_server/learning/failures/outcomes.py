@@ -6,6 +6,7 @@ Only counts are taken from an output.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import dropwhile
@@ -134,14 +135,13 @@ def _tests_or_builds(call: Sequence[str]) -> bool:
 
 
 def _sum(lines: list[str]) -> dict[str, int]:
-    counts: dict[str, int] = {}
+    counts: Counter[str] = Counter()
     for line in lines:
-        found = [(word.lower(), count) for count, word in _COUNT.findall(line)]
-        found += [(word.lower(), count) for word, count in _NAMED_COUNT.findall(line)]
-        for word, count in found:
-            kind = _WORDS[word]
-            counts[kind] = counts.get(kind, 0) + int(count)
-    return counts
+        for count, word in _COUNT.findall(line):
+            counts[_WORDS[word]] += int(count)
+        for word, count in _NAMED_COUNT.findall(line):
+            counts[_WORDS[word.lower()]] += int(count)
+    return dict(counts)
 
 
 def _completed(counts: dict[str, int], line: str, output: str) -> dict[str, int]:

@@ -17,8 +17,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+from itertools import combinations
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -115,22 +115,16 @@ _LOCK_MAX: Final = 2_000_000
 """Bytes of a lock file that are read. With a longer one nothing is said."""
 
 
+_Case = tuple[Failure, Change]
+"""A failure that was mended, and what was changed: no edits if it was not the command, or in another way."""
+
+
 class Remedy(NamedTuple):
     """What an agent may be told."""
 
     text: str  # its command with the edit
     support: float  # the share of the evidence in favour of it, from 0 to 1
     failure: Failure  # the failure that it was learned from
-
-
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A failure that was mended; `edits` is empty if something else than the command was, or in another way."""
-
-    failure: Failure
-    command: Command
-    edits: frozenset[Edit]
-    is_exact: bool
 
 
 def remedy_for(
@@ -154,31 +148,33 @@ def remedy_for(
     """
     recent, now = known[-FAILURES_KEPT:], parse(command)
     cases = _cases(recent, session)
-    others = [case for case in cases if case.failure.session != session]
+    others = [case for case in cases if case[0].session != session]
     if not others or not now.is_certain:
         return None
     hints = frozenset(named).union(*(each.named for each in recent))
     # A session that met an error ten times is one witness, not ten.
-    rivals = Counter(case.failure.session for case in cases)
+    rivals = Counter(each.session for each, _ in cases)
     tried = _tried(recent)
     found: list[tuple[float, float, Remedy]] = []
-    for edit in dict.fromkeys(edit for case in reversed(others) for edit in case.edits):
-        witnesses = [case for case in others if edit in case.edits]
+    for edit in dict.fromkeys(edit for _, made in reversed(others) for edit in made.edits):
+        witnesses = [case for case in others if edit in case[1].edits]
         text = applied(now, edit)
-        if text is None or not _is_witnessed(edit, witnesses, hints):
+        if (
+            text is None
+            or not _is_witnessed(edit, witnesses, hints)
+            or not _is_allowed(edit, hints, recent[0].signature)
+            or _NEVER.search(text)
+            or not _fits(edit, now, folder)
+        ):
             continue
-        if not _is_allowed(edit, hints, recent[0].signature) or _NEVER.search(text):
-            continue
-        if not _fits(edit, now, folder):
-            continue
-        best = max(witnesses, key=lambda case: likeness(now, case.command))
+        best = max((each for each, _ in witnesses), key=lambda each: likeness(now, parse(each.command)))
         support, evidence = _PRIOR, 1.0 + tried[edit]
-        for case in cases:
-            if case.failure.session != best.failure.session:
-                evidence += (weight := likeness(now, case.command) / rivals[case.failure.session])
-                support += weight * (edit in case.edits)
-        remedy = Remedy(text, round(support / evidence, _DIGITS), best.failure)
-        found.append((support / evidence, likeness(now, best.command), remedy))
+        for each, made in cases:
+            if each.session != best.session:
+                evidence += (weight := likeness(now, parse(each.command)) / rivals[each.session])
+                support += weight * (edit in made.edits)
+        remedy = Remedy(text, round(support / evidence, _DIGITS), best)
+        found.append((support / evidence, likeness(now, parse(best.command)), remedy))
     most = max((support for support, _, _ in found), default=0.0)
     good = [each for each in found if each[0] >= max(most - _AS_GOOD, LEAST)]
     return max(good, key=lambda each: each[1])[2] if good else None
@@ -186,18 +182,11 @@ def remedy_for(
 
 def _cases(known: Sequence[Failure], session: str) -> list[_Case]:
     """Return the failures that were mended, but for imported ones that no session of this machine agrees with."""
-    found = [
-        _Case(each, parse(each.command), made.edits, made.is_exact)
-        for each in known
-        if each.remedy and (made := mended(each.command, each.remedy))
-    ]
+    found = [(each, made) for each in known if each.remedy and (made := mended(each.command, each.remedy))]
     own = {
-        edit
-        for case in found
-        if not case.failure.imported and case.failure.session != session
-        for edit in case.edits
+        edit for each, made in found if not each.imported and each.session != session for edit in made.edits
     }
-    return [case for case in found if not case.failure.imported or case.edits & own]
+    return [(each, made) for each, made in found if not each.imported or made.edits & own]
 
 
 @lru_cache(4096)
@@ -217,22 +206,19 @@ def mended(failed: str, succeeded: str) -> Change | None:
 
 def _tried(known: Sequence[Failure]) -> Counter[Edit]:
     """Return for each edit how many sessions made it, and failed with the same error."""
-    tried: Counter[Edit] = Counter()
-    sessions: dict[str, list[Failure]] = {}
-    for each in known:
-        if not each.imported:
-            sessions.setdefault(each.session, []).append(each)
-    for failures in sessions.values():
-        pairs = [(one, other) for number, other in enumerate(failures) for one in failures[:number]]
-        found = [made for one, other in pairs if (made := mended(one.command, other.command))]
-        tried.update({edit for made in found for edit in made.edits})
-    return tried
+    tried = {
+        (one.session, edit)
+        for one, other in combinations([each for each in known if not each.imported], 2)
+        if one.session == other.session and (made := mended(one.command, other.command))
+        for edit in made.edits
+    }
+    return Counter(edit for _, edit in tried)
 
 
 def _is_witnessed(edit: Edit, witnesses: Sequence[_Case], hints: Collection[str]) -> bool:
-    sessions = {case.failure.session for case in witnesses}
-    is_clear = edit.is_small and any(case.is_exact for case in witnesses)
-    days = {case.failure.created_at.date() for case in witnesses}
+    sessions = {each.session for each, _ in witnesses}
+    is_clear = edit.is_small and any(made.is_exact for _, made in witnesses)
+    days = {each.created_at.date() for each, _ in witnesses}
     is_named = edit.kind not in {"option", "variable"} or edit.new[0].partition("=")[0] in hints
     return len(sessions) >= (1 if is_clear else 2) and (is_named or len(days) > 1)
 
