@@ -100,23 +100,22 @@ _ASCENDING: Final = ["0123456789", "1234567890", "abcdefghijklmnopqrstuvwxyz", "
 def is_placeholder(value: str) -> bool:
     """Return whether the value stands for another: a variable, a template, a location, an example, a hash."""
     lowered = value.lower().strip("\"'`*_.,:;!?")
-    if lowered in _COMMON or len(set(value)) <= 2:  # noqa: PLR2004 - xxxx, ----, 0000, 10101010
-        return True
     if (
-        any(opening in value for opening in _TEMPLATES)
+        lowered in _COMMON
+        or len(set(value)) <= 2  # noqa: PLR2004 - xxxx, ----, 0000, 10101010
+        or any(opening in value for opening in _TEMPLATES)
         or (any(sign in value for sign in "\\[(") and _REGEX.search(value))
         or _REFERENCE.match(value)
         or _HASH.match(value)
         or _has_example(value.lower())
         or ("." in value and _FILE.match(value))
+        or (("/" in value or "\\" in value) and _PATH.match(value) and not is_random(value.strip("/\\")))
     ):
         return True
-    if ("/" in value or "\\" in value) and _PATH.match(value) and not is_random(value.strip("/\\")):
-        return True
     parts = _SEPARATORS.split(lowered)
-    if _ROLES.isdisjoint(parts):
-        return False
-    return "".join(parts).isalpha() or all(part.isalpha() or len(part) < 3 for part in parts)  # noqa: PLR2004
+    return not _ROLES.isdisjoint(parts) and (
+        "".join(parts).isalpha() or all(part.isalpha() or len(part) < 3 for part in parts)  # noqa: PLR2004
+    )
 
 
 def _has_example(lowered: str) -> bool:

@@ -44,18 +44,14 @@ class Lineage:
 
         `moved` has the new number, or None, of each experience whose number changed.
         """
-        before = self.number_of()
-        left: dict[int, set[str]] = {}
-        for member, number in moved.items():
-            if member in before:
-                self.members[before[member]].discard(member)
-                left.setdefault(before[member], set()).add(member)
+        before, numbers = self.members, {**self.number_of(), **moved}
+        self.members = {}
+        for member, number in numbers.items():
             if number is not None:
                 self.members.setdefault(number, set()).add(member)
-        for number, leavers in left.items():
-            if not self.members[number]:
-                del self.members[number]
-                self.gone[number] = frozenset(leavers)
+        self.gone |= {
+            number: frozenset(members) for number, members in before.items() if number not in self.members
+        }
         self.next_number = max(self.next_number, next_number)
 
     def whereabouts(self, number: int, places: Mapping[str, int | None]) -> Whereabouts | None:
@@ -140,11 +136,12 @@ class LineageLog:
     async def owner(self, cluster: ClusterId, projects: Iterable[str]) -> str | None:
         """Return which of the projects a cluster belongs to; None if it belongs to none of them."""
         lineages = await self._all()
-        for project in projects:
-            lineage = lineages.get((cluster.axis, _digest(project)))
-            if lineage and (cluster.number in lineage.members or cluster.number in lineage.gone):
-                return project
-        return None
+        nothing = Lineage()
+        own = ((project, lineages.get((cluster.axis, _digest(project)), nothing)) for project in projects)
+        return next(
+            (name for name, each in own if cluster.number in each.members or cluster.number in each.gone),
+            None,
+        )
 
     async def _all(self) -> dict[tuple[str, str | None], Lineage]:
         async with self._reading:
