@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 from typing import Any, Final
 
 import numpy as np
@@ -138,35 +139,44 @@ def match_topic(
     Without other clusters, only the distance decides.
     """
     unit = unit_rows(np.asarray(candidate, dtype=np.float32)[None])[0]
-    similarity = float(own.centroid @ unit)
-    distance = 1 - similarity
-    threshold = _threshold(own, others)
-    nearness = _nearness(unit, others)
+    similarity, here = float(own.centroid @ unit), own.nearness(unit)
+    # Near copies do not show how far their topic spreads.
+    typical = float(np.mean([each.loo_deviation for each in (own, *others)]))
+    typical = max(typical, LEAST_DEVIATION)
+    threshold = _threshold(own, typical)
+    close = nlargest(_RIVALS, others, key=lambda other: float(other.centroid @ unit))
+    nearest = sorted(
+        ((other, other.nearness(unit)) for other in close), key=lambda pair: pair[1], reverse=True
+    )
     rival = None
-    if nearness:
-        place, near = nearness[0]
-        other = others[place]
-        rival = Rival(other.name, float(other.centroid @ unit), own.nearness(unit) - near)
+    if nearest:
+        other, near = nearest[0]
+        rival = Rival(other.name, float(other.centroid @ unit), here - near)
     told_apart = rival is None or rival.margin >= MARGIN
-    close_enough = distance <= threshold + _ROUNDING
+    close_enough = 1 - similarity <= threshold + _ROUNDING
     match = TopicMatch(
         valid=told_apart and close_enough,
         similarity=similarity,
-        centroid_distance=distance,
+        centroid_distance=1 - similarity,
         threshold=threshold,
         mean=own.mean,
         deviation=own.deviation,
         rival=rival,
         reason="",
     )
-    alike = _as_near(unit, own, others, nearness) if close_enough and not told_apart else []
-    return replace(match, reason=_reason(match, own.name, alike))
+    alike = [
+        other.name
+        for other, near in nearest
+        if abs(here - near) < MARGIN and 1 - float(other.centroid @ unit) <= _threshold(other, typical)
+    ]
+    is_general = close_enough and not told_apart and len(alike) + 1 >= _GENERAL
+    return replace(match, reason=_reason(match, own.name, alike if is_general else ()))
 
 
 def _reason(match: TopicMatch, own: str, alike: Sequence[str]) -> str:
-    """Return the reason for the result, in words."""
+    """Return the reason for the result, in words. `alike` are the clusters that a text is too general for."""
     away = f"{match.centroid_distance:.2f} away from the centre of {own}"
-    if len(alike) + 1 >= _GENERAL:
+    if alike:
         return f"too general: as close to {', '.join(alike)} as to {own}, and within reach of each"
     rival = match.rival
     if rival and rival.margin <= 0:
@@ -182,40 +192,7 @@ def _reason(match: TopicMatch, own: str, alike: Sequence[str]) -> str:
     return f"{away}, within the {match.threshold:.2f} of its members{nearest}"
 
 
-def _nearness(unit: NDArray[np.float32], others: Sequence[ClusterEvidence]) -> list[tuple[int, float]]:
-    """Return the index and nearness of each cluster that can be the nearest, nearest first."""
-    if not others:
-        return []
-    cosines = np.stack([other.centroid for other in others]) @ unit
-    rivals = np.argsort(-cosines, kind="stable")[:_RIVALS].tolist()
-    return sorted(
-        ((rival, others[rival].nearness(unit)) for rival in rivals), key=lambda pair: pair[1], reverse=True
-    )
-
-
-def _as_near(
-    unit: NDArray[np.float32],
-    own: ClusterEvidence,
-    others: Sequence[ClusterEvidence],
-    nearness: Sequence[tuple[int, float]],
-) -> list[str]:
-    """Return the names of the clusters within the margin of the text's own, either way, and within reach."""
-    here = own.nearness(unit)
-    as_near = [others[place] for place, near in nearness if abs(here - near) < MARGIN]
-    return [
-        rival.name
-        for rival in as_near
-        if 1 - float(rival.centroid @ unit)
-        <= _threshold(rival, [own, *(other for other in others if other is not rival)])
-    ]
-
-
-def _threshold(own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> float:
-    """Return the mean plus three deviations; a small cluster's deviation is shrunk towards that of all clusters.
-
-    The latter is at least `LEAST_DEVIATION`: near copies do not show how far their topic spreads.
-    """
-    typical = float(np.mean([own.loo_deviation, *(other.loo_deviation for other in others)]))
-    typical = max(typical, LEAST_DEVIATION)
-    variance = (own.size * own.loo_deviation**2 + PRIOR_MEMBERS * typical**2) / (own.size + PRIOR_MEMBERS)
-    return float(own.loo_mean + DEVIATIONS * variance**0.5)
+def _threshold(cluster: ClusterEvidence, typical: float) -> float:
+    """Return the mean plus three deviations; a small cluster's deviation is shrunk towards the typical one."""
+    variance = cluster.size * cluster.loo_deviation**2 + PRIOR_MEMBERS * typical**2
+    return float(cluster.loo_mean + DEVIATIONS * (variance / (cluster.size + PRIOR_MEMBERS)) ** 0.5)

@@ -160,16 +160,11 @@ class LiveAxis:
         """Drop the fit."""
         self._fit = self._shown = None
 
-    async def settled(self) -> None:
-        """Wait for a running fit."""
-        if self._running is not None:
-            await asyncio.wait([self._running])
-
     async def close(self) -> None:
         """Cancel a running fit."""
         if self._running is not None:
             self._running.cancel()
-            await self.settled()
+            await asyncio.wait([self._running])
 
     async def _follow(self, until: float | None) -> None:
         """Wait for a fit of what is there now; if a large store has a fit already, only start one."""
@@ -333,11 +328,6 @@ class ExperienceClusterer:
         self.lineages.reread()
         for axis in self._axes.values():
             axis.drop()
-
-    async def settled(self) -> None:
-        """Wait for the fits running in the background."""
-        for axis in self._axes.values():
-            await axis.settled()
 
     async def close(self) -> None:
         """Cancel running fits, and end the fitting process."""

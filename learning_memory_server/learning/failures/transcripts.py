@@ -227,11 +227,10 @@ def _lines(path: Path, read: Callable[[int], object] = lambda _: None) -> Iterat
 
 def _record(line: bytes) -> dict[str, Any]:
     """Return the object of a line, empty if it has none."""
-    try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
+    with suppress(ValueError, RecursionError):
+        if isinstance(record := json.loads(line), dict):
+            return record
+    return {}
 
 
 def _text(value: object) -> str:
