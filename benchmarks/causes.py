@@ -29,9 +29,8 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from learning_memory_server.embedding.packaged import load_packaged
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clustering.task_projection import without_task
 from learning_memory_server.learning.clusters.clusterer import LiveAxis
-from learning_memory_server.learning.clusters.fitting import FitRequest, fit
+from learning_memory_server.learning.clusters.fitting import FitRequest, fit, without_task
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services

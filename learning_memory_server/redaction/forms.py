@@ -90,9 +90,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 def begins_word(text: str, start: int) -> bool:
     r"""Return whether no word goes on here: after `\n` and `%3D` in escaped texts, one begins too."""
     before = text[max(0, start - 3) : start]
-    if not before or not (before[-1].isascii() and before[-1].isalnum()):
-        return True
-    return re.search(r"\\[nrt]$|%[0-9A-Fa-f]{2}$", before) is not None
+    is_after_letter = before[-1:].isascii() and before[-1:].isalnum()
+    return not is_after_letter or re.search(r"\\[nrt]$|%[0-9A-Fa-f]{2}$", before) is not None
 
 
 def lowered(text: str) -> str:

@@ -214,12 +214,9 @@ class RedactionGate:
             return "off"
         if self._detector is None or self._detector.missing:
             return "own patterns"
-        loaded = self._detector.is_loaded
-        return (
-            "own patterns and Betterleaks"
-            if loaded
-            else "own patterns; Betterleaks loads with the first text"
-        )
+        if self._detector.is_loaded:
+            return "own patterns and Betterleaks"
+        return "own patterns; Betterleaks loads with the first text"
 
 
 def listed(kinds: Mapping[str, int]) -> str:

@@ -5,7 +5,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.neighbours import unit_rows
-from learning_memory_server.learning.clustering.task_projection import without_task
+from learning_memory_server.learning.clusters.fitting import without_task
 from tests.learning.clustering.parts import causes_in_tasks
 
 
