@@ -123,15 +123,13 @@ def main() -> None:
     parser.add_argument(
         "--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path"
     )
-    parser.add_argument("--models", type=Path, help="where that model's export is kept, for a faster run")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="print the report as the last line")
     options = parser.parse_args()
     paths = sorted(options.data.glob("clusters-*")) if options.data.is_dir() else [options.data]
     if not paths:
         parser.error(f"there is no clusters-* in {options.data}")
-    with tempfile.TemporaryDirectory() as nowhere:
-        embedder = load_embedder(options.model, None, options.models or Path(nowhere))
+    embedder = load_embedder(options.model, None)
     reports: dict[str, dict[str, Any]] = {}
     with threadpool_limits(limits=1), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="sklearn")

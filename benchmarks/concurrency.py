@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.hub import FRONT, Memory, memory
 from benchmarks.population import ScatteringEmbedder, make_entry, themes
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.population import ScatteringEmbedder, populate
-from learning_memory_server.embedding.loading import ModelExporter
 from learning_memory_server.server.composition.backends import load_model
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.dashboard.page import as_text, page
@@ -81,7 +80,7 @@ def _draw(file: Path) -> float | None:
 def measure(sizes: tuple[int, ...] = SIZES) -> None:
     """Print what the page costs at each size."""
     settings = load_settings({})
-    embedder = load_model(settings, ModelExporter())
+    embedder = load_model(settings)
     print(
         f"{'experiences':>12}{'first, s':>10}{'again, s':>10}{'CPU, s':>9}{'file, MB':>10}{'map drawn, s':>14}"
     )

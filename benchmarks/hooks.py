@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.population import populate, themes
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.source import model_folder
+from learning_memory_server.embedding.tokens import ModelTokens
 from learning_memory_server.hub.front import hook
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks.population import populate, themes
 from benchmarks.stdio import StdioSession
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Final
 
 from benchmarks.hub import FRONT, memory, processor_seconds, resident
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.embedding.source import model_folder
+from learning_memory_server.embedding.tokens import ModelTokens
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.memory_documents import documents_of
 from learning_memory_server.model.memory import Memory

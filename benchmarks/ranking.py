@@ -20,7 +20,8 @@ from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.capture.memories.store import MemoryStore
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.embedding.source import model_folder
+from learning_memory_server.embedding.tokens import ModelTokens
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import SparseVector

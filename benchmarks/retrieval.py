@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,7 +72,6 @@ def main() -> None:
     parser.add_argument(
         "--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path"
     )
-    parser.add_argument("--models", type=Path, help="where that model's export is kept, for a faster run")
     parser.add_argument("--reranker", help="a re-ranking model: its name, or a folder's absolute path")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -85,8 +83,7 @@ def main() -> None:
         paths = sorted(options.data.glob("retrieval-*.json")) if options.data.is_dir() else [options.data]
         if not paths:
             parser.error(f"there is no retrieval-*.json in {options.data}")
-    with tempfile.TemporaryDirectory() as nowhere:
-        embedder = load_embedder(options.model, None, options.models or Path(nowhere))
+    embedder = load_embedder(options.model, None)
     reranker = CrossEncoderReranker(options.reranker) if options.reranker else None
     reports = {}
     for path in paths:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.values.closest import closest_members

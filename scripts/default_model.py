@@ -5,13 +5,15 @@ torch nor a model library takes part. A test makes the files again and compares 
 
 The graph is all-MiniLM-L6-v2 up to the vector of length 1, with pooling and normalisation. It leaves out what no text
 uses: positions beyond the model's limit, and the second of the two token types. Word vectors stay in eight bits in RAM,
-because a text needs few of them; the matrices of the layers are packed (`embedding/onnx_runtime.py`).
+because a text needs few of them; the matrices of the layers are packed (`scripts/packing.py`).
 """
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,8 +23,10 @@ from onnx import TensorProto, helper, numpy_helper
 from safetensors.numpy import load_file
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, EmbeddingIdentity
-from learning_memory_server.embedding.onnx_runtime import BLOCK, MODEL, TOKENIZER, WEIGHTS, ExportMeta, pack
+from learning_memory_server.embedding.graph import TOKENIZER
+from learning_memory_server.embedding.onnx_runtime import BLOCK, META, WEIGHTS
 from learning_memory_server.embedding.source import file_digest, packaged_model
+from scripts.packing import pack
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 ORIGINAL_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """The original weights. The publisher of the package that contains them is unknown, so only this hash is trusted."""
 
+MODEL: Final = "model.onnx"
 _SIZE, _HEADS, _LAYERS, _POSITIONS = 384, 12, 6, 256
 _OPSET, _IR = 17, 9
 _ALIGNMENT: Final = 4096
@@ -61,7 +66,15 @@ def make(folder: Path) -> None:
     shutil.copyfile(original / TOKENIZER, folder / TOKENIZER)
     files = {name: file_digest(folder / name) for name in (MODEL, WEIGHTS, TOKENIZER)}
     identity = EmbeddingIdentity("sentence-transformers", DEFAULT_MODEL, files[WEIGHTS], _SIZE, _POSITIONS)
-    ExportMeta(identity, "", "", [], files, graph.packed).write(folder)
+    meta = {
+        "identity": asdict(identity),
+        "query_prompt": "",
+        "document_prompt": "",
+        "probe": [],
+        "files": files,
+        "packed": graph.packed,
+    }
+    (folder / META).write_text(json.dumps(meta), "utf-8")
 
 
 class _Graph:

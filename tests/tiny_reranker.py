@@ -53,11 +53,12 @@ def save_reranker(folder: Path, *, labels: int = 1, weight: float = 8.0) -> Path
         model.classifier.weight.zero_()
         model.classifier.weight[:, 0] = weight
     model.save_pretrained(folder)
-    _tokenizer(vocabulary).save_pretrained(folder)
+    make_tokenizer(vocabulary).save_pretrained(folder)
     return folder
 
 
-def _tokenizer(vocabulary: list[str]) -> Any:
+def make_tokenizer(vocabulary: list[str]) -> Any:
+    """Return a tokenizer of whole words, of which the first five are special."""
     from tokenizers import Tokenizer  # noqa: PLC0415
     from tokenizers.models import WordPiece  # noqa: PLC0415
     from tokenizers.normalizers import BertNormalizer  # noqa: PLC0415

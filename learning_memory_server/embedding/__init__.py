@@ -1,4 +1,5 @@
 """Embedding models: the port to them (`base`), their backends, and the service that runs one in its own thread.
 
-Backends: `onnx_runtime` (the packaged model in `minilm/`, and exports of others), `hashing`, and those of `extras`.
+Backends: `onnx_runtime` (the packaged model in `minilm/`, and models that bring an ONNX file), `hashing`, and those of
+`extras`.
 """

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.source import find_source, packaged_model
+from learning_memory_server.embedding.graph import TOKENIZER, max_tokens_of
 
 _WINDOW: Final = 256
 """Tokens that a model reads if its files do not say; also the most that this package uses."""
@@ -48,11 +45,11 @@ class ModelTokens:
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         from tokenizers import Tokenizer  # noqa: PLC0415 - only here
 
-        content = (folder / "tokenizer.json").read_bytes()
+        content = (folder / TOKENIZER).read_bytes()
         self._tokenizer = Tokenizer.from_str(content.decode())
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
-        self.window = _window_of(folder)
+        self.window = min(max_tokens_of(folder) or _WINDOW, _WINDOW)
         self.name = f"{hashlib.sha256(content).hexdigest()[:12]}-{self.window}"
 
     def count(self, texts: Sequence[str]) -> list[int]:
@@ -71,24 +68,6 @@ class ModelTokens:
 
 
 TokenMeasure = EstimatedTokens | ModelTokens
-
-
-def model_folder(model: str) -> Path:
-    """Return the folder of a model like `find_source`, but without reading the weights of the packaged one."""
-    return packaged_model() if model == DEFAULT_MODEL else find_source(model).folder
-
-
-def _window_of(folder: Path) -> int:
-    """Return how many tokens the model in a folder reads, at most `_WINDOW`."""
-    for name, key in (
-        ("sentence_bert_config.json", "max_seq_length"),
-        ("config.json", "max_position_embeddings"),
-    ):
-        with suppress(OSError, ValueError, AttributeError):
-            found = json.loads((folder / name).read_text("utf-8")).get(key)
-            if isinstance(found, int) and found > 0:
-                return min(found, _WINDOW)
-    return _WINDOW
 
 
 def _tokens_of(piece: str) -> int:

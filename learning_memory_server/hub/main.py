@@ -35,7 +35,7 @@ def _serve() -> int:
         ):
             # Fronts can connect now; they wait for the ack during these imports.
             with fast_imports():
-                from learning_memory_server.embedding.packaged import load_ahead  # noqa: PLC0415
+                from learning_memory_server.embedding.loading import load_ahead  # noqa: PLC0415
 
                 # First, so that it is done when the other imports are.
                 packaged = load_ahead(paths.raw_settings(os.environ))

@@ -126,7 +126,7 @@ class Settings(BaseModel):
         default=DEFAULT_MODEL,
         validate_default=True,
         description="A sentence-transformers model: the packaged one, a folder's absolute path, or one that "
-        "`download-model` has fetched; nothing is fetched automatically. All but the packaged one need the extra "
+        "`download-model` has fetched; nothing is fetched automatically. One that brings no ONNX file needs the extra "
         "`sentence-transformers`. With `ollama`: the name of one of its models.",
     )
     ollama_url: str = Field(
@@ -265,11 +265,6 @@ class Settings(BaseModel):
     def backups_directory(self) -> Path:
         """Where backups are stored, unless a person names another folder."""
         return self.storage_path / "backups"
-
-    @property
-    def models_directory(self) -> Path:
-        """Where exported models are stored."""
-        return self.storage_path / "models"
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:

@@ -129,9 +129,6 @@ CATCH_UP_EVERY: Final = 30.0  # Between attempts to catch up while something is 
 # 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index.
 CHECK_EVERY: Final = 50.0
 ARRIVAL: Final = 10.0  # Within this, a server that answers again does what it was asked earlier
-EXPORT: Final = 600  # The export of another model, whatever it is doing and whoever started it
-EXPORT_CHILD: Final = 660  # The process that exports: a little more than its own limit
-EXPORT_DELAY: Final = 5.0  # Before an export starts, so that the first calls have the processor to themselves
 
 # ---- A session, for the hub
 
@@ -180,7 +177,9 @@ HUB_TERM: Final = 15.0  # A hub that does not answer, to end: as long as its cal
 HUB_KILLED: Final = 10.0  # The kernel, to end a hub
 DOCTOR_HUB: Final = 3.0  # The doctor, for a hub that holds the data to listen
 DOCTOR_OLLAMA: Final = 10.0  # The doctor, for Ollama
-DOWNLOAD_CHECK: Final = 10.0  # What is asked about a model before it is downloaded
+DOWNLOAD_CONNECT: Final = 10.0  # `download-model`, for a connection to the hub of models
+DOWNLOAD: Final = 60.0  # The same, for the next byte
+DOWNLOAD_AGAIN: Final = 1.0  # Before a lost download is continued; the next wait is twice as long
 # A server that is started as a client would, until the handshake; Claude Code waits this long.
 HANDSHAKE: Final = 30.0
 SERVER_ENDS: Final = 5.0  # That server, to end
@@ -204,5 +203,3 @@ SESSION_HEARD: Final = 30 * 60
 RECENT: Final = 30 * 24 * 3600  # What counts as lately in `last_30_days` of a cluster
 TRANSCRIPT_AT_REST: Final = 3600  # A session that wrote something within this time may go on
 FIT_CHILD_KEPT: Final = 60.0  # The process that fits clusters, without a request
-# An export of another model after its last use: its user may return to it.
-EXPORT_KEPT: Final = 30 * 24 * 3600

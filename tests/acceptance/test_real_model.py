@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.composition.services import open_services

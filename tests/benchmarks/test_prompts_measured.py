@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from benchmarks.recurrence import of_prompts
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from learning_memory_server.cli.replay import (
     walk,
     write_judgements,
 )
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.verdict import Verdict

@@ -6,7 +6,8 @@ import re
 import pytest
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.tokens import ModelTokens, model_folder
+from learning_memory_server.embedding.source import model_folder
+from learning_memory_server.embedding.tokens import ModelTokens
 from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.tools.catalog import TOOLS
 from tests.docs.test_documents import ROOT

@@ -1,38 +1,48 @@
 """`download-model`: from a hub that has the model, and from hubs that do not answer."""
 
+from __future__ import annotations
+
+import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.embedding.hub_stub import DECOYS, hub_with
+from tests.embedding.hub_stub import hub_with
 from tests.original_model import ORIGINAL
+from tests.tiny_onnx import change, graph, save_model
 
-pytestmark = [pytest.mark.slow, pytest.mark.torch, pytest.mark.timeout(300)]
+if TYPE_CHECKING:
+    from pathlib import Path
 
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
+WITHOUT_TORCH = """
+import sys
+for name in ("torch", "sentence_transformers", "transformers", "onnx"):
+    sys.modules[name] = None
+"""
 COMMAND = "from learning_memory_server.cli.app import main; main()"
 
 
-def download(
-    tmp_path: Path, model: str, *, script: str = COMMAND, **environment: str
-) -> subprocess.CompletedProcess[str]:
+def start(tmp_path: Path, model: str, script: str = WITHOUT_TORCH + COMMAND, **environment: str) -> Any:
     variables = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", script, "download-model", model],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        check=False,
-        timeout=120,
         cwd=tmp_path,
         env={
             **variables,
+            "COLUMNS": "200",
             "HF_HOME": str(tmp_path / "cache"),
-            "HF_HUB_DISABLE_XET": "1",
             "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "storage"),
             "LEARNING_MEMORY_CONFIG": os.devnull,
             **environment,
@@ -40,7 +50,28 @@ def download(
     )
 
 
-COMMAND_AND_USE = """
+def download(tmp_path: Path, model: str, **options: str) -> tuple[int, str, str]:
+    """Run the command and return its status, output and errors."""
+    process = start(tmp_path, model, **options)
+    output, errors = process.communicate(timeout=120)
+    return process.returncode, output, " ".join(errors.split())
+
+
+def snapshot(tmp_path: Path, name: str = "acme/small") -> Path:
+    (folder,) = (tmp_path / "cache/hub" / f"models--{name.replace('/', '--')}" / "snapshots").iterdir()
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = save_model(tmp_path / "published")
+    (folder / "onnx/model_quantized.onnx").write_bytes(graph(["input_ids"]) * 1)
+    (folder / "model.safetensors").write_bytes(b"the same weights")
+    (folder / "README.md").write_text("A model.", "utf-8")
+    return folder
+
+
+THEN_USE = """
 import sys
 from typer.testing import CliRunner
 from learning_memory_server.cli.app import app
@@ -51,75 +82,183 @@ def watch(event, arguments):
         print("asked the network", arguments)
 
 sys.addaudithook(watch)
-from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
-embedder = SentenceEmbedder("acme/small")
-print(embedder.identity.model, embedder.identity.weights[:12], embedder.embed_query("x").shape)
+"""
+EMBED = """
+from learning_memory_server.embedding.loading import load_embedder
+embedder = load_embedder(sys.argv[2], None)
+print(embedder.identity.model, embedder.identity.definition.split()[0], embedder.embed_query("x").shape)
 """
 
 
-def test_a_downloaded_model_is_used_without_a_network(tmp_path: Path) -> None:
-    requests: list[str] = []
-    with hub_with("acme/small", ORIGINAL, requests) as url:
-        done = download(tmp_path, "acme/small", script=COMMAND_AND_USE, HF_ENDPOINT=url)
+def test_a_downloaded_model_is_used_without_a_network_and_without_torch(tmp_path: Path, folder: Path) -> None:
+    with hub_with("acme/small", folder) as hub:
+        status, output, errors = download(
+            tmp_path, "acme/small", script=WITHOUT_TORCH + THEN_USE + EMBED, HF_ENDPOINT=hub.url
+        )
 
-    assert done.returncode == 0, done.stderr
-    assert "of length 384, of texts up to 256 tokens" in done.stdout
-    assert "LEARNING_MEMORY_EMBEDDING_MODEL=acme/small" in done.stdout
-    assert any("model.safetensors" in path for path in requests)
-    assert not any(decoy in path for path in requests for decoy in DECOYS)
-    assert "asked the network" not in done.stdout
-    assert done.stdout.endswith("acme/small 53aa51172d14 (384,)\n")
-
-
-RERANKER_AND_USE = (
-    COMMAND_AND_USE.partition("from learning_memory_server.embedding.extras.sentence")[0]
-    + """
-from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
-print(CrossEncoderReranker("acme/ranks").scores("a", ["b", "c"]).shape)
-"""
-)
+    assert status == 0, errors
+    assert "of length 8, of texts up to 12 tokens" in output
+    assert "LEARNING_MEMORY_EMBEDDING_MODEL=acme/small" in output
+    assert "asked the network" not in output
+    assert output.endswith("acme/small onnx/model.onnx (8,)\n")
+    assert "onnx/model.onnx" in hub.fetched
+    assert not hub.fetched & {"onnx/model_quantized.onnx", "model.safetensors", "README.md"}
 
 
-def test_a_downloaded_re_ranking_model_is_used_without_a_network(
-    tmp_path: Path, reranker_folder: Path
+def test_another_onnx_file_is_downloaded_by_its_path(tmp_path: Path, folder: Path) -> None:
+    model = "acme/small/onnx/model_quantized.onnx"
+    with hub_with("acme/small", folder) as hub:
+        status, output, errors = download(
+            tmp_path, model, script=WITHOUT_TORCH + THEN_USE + EMBED, HF_ENDPOINT=hub.url
+        )
+
+    assert status == 0, errors
+    assert f"LEARNING_MEMORY_EMBEDDING_MODEL={model}" in output
+    assert output.endswith("acme/small onnx/model_quantized.onnx (8,)\n")
+    assert "onnx/model.onnx" not in hub.fetched
+
+
+def test_a_download_that_was_killed_is_resumed_where_it_stopped(tmp_path: Path, folder: Path) -> None:
+    path, size = "/acme/small/resolve/", (folder / "onnx/model.onnx").stat().st_size
+    half = threading.Event()
+    with hub_with("acme/small", folder, hangs=half) as hub:
+        killed = start(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+        assert half.wait(60)
+        partial = snapshot(tmp_path) / "onnx" / ".model.onnx.part"
+        while not (partial.exists() and partial.stat().st_size):
+            time.sleep(0.01)
+        killed.kill()
+        killed.communicate()
+        there = partial.stat().st_size
+        hub.hangs = None
+        hub.requests.clear()
+        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+
+    assert status == 0, errors
+    assert 0 < there < size
+    asked = [(each, part) for each, part in hub.requests if path in each]
+    # What was complete is not fetched again.
+    assert {part for _, part in asked} == {f"bytes={there}-"}
+    assert (snapshot(tmp_path) / "onnx/model.onnx").read_bytes() == (folder / "onnx/model.onnx").read_bytes()
+    assert not partial.exists()
+
+
+def test_a_lost_connection_is_resumed_at_once(tmp_path: Path, folder: Path) -> None:
+    with hub_with("acme/small", folder, drops=2) as hub:
+        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+
+    assert status == 0, errors
+    assert len({part for _, part in hub.requests}) == 3
+
+
+def test_a_wrong_digest_is_a_clear_error_and_nothing_of_it_is_kept(tmp_path: Path, folder: Path) -> None:
+    with hub_with("acme/small", folder, changes=True) as hub:
+        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+        assert status == 1
+        assert (
+            "onnx/model.onnx of acme/small did not arrive as the hub has it: its digest is wrong." in errors
+        )
+        assert list((snapshot(tmp_path) / "onnx").iterdir()) == []
+
+        hub.changes = False
+        assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
+
+
+def test_the_commit_of_the_first_use_is_kept_and_a_changed_file_repaired(
+    tmp_path: Path, folder: Path
 ) -> None:
-    requests: list[str] = []
-    # Whatever makes the embeddings.
-    settings = {
-        "LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama",
-        "LEARNING_MEMORY_EMBEDDING_MODEL": "x",
-        "LEARNING_MEMORY_RERANKER_MODEL": "acme/ranks",
-    }
-    with hub_with("acme/ranks", reranker_folder, requests) as url:
-        done = download(tmp_path, "acme/ranks", script=RERANKER_AND_USE, HF_ENDPOINT=url, **settings)
+    with hub_with("acme/small", folder) as hub:
+        assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
+        file = snapshot(tmp_path) / "onnx/model.onnx"
+        file.write_bytes(b"changed")
+        used = start(tmp_path, "acme/small", script="import sys" + EMBED)
+        assert "the SHA-256 of onnx/model.onnx has changed" in used.communicate()[1]
 
-    assert done.returncode == 0, done.stderr
-    assert "LEARNING_MEMORY_RERANKER_MODEL=acme/ranks" in done.stdout
-    assert "EMBEDDING_MODEL" not in done.stdout
-    assert any("model.safetensors" in path for path in requests)
-    assert not any(decoy in path for path in requests for decoy in DECOYS)
-    assert "asked the network" not in done.stdout
-    assert done.stdout.endswith("(2,)\n")
+        hub.requests.clear()
+        assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
+        assert file.read_bytes() == (folder / "onnx/model.onnx").read_bytes()
+        assert hub.fetched == {"onnx/model.onnx"}
+        assert hub.requests[0][0].endswith(f"/revision/{hub.commit}")
+
+        hub.commit = "f" * 40
+        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+    assert status == 1
+    assert "The hub no longer has the commit 0123456789ab of acme/small" in errors
+    assert str(file.parents[3] / "learning-memory.json") in errors
 
 
-def test_a_model_that_the_hub_does_not_have_is_a_clear_error(tmp_path: Path) -> None:
-    with hub_with("acme/small", ORIGINAL, []) as url:
-        done = download(tmp_path, "nobody/none", HF_ENDPOINT=url)
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (
+            lambda folder: (folder / "tokenizer.json").rename(folder / "vocab.txt"),
+            "but no tokenizer.json, and",
+        ),
+        (
+            lambda folder: change(folder / "1_Pooling/config.json", pooling_mode="lasttoken"),
+            "its pooling is lasttoken, and not mean or cls, and",
+        ),
+        (lambda folder: shutil.rmtree(folder / "onnx"), "it brings no ONNX file, and"),
+    ],
+)
+def test_what_needs_the_extra_is_said_before_the_weights_are_fetched(
+    spoil: Any, said: str, tmp_path: Path, folder: Path
+) -> None:
+    spoil(folder)
+    with hub_with("acme/small", folder) as hub:
+        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
 
-    assert done.returncode == 1
-    assert "error: The hub has no model nobody/none, or it is private." in done.stderr
+    assert status == 1
+    assert "This model needs the extra sentence-transformers: " in errors
+    assert said in errors
+    assert not any(path.endswith((".onnx", ".safetensors")) for path in hub.fetched)
+
+
+def test_a_file_outside_the_model_s_folder_is_refused(tmp_path: Path, folder: Path) -> None:
+    with hub_with("acme/small", folder) as hub:
+        listing = hub.listing()
+        listing["siblings"].append({"rfilename": "../../../evil.json", "blobId": ""})
+        hub.listing = lambda: listing  # type: ignore[method-assign]
+        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+
+    assert status == 1
+    assert "The hub lists a file outside the model's folder: '../../../evil.json'." in errors
+
+
+@pytest.mark.parametrize(
+    ("model", "refuses", "said"),
+    [
+        ("nobody/none", None, "error: The hub has no model nobody/none, or it is private."),
+        (
+            "acme/small",
+            (403, "GatedRepo"),
+            "The publisher of acme/small requires you to agree to terms first.",
+        ),
+        ("acme/small", (500, ""), "acme/small could not be downloaded (HTTPStatusError"),
+    ],
+)
+def test_what_the_hub_refuses_is_a_clear_error(
+    model: str, refuses: tuple[int, str] | None, said: str, tmp_path: Path, folder: Path
+) -> None:
+    with hub_with("acme/small", folder, refuses=refuses) as hub:
+        status, _, errors = download(tmp_path, model, HF_ENDPOINT=hub.url)
+
+    assert status == 1
+    assert said in errors
 
 
 def test_without_a_network_it_fails_soon(tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         began = time.monotonic()
-        done = download(tmp_path, "acme/small", HF_ENDPOINT=f"http://127.0.0.1:{unused.getsockname()[1]}")
+        status, _, errors = download(
+            tmp_path, "acme/small", HF_ENDPOINT=f"http://127.0.0.1:{unused.getsockname()[1]}"
+        )
 
-    assert done.returncode == 1
+    assert status == 1
     assert time.monotonic() - began < 60
-    assert "acme/small could not be downloaded (ConnectError" in done.stderr
-    assert "Traceback" not in done.stderr
+    assert "acme/small could not be downloaded (ConnectError" in errors
+    assert "Traceback" not in errors
 
 
 @pytest.mark.parametrize(
@@ -137,7 +276,51 @@ def test_without_a_network_it_fails_soon(tmp_path: Path) -> None:
 def test_invalid_requests_are_refused_at_once(
     model: str, environment: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    done = download(tmp_path, model, **environment)
+    status, _, errors = download(tmp_path, model, **environment)
 
-    assert done.returncode == 1
-    assert said in done.stderr
+    assert status == 1
+    assert said in errors
+
+
+@pytest.mark.torch
+def test_a_model_without_an_onnx_file_is_run_by_the_library(tmp_path: Path) -> None:
+    with hub_with("acme/small", ORIGINAL) as hub:
+        status, output, errors = download(
+            tmp_path, "acme/small", script=THEN_USE + EMBED, HF_ENDPOINT=hub.url
+        )
+
+    assert status == 0, errors
+    assert "of length 384, of texts up to 256 tokens" in output
+    assert "model.safetensors" in hub.fetched
+    assert "asked the network" not in output
+    assert output.rstrip().endswith("(384,)")
+    record = json.loads((snapshot(tmp_path).parents[1] / "learning-memory.json").read_text("utf-8"))
+    assert record["digests"]["weights"].startswith("53aa51172d14")
+
+
+RERANK = """
+from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
+print(CrossEncoderReranker("acme/ranks").scores("a", ["b", "c"]).shape)
+"""
+
+
+def test_a_downloaded_re_ranking_model_is_used_without_a_network(
+    tmp_path: Path, reranker_folder: Path
+) -> None:
+    # Whatever makes the embeddings.
+    settings = {
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama",
+        "LEARNING_MEMORY_EMBEDDING_MODEL": "x",
+        "LEARNING_MEMORY_RERANKER_MODEL": "acme/ranks",
+    }
+    with hub_with("acme/ranks", reranker_folder) as hub:
+        status, output, errors = download(
+            tmp_path, "acme/ranks", script=THEN_USE + RERANK, HF_ENDPOINT=hub.url, **settings
+        )
+
+    assert status == 0, errors
+    assert "LEARNING_MEMORY_RERANKER_MODEL=acme/ranks" in output
+    assert "EMBEDDING_MODEL" not in output
+    assert "model.safetensors" in hub.fetched
+    assert "asked the network" not in output
+    assert output.endswith("(2,)\n")

@@ -1,359 +1,365 @@
-"""The exported model against the original: the same vectors, without torch."""
+"""Models that bring an ONNX file and a tokenizer are run as they are, without torch."""
+
+from __future__ import annotations
 
 import json
 import os
 import shutil
-import stat
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
-from structlog.testing import capture_logs
 
-from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.embedding.extras.exports import has_export
-from learning_memory_server.embedding.extras.onnx_export import SAMPLES, export
-from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
-from learning_memory_server.embedding.loading import ModelExporter, load_embedder
-from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
+from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
-from tests.original_model import ORIGINAL
+from tests.tiny_onnx import POSITIONS, change, expected, graph, save_model, write_json
 
-pytestmark = [pytest.mark.slow, pytest.mark.torch]
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-MODEL = str(ORIGINAL)
-"""Any model but the packaged one."""
+    from learning_memory_server.embedding.base import Embedder
 
-TEXTS = [
-    *SAMPLES,
-    *(f"{'Why does case ' * number}{number} fail? " for number in range(1, 13)),
-    *("word " * length for length in (120, 200, 251, 252, 253, 254, 255, 256, 257, 300)),
-    *("é" * length for length in (1, 50, 99, 100, 101, 300)),
-    "\n\n",
-    "🙂",
-    "漢字とかな交じりの文。" * 60,
-    "Привет, мир! Почему тест падает через раз?",
-    "مرحبا بالعالم",
-    "SELECT * FROM t WHERE a = 'b' -- comment",
-    "\x00 control \x07 characters \ufffd",
-    "A" * 99 + " " + "b" * 101,
-]
+TEXTS = ["pool connection", "", "theme", "something else", "colour " * 30]
+POOLING = "1_Pooling/config.json"
+PROMPTS = "config_sentence_transformers.json"
+LENGTH = "sentence_bert_config.json"
 
 
-def cosines(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDArray[np.float32]:
-    result: NDArray[np.float32] = np.sum(left * right, axis=1)
-    return result
-
-
-def queries(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    return np.array([embedder.embed_query(text) for text in texts])
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("models")
-    export(MODEL, path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def original() -> SentenceEmbedder:
-    return SentenceEmbedder(MODEL)
-
-
-@pytest.fixture(scope="module")
-def exported(models: Path) -> Embedder:
-    return load_embedder(MODEL, None, models)
+def load(folder: Path) -> Embedder:
+    return load_embedder(str(folder), None)
 
 
 @pytest.fixture
-def copied(models: Path, tmp_path: Path) -> Path:
-    """A copy of the folder of exports to damage; its files are shared until one is replaced."""
-    return Path(shutil.copytree(models, tmp_path / "models", copy_function=os.link))
+def folder(tmp_path: Path) -> Path:
+    return save_model(tmp_path / "tiny")
 
 
-def variant(folder: Path, **changes: dict[str, object]) -> str:
-    """Make a model of the packaged weights with other settings, given by file stem."""
-    shutil.copytree(ORIGINAL, folder)
-    names = {
-        "pooling": "1_Pooling/config.json",
-        "prompts": "config_sentence_transformers.json",
-        "length": "sentence_bert_config.json",
-    }
-    for stem, change in changes.items():
-        path = folder / names[stem]
-        path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **change}), "utf-8")
-    return str(folder)
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_the_vectors_of_tokens_become_one_as_the_model_says(pooling: str, tmp_path: Path) -> None:
+    model = load(save_model(tmp_path / "tiny", pooling=pooling))
 
+    vectors = model.embed_documents(TEXTS)
 
-def test_documents_and_queries_are_the_original_s(exported: Embedder, original: SentenceEmbedder) -> None:
-    assert len(TEXTS) >= 50
-    assert exported.runtime == "onnxruntime"
-    together = cosines(exported.embed_documents(TEXTS), original.embed_documents(TEXTS))
-    alone = cosines(queries(exported, TEXTS), queries(original, TEXTS))
-
-    assert together.min() > 0.9999
-    assert alone.min() > 0.9999
-
-
-def test_the_identity_is_the_original_s_so_that_the_index_is_shared(
-    exported: Embedder, original: SentenceEmbedder
-) -> None:
-    assert exported.identity == original.identity
-    assert exported.identity.digest == original.identity.digest
-
-
-def test_vectors_are_unit_rows_in_the_order_of_their_texts(exported: Embedder) -> None:
-    vectors = exported.embed_documents(TEXTS)
-
-    assert vectors.shape == (len(TEXTS), 384)
+    assert model.runtime == "onnxruntime"
+    assert vectors.shape == (len(TEXTS), 8)
     assert vectors.dtype == np.float32
-    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
-    np.testing.assert_allclose(vectors, np.vstack([exported.embed_documents([t]) for t in TEXTS]), atol=1e-5)
-    assert exported.embed_documents([]).shape == (0, 384)
-    assert exported.embed_query("x").shape == (384,)
+    np.testing.assert_allclose(vectors, [expected(text, pooling) for text in TEXTS], atol=1e-6)
+    np.testing.assert_allclose(model.embed_queries(TEXTS), vectors, atol=1e-6)
+    assert model.embed_documents([]).shape == (0, 8)
 
 
-def test_the_files_are_for_their_owner_alone(models: Path) -> None:
-    (folder,) = models.iterdir()
+def test_the_way_that_version_6_of_the_library_writes_is_read_too(folder: Path) -> None:
+    write_json(folder / POOLING, {"embedding_dimension": 8, "pooling_mode": "cls", "include_prompt": True})
+    write_json(folder / LENGTH, {"transformer_task": "feature-extraction"})
+    write_json(folder / "tokenizer_config.json", {"model_max_length": POSITIONS})
+    model = load(folder)
 
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
-    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in folder.iterdir()} == {
-        "meta.json": 0o600,
-        "model.onnx": 0o600,
-        "tokenizer.json": 0o600,
-        "weights.bin": 0o600,
-    }
+    np.testing.assert_allclose(model.embed_query(TEXTS[0]), expected(TEXTS[0], "cls"), atol=1e-6)
+    assert model.identity.max_tokens == POSITIONS
 
 
-def test_a_dimension_that_is_not_the_model_s_is_the_same_clear_error(models: Path) -> None:
-    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384"):
-        load_embedder(MODEL, 768, models)
+@pytest.mark.parametrize("inputs", [("input_ids",), ("input_ids", "attention_mask")], ids=len)
+def test_a_graph_gets_the_inputs_that_it_has(inputs: tuple[str, ...], tmp_path: Path) -> None:
+    model = load(save_model(tmp_path / "tiny", inputs=inputs))
+
+    np.testing.assert_allclose(model.embed_query(TEXTS[0]), expected(TEXTS[0]), atol=1e-6)
 
 
-WITHOUT_TORCH = """
+def test_a_vector_does_not_depend_on_the_texts_beside_it(tmp_path: Path) -> None:
+    model = load(save_model(tmp_path / "tiny", scaled=True))
+
+    np.testing.assert_array_equal(
+        model.embed_documents(TEXTS), [model.embed_documents([text])[0] for text in TEXTS]
+    )
+
+
+def test_prompts_come_before_queries_and_documents(tmp_path: Path) -> None:
+    stated = {"query": "query: ", "passage": "passage: ", "clustering": "theme "}
+    model = load(save_model(tmp_path / "asymmetric", prompts=stated))
+
+    np.testing.assert_allclose(model.embed_query("pool"), expected("query: pool"), atol=1e-6)
+    np.testing.assert_allclose(model.embed_documents(["pool"])[0], expected("passage: pool"), atol=1e-6)
+
+
+def test_e5_has_its_prompts_though_its_files_do_not_say_so(tmp_path: Path) -> None:
+    model = load(save_model(tmp_path / "multilingual-e5-small", prompts={"query": "", "document": ""}))
+
+    np.testing.assert_allclose(model.embed_query("pool"), expected("query: pool"), atol=1e-6)
+    np.testing.assert_allclose(model.embed_documents(["pool"])[0], expected("passage: pool"), atol=1e-6)
+
+
+def test_texts_are_made_lower_case_if_the_model_wants_it(folder: Path) -> None:
+    change(folder / LENGTH, do_lower_case=True)
+
+    np.testing.assert_allclose(load(folder).embed_query("POOL"), expected("pool"), atol=1e-6)
+
+
+CHANGES: dict[str, Callable[[Path], Any]] = {
+    "weights": lambda folder: (folder / "onnx/model.onnx").write_bytes(graph(["input_ids"])),
+    "weights above 2 GB": lambda folder: (folder / "onnx/model.onnx_data").write_bytes(b"more"),
+    "file": lambda folder: (folder / "onnx/model.onnx").rename(folder / "onnx/model_quantized.onnx"),
+    "pooling": lambda folder: change(folder / POOLING, pooling_mode="cls"),
+    "prompts": lambda folder: change(folder / PROMPTS, prompts={"query": "query: "}),
+    "length": lambda folder: change(folder / LENGTH, max_seq_length=POSITIONS - 1),
+    "lower case": lambda folder: change(folder / LENGTH, do_lower_case=True),
+    "tokenizer": lambda folder: (folder / "tokenizer.json").write_text(
+        (folder / "tokenizer.json").read_text("utf-8").replace("theme", "themes"), "utf-8"
+    ),
+}
+
+
+@pytest.mark.parametrize("changed", CHANGES)
+def test_whatever_decides_the_vectors_is_part_of_the_identity(changed: str, folder: Path) -> None:
+    before = load(folder).identity
+    CHANGES[changed](folder)
+    after = load(folder).identity
+
+    assert after.digest != before.digest
+    assert (before.provider, before.model, before.dimension) == ("onnxruntime", "tiny", 8)
+
+
+def test_what_does_not_decide_the_vectors_is_not(folder: Path, tmp_path: Path) -> None:
+    before = load(folder).identity
+    moved = Path(shutil.copytree(folder, tmp_path / "elsewhere" / "tiny"))
+    (moved / "README.md").write_text("new", "utf-8")
+    (moved / "model.safetensors").write_bytes(b"the same weights for another library")
+
+    assert load(moved).identity == before
+
+
+def test_the_usual_file_is_taken_unless_another_is_named(folder: Path) -> None:
+    other = folder / "onnx" / "model_quantized.onnx"
+    other.write_bytes(graph(["input_ids"]))
+
+    assert load(folder).identity.definition.startswith("onnx/model.onnx ")
+    named = load(other).identity
+    assert named.definition.startswith("onnx/model_quantized.onnx ")
+    assert named.model == "tiny"
+
+
+def test_the_only_file_is_taken(folder: Path) -> None:
+    (folder / "onnx/model.onnx").rename(folder / "onnx/model_qint8_avx512_vnni.onnx")
+
+    assert load(folder).identity.definition.startswith("onnx/model_qint8_avx512_vnni.onnx ")
+
+
+def several(folder: Path) -> None:
+    (folder / "onnx/model.onnx").rename(folder / "onnx/model_O2.onnx")
+    (folder / "onnx/model_O1.onnx").touch()
+
+
+UNUSABLE: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "no tokenizer": (
+        lambda folder: (folder / "tokenizer.json").rename(folder / "vocab.txt"),
+        "it brings onnx/model.onnx, but no tokenizer.json.",
+    ),
+    "no vocabulary": (lambda folder: (folder / "tokenizer.json").unlink(), "it has no vocabulary."),
+    "no weights": (lambda folder: (folder / "onnx/model.onnx").unlink(), "it has no weights."),
+    "no modules": (lambda folder: (folder / "modules.json").unlink(), "its pooling is unknown"),
+    "torn modules": (lambda folder: (folder / "modules.json").write_text("[{", "utf-8"), "is damaged."),
+    "odd modules": (lambda folder: write_json(folder / "modules.json", {"a": 1}), "is damaged."),
+    "another part": (
+        lambda folder: write_json(
+            folder / "modules.json", [{"type": f"x.{name}", "path": ""} for name in ("Transformer", "Dense")]
+        ),
+        "it consists of Transformer, Dense",
+    ),
+    "unknown pooling": (
+        lambda folder: change(folder / POOLING, pooling_mode_lasttoken=True),
+        "its pooling is lasttoken+mean, and not mean or cls.",
+    ),
+    "no pooling": (lambda folder: (folder / POOLING).unlink(), "its pooling is unknown"),
+    "prompts left out": (
+        lambda folder: change(folder / POOLING, include_prompt=False),
+        "its pooling leaves out the prompt.",
+    ),
+    "shortened": (lambda folder: change(folder / PROMPTS, truncate_dim=4), "its vectors are shortened."),
+    "no length": (
+        lambda folder: [(folder / name).write_text("{}", "utf-8") for name in (LENGTH, "config.json")],
+        "do not say how many tokens it reads.",
+    ),
+    "several files": (several, "it brings several ONNX files; name one, as in tiny/onnx/model_O1.onnx."),
+    "a damaged graph": (
+        lambda folder: (folder / "onnx/model.onnx").write_bytes(b"half a graph"),
+        "could not be loaded (",
+    ),
+    "a damaged tokenizer": (
+        lambda folder: (folder / "tokenizer.json").write_text("{", "utf-8"),
+        "could not be loaded (",
+    ),
+    "a graph of pictures": (
+        lambda folder: (folder / "onnx/model.onnx").write_bytes(graph(["input_ids", "pixel_values"])),
+        "The graph of tiny wants input_ids, pixel_values",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNUSABLE)
+def test_a_model_that_cannot_be_run_is_a_clear_error(case: str, folder: Path) -> None:
+    spoil, said = UNUSABLE[case]
+    spoil(folder)
+
+    with pytest.raises(EmbeddingUnavailableError) as caught:
+        load(folder)
+    assert said in caught.value.message
+    assert caught.value.hint
+
+
+def test_a_file_that_is_named_and_missing_is_a_clear_error(folder: Path) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=r"it has no onnx/other.onnx, only onnx/model.onnx"):
+        load(folder / "onnx" / "other.onnx")
+
+
+def test_what_onnxruntime_cannot_run_is_left_to_the_library(folder: Path) -> None:
+    (folder / "modules.json").unlink()
+    (folder / "model.safetensors").write_bytes(b"weights")
+
+    source = find_source(str(folder))
+
+    assert source.graph is None
+    assert source.obstacle.startswith("its pooling is unknown")
+
+
+def test_a_dimension_that_is_not_the_model_s_is_a_clear_error(folder: Path) -> None:
+    with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 8\."):
+        load_embedder(str(folder), 768)
+
+
+WITHOUT_LIBRARIES = """
 import sys
-from pathlib import Path
+for name in ("torch", "sentence_transformers", "transformers", "onnx"):
+    sys.modules[name] = None
 from learning_memory_server.embedding.loading import load_embedder
-embedder = load_embedder(sys.argv[2], None, Path(sys.argv[1]))
-embedder.embed_query("a query")
-embedder.embed_documents(["a document"])
-heavy = {"torch", "transformers", "sentence_transformers", "onnx", "huggingface_hub"}
-print(embedder.runtime, sorted(heavy & sys.modules.keys()))
-"""
-
-
-def test_torch_is_not_imported_once_there_is_an_export(models: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT_TORCH, str(models), MODEL],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    assert done.stdout == "onnxruntime []\n"
-
-
-def truncate(folder: Path) -> None:
-    data = (folder / "model.onnx").read_bytes()
-    replace(folder / "model.onnx", data[: len(data) // 2])
-
-
-def flip_a_byte(folder: Path) -> None:
-    data = bytearray((folder / "tokenizer.json").read_bytes())
-    data[len(data) // 2] ^= 1
-    replace(folder / "tokenizer.json", bytes(data))
-
-
-def forget_the_meta(folder: Path) -> None:
-    (folder / "meta.json").unlink()
-
-
-def tear_the_meta(folder: Path) -> None:
-    replace(folder / "meta.json", (folder / "meta.json").read_bytes()[:100])
-
-
-def claim_other_weights(folder: Path) -> None:
-    meta = json.loads((folder / "meta.json").read_text("utf-8"))
-    meta["identity"]["weights"] = "0" * 64
-    replace(folder / "meta.json", json.dumps(meta).encode())
-
-
-def claim_other_vectors(folder: Path) -> None:
-    meta = json.loads((folder / "meta.json").read_text("utf-8"))
-    meta["probe"].reverse()
-    replace(folder / "meta.json", json.dumps(meta).encode())
-
-
-def replace(path: Path, data: bytes) -> None:
-    path.unlink()
-    path.write_bytes(data)
-
-
-DAMAGES = [
-    truncate,
-    flip_a_byte,
-    forget_the_meta,
-    tear_the_meta,
-    claim_other_weights,
-    claim_other_vectors,
-]
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_export_is_not_used(damage: Callable[[Path], None], copied: Path) -> None:
-    (folder,) = copied.iterdir()
-    damage(folder)
-
-    with capture_logs() as logs:
-        embedder = load_embedder(MODEL, None, copied)
-
-    assert embedder.runtime == "sentence-transformers"
-    assert [entry["event"] for entry in logs] == ["model.export_rejected"]
-
-
-def test_a_damaged_export_and_a_half_written_one_are_replaced(copied: Path) -> None:
-    (folder,) = copied.iterdir()
-    truncate(folder)
-    unfinished = folder.with_name(f"{folder.name}.tmp")
-    unfinished.mkdir()
-    (unfinished / "model.onnx").write_bytes(b"half")
-
-    export(MODEL, copied)
-
-    assert list(copied.iterdir()) == [folder]
-    assert load_embedder(MODEL, None, copied).runtime == "onnxruntime"
-
-
-def test_a_half_written_export_is_ignored(tmp_path: Path, models: Path) -> None:
-    (folder,) = models.iterdir()
-    shutil.copytree(folder, tmp_path / f"{folder.name}.tmp", copy_function=os.link)
-
-    assert not has_export(tmp_path, find_source(MODEL))
-    assert load_embedder(MODEL, None, tmp_path).runtime == "sentence-transformers"
-
-
-def test_a_working_export_is_kept(models: Path) -> None:
-    (folder,) = models.iterdir()
-    before = folder.stat()
-
-    assert export(MODEL, models) == folder
-    assert folder.stat() == before
-
-
-def test_exporting_writes_nothing_to_stdout(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    export(MODEL, tmp_path)
-
-    assert capfd.readouterr() == ("", "")
-
-
-def test_prompts_length_and_cls_pooling_are_the_model_s(tmp_path: Path) -> None:
-    model = variant(
-        tmp_path / "asymmetric",
-        pooling={"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False},
-        prompts={"prompts": {"query": "Search for: ", "passage": "Passage: "}},
-        length={"max_seq_length": 64},
-    )
-    (tmp_path / "models").mkdir()
-    export(model, tmp_path / "models")
-    original, exported = SentenceEmbedder(model), load_embedder(model, None, tmp_path / "models")
-
-    assert exported.runtime == "onnxruntime"
-    assert exported.identity == original.identity
-    assert exported.identity.max_tokens == 64
-    assert cosines(exported.embed_documents(TEXTS), original.embed_documents(TEXTS)).min() > 0.9999
-    assert cosines(queries(exported, TEXTS), queries(original, TEXTS)).min() > 0.9999
-    # Prompts have an effect.
-    assert exported.embed_query("a text") @ exported.embed_documents(["a text"])[0] < 0.999
-
-
-def test_a_change_of_a_model_s_settings_is_another_export(tmp_path: Path) -> None:
-    one = find_source(variant(tmp_path / "one" / "model"))
-    other = find_source(variant(tmp_path / "other" / "model", length={"max_seq_length": 64}))
-
-    assert one.weights == other.weights
-    assert one.digest != other.digest
-    assert one.digest == find_source(variant(tmp_path / "third" / "model")).digest
-
-
-def test_a_model_with_other_parts_is_not_exported(tmp_path: Path) -> None:
-    model = variant(
-        tmp_path / "max", pooling={"pooling_mode_max_tokens": True, "pooling_mode_mean_tokens": False}
-    )
-    exporter = ModelExporter(delay=0)
-
-    with capture_logs() as logs:
-        embedder = load_embedder(model, None, tmp_path / "models", exporter)
-        exporter.wait()
-
-    assert embedder.runtime == "sentence-transformers"
-    assert logs == []
-    assert not (tmp_path / "models").exists()
-    with pytest.raises(EmbeddingUnavailableError, match="cannot be exported"):
-        export(model, tmp_path)
-
-
-def test_an_export_whose_vectors_differ_is_discarded(tmp_path: Path) -> None:
-    with pytest.raises(EmbeddingUnavailableError, match=r"vectors differ .* \(smallest cosine 1\.00000\)"):
-        export(MODEL, tmp_path, agreement=1.5)
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_an_export_of_another_model_is_refused(tmp_path: Path, models: Path) -> None:
-    (folder,) = models.iterdir()
-    with pytest.raises(EmbeddingUnavailableError, match="another model's"):
-        OnnxEmbedder(folder, find_source(variant(tmp_path / "other")))
-
-
-CACHED = """
-import sys
-from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
-source = find_source("acme/small")
-print(source.name, source.weights[:12])
-for name in ("acme/halved", "absent/model", "/no/such/folder", "./relative", "not a name"):
+for model in sys.argv[1:]:
     try:
-        find_source(name)
+        print(load_embedder(model, None).embed_query("a text").shape)
     except EmbeddingUnavailableError as error:
-        print(error.message)
-print("torch" in sys.modules)
+        print(error.sentence)
+print("huggingface_hub" in sys.modules)
 """
 
 
-def test_a_model_in_the_local_cache_is_known_by_its_weights(tmp_path: Path) -> None:
-    repository = tmp_path / "hub" / "models--acme--small"
-    (repository / "refs").mkdir(parents=True)
-    (repository / "refs" / "main").write_text("0123abcd", "utf-8")
-    variant(repository / "snapshots" / "0123abcd")
-    halved = Path(shutil.copytree(repository, tmp_path / "hub" / "models--acme--halved"))
-    (halved / "snapshots" / "0123abcd" / "model.safetensors").unlink()
+@pytest.mark.slow
+def test_it_needs_no_library_and_another_model_says_how_to_install_what_it_needs(
+    folder: Path, tmp_path: Path
+) -> None:
+    other = save_model(tmp_path / "other")
+    (other / "onnx/model.onnx").rename(other / "model.safetensors")
 
     done = subprocess.run(
-        [sys.executable, "-c", CACHED],
+        [sys.executable, "-W", "error", "-c", WITHOUT_LIBRARIES, "all-MiniLM-L6-v2", str(folder), str(other)],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "HF_HOME": str(tmp_path), "HF_HUB_CACHE": str(tmp_path / "hub")},
     )
 
-    assert done.stdout.splitlines() == [
-        "acme/small 53aa51172d14",
-        "The embedding model 'acme/halved' is incomplete: it has no weights.",
-        "The embedding model 'absent/model' is not on this machine.",
-        "The embedding model '/no/such/folder' is not on this machine.",
-        "The embedding model './relative' is not on this machine.",
-        "The embedding model 'not a name' is not on this machine.",
-        "False",
-    ]
+    packaged, own, sentence, imported = done.stdout.splitlines()
+    assert (packaged, own, imported) == ("(384,)", "(8,)", "False")
+    assert sentence.startswith(
+        "This model needs the extra sentence-transformers: it brings no ONNX file, and the package "
+        "sentence-transformers is not installed. "
+    )
+    assert 'pip install ".[sentence-transformers]"' in sentence
+    assert 'pip install "sentence-transformers>=6,<7"' in sentence
 
 
-def test_queries_have_the_same_vectors_together_as_one_at_a_time(exported: Embedder) -> None:
-    together = exported.embed_queries(TEXTS)
+def cached(home: Path, name: str, commit: str) -> Path:
+    """Put a model into a cache as the hub's client does on a system without links, and return its folder."""
+    repository = home / f"models--{name.replace('/', '--')}"
+    save_model(repository / "snapshots" / commit)
+    (repository / "refs").mkdir(exist_ok=True)
+    (repository / "refs" / "main").write_text(commit, "utf-8")
+    return repository / "snapshots" / commit
 
-    np.testing.assert_allclose(together, queries(exported, TEXTS), rtol=0, atol=1e-5)
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SENTENCE_TRANSFORMERS_HOME", str(tmp_path))
+    return tmp_path
+
+
+def test_a_model_in_the_cache_is_found_by_its_name(home: Path) -> None:
+    folder = cached(home, "acme/small", "0123abcd")
+    (folder / "onnx" / "model_quantized.onnx").write_bytes(graph(["input_ids"]))
+
+    usual = load_embedder("acme/small", None).identity
+    named = load_embedder("acme/small/onnx/model_quantized.onnx", None).identity
+
+    assert usual.model == named.model == "acme/small"
+    assert usual.digest != named.digest
+
+
+def test_links_into_the_cache_s_store_are_followed(home: Path) -> None:
+    folder = cached(home, "acme/small", "0123abcd")
+    blobs = folder.parent.parent / "blobs"
+    blobs.mkdir()
+    for number, path in enumerate(path for path in folder.rglob("*") if path.is_file()):
+        path.rename(blobs / str(number))
+        path.symlink_to(os.path.relpath(blobs / str(number), path.parent))
+
+    assert load_embedder("acme/small", None).identity.model == "acme/small"
+
+
+def test_the_commit_of_the_first_use_is_kept(home: Path) -> None:
+    cached(home, "acme/small", "first")
+    before = load_embedder("acme/small", None).identity
+    change(cached(home, "acme/small", "second") / POOLING, pooling_mode="cls")
+
+    assert load_embedder("acme/small", None).identity == before
+    record = json.loads((home / "models--acme--small" / "learning-memory.json").read_text("utf-8"))
+    assert record["commit"] == "first"
+    assert record["digests"]["onnx/model.onnx"] == before.weights
+
+
+def test_a_file_that_changed_since_the_first_use_is_a_clear_error(home: Path) -> None:
+    folder = cached(home, "acme/small", "first")
+    load_embedder("acme/small", None)
+    (folder / "onnx/model.onnx").write_bytes(graph(["input_ids"]))
+
+    with pytest.raises(EmbeddingUnavailableError, match=r"SHA-256 of onnx/model\.onnx has changed") as caught:
+        load_embedder("acme/small", None)
+    assert "download-model acme/small`, which repairs it" in str(caught.value.hint)
+    assert str(home / "models--acme--small" / "learning-memory.json") in str(caught.value.hint)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"commit": 3, "digests": []}'])
+def test_a_damaged_record_is_written_again(content: str, home: Path) -> None:
+    record = cached(home, "acme/small", "first").parent.parent / "learning-memory.json"
+    record.write_text(content, "utf-8")
+
+    load_embedder("acme/small", None)
+
+    assert json.loads(record.read_text("utf-8"))["commit"] == "first"
+
+
+@pytest.mark.parametrize("name", ["absent/model", "/no/such/folder", "not a name", "absent", "../small"])
+def test_what_is_not_there_is_a_clear_error(name: str, home: Path) -> None:
+    cached(home, "acme/small", "first")
+
+    with pytest.raises(EmbeddingUnavailableError, match="is not on this machine"):
+        load_embedder(name, None)
+
+
+@pytest.mark.slow
+@pytest.mark.torch
+def test_the_library_makes_the_same_vectors_of_what_it_saved(tmp_path: Path) -> None:
+    from learning_memory_server.embedding.extras.sentence import SentenceEmbedder  # noqa: PLC0415
+    from tests.tiny_bert import save_bert  # noqa: PLC0415
+
+    with_graph = save_bert(tmp_path / "bert")
+    without = Path(shutil.copytree(with_graph, tmp_path / "plain"))
+    shutil.rmtree(without / "onnx")
+    texts = ["pool", "connection pool theme", "", "colour " * 100]
+
+    model = load(with_graph)
+    original = SentenceEmbedder(find_source(str(without)))
+
+    assert model.runtime == "onnxruntime"
+    np.testing.assert_allclose(model.embed_documents(texts), original.embed_documents(texts), atol=1e-5)
+    np.testing.assert_allclose(model.embed_queries(texts), original.embed_queries(texts), atol=1e-5)
+    assert model.identity.max_tokens == original.identity.max_tokens

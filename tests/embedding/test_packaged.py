@@ -1,28 +1,36 @@
 """The model that comes with the package: made from the original, the same vectors, without torch."""
 
 import shutil
-import subprocess
-import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from structlog.testing import capture_logs
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
-from learning_memory_server.embedding.extras.exports import remove_replaced
-from learning_memory_server.embedding.extras.onnx_export import SAMPLES
 from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.embedding.onnx_runtime import BLOCK, OnnxEmbedder, pack, unpack
-from learning_memory_server.embedding.source import file_digest, packaged_model, packaged_source
+from learning_memory_server.embedding.onnx_runtime import BLOCK, open_packaged, unpack
+from learning_memory_server.embedding.source import file_digest, find_source, packaged_model, packaged_source
 from learning_memory_server.errors import EmbeddingUnavailableError
+from scripts.packing import pack
 from tests.original_model import ORIGINAL
 
 FILES = {"model.onnx", "weights.bin", "tokenizer.json", "meta.json"}
 
 TEXTS = [
-    *SAMPLES,
+    "x",
+    "",
+    " \t\n ",
+    "Why did the nightly import fail?",
+    "  Upper CASE, naïve café, Ünïcödé e\u0301 and\u00a0odd\u2003spaces \u200b inside ",
+    "接続プールが枯渇した。数据库连接没有关闭。",
+    "🚀🔥 shipped it 👩‍👩‍👧‍👦 ✅",
+    "def close(self) -> None:\n    if self._pool[0] != 'open':\n        raise RuntimeError(f\"{self!r}\")\n",
+    "[CLS] text with [SEP] special [MASK] tokens <s> </s> <pad> [UNK]",
+    "https://example.org/a/b?c=d&e=%20f#g 0x7fffdeadbeef 2026-01-01T00:00:00Z 3.14e-10",
+    "word " * 2000,
+    "x" * 20_000,
     *("word " * length for length in (120, 253, 254, 255, 256, 300)),
     "The connection pool ran out because a transaction was never closed.",
     "Привет, мир! Почему тест падает через раз?",
@@ -32,7 +40,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def packaged() -> Embedder:
-    return load_embedder(DEFAULT_MODEL, None, Path("/none"))
+    return load_embedder(DEFAULT_MODEL, None)
 
 
 def damaged(tmp_path: Path, name: str) -> Path:
@@ -63,7 +71,7 @@ def test_files_licence_and_description_are_small_enough_to_come_along() -> None:
 @pytest.mark.slow
 @pytest.mark.torch
 def test_vectors_are_nearly_the_original_s(packaged: Embedder) -> None:
-    original = SentenceEmbedder(str(ORIGINAL))
+    original = SentenceEmbedder(find_source(str(ORIGINAL)))
     documents = packaged.embed_documents(TEXTS)
 
     assert documents.shape == (len(TEXTS), 384)
@@ -91,61 +99,15 @@ def test_the_identity_is_the_weights_not_the_original_s(packaged: Embedder) -> N
     assert identity.digest == "79d41837345b"
 
 
-def test_a_dimension_that_is_not_the_model_s_is_a_clear_error(tmp_path: Path) -> None:
+def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
     with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384"):
-        load_embedder(DEFAULT_MODEL, 768, tmp_path)
+        load_embedder(DEFAULT_MODEL, 768)
 
 
 @pytest.mark.parametrize("name", ["model.onnx", "weights.bin", "tokenizer.json"])
 def test_a_file_of_which_one_bit_changed_is_not_used(tmp_path: Path, name: str) -> None:
     with pytest.raises(EmbeddingUnavailableError, match=f"^{name} of the model is damaged"):
-        OnnxEmbedder(damaged(tmp_path, name), packaged_source())
-
-
-WITHOUT_EXTRA = """
-import sys
-for name in ("torch", "sentence_transformers", "transformers", "onnx"):
-    sys.modules[name] = None
-from pathlib import Path
-from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.errors import EmbeddingUnavailableError
-print(load_embedder("all-MiniLM-L6-v2", None, Path(sys.argv[1])).embed_query("a text").shape)
-try:
-    load_embedder(sys.argv[2], None, Path(sys.argv[1]))
-except EmbeddingUnavailableError as error:
-    print(error.sentence)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.torch
-def test_it_needs_no_torch_and_another_model_says_how_to_install_what_it_needs(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT_EXTRA, str(tmp_path), str(ORIGINAL)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-
-    shape, sentence = done.stdout.splitlines()
-    assert shape == "(384,)"
-    assert sentence.startswith("This model needs the extra sentence-transformers: ")
-    assert 'pip install ".[sentence-transformers]"' in sentence
-    assert 'pip install "sentence-transformers>=6,<7" "onnx>=1.17"' in sentence
-
-
-def test_exports_that_earlier_versions_made_of_it_are_removed(tmp_path: Path) -> None:
-    for name, model in (("aaaaaaaaaaaa", DEFAULT_MODEL), ("bbbbbbbbbbbb", "another")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "meta.json").write_text(f'{{"identity": {{"model": "{model}"}}}}', "utf-8")
-
-    with capture_logs() as logs:
-        remove_replaced(tmp_path, DEFAULT_MODEL)
-
-    assert {path.name for path in tmp_path.iterdir()} - {".lock"} == {"bbbbbbbbbbbb"}
-    assert [(entry["event"], entry["export"]) for entry in logs] == [("model.export_removed", "aaaaaaaaaaaa")]
-    remove_replaced(tmp_path / "none", DEFAULT_MODEL)
-    assert not (tmp_path / "none").exists()
+        open_packaged(replace(packaged_source(), folder=damaged(tmp_path, name)))
 
 
 def test_a_packed_matrix_differs_by_less_than_its_scales() -> None:

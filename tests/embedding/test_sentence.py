@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
+from learning_memory_server.embedding.loading import load_embedder
+from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
 
@@ -23,7 +25,7 @@ UNRELATED = "The button's border colour follows the dark theme."
 
 @pytest.fixture(scope="module")
 def embedder() -> SentenceEmbedder:
-    return SentenceEmbedder(str(ORIGINAL))
+    return SentenceEmbedder(find_source(str(ORIGINAL)))
 
 
 def test_documents_are_unit_rows(embedder: SentenceEmbedder) -> None:
@@ -63,19 +65,19 @@ def test_the_identity_names_the_weights_and_not_the_folder(embedder: SentenceEmb
     assert (identity.dimension, identity.max_tokens) == (384, 256)
     assert identity.weights.startswith("53aa51172d14")
     assert "/" not in f"{identity}"
-    assert identity.digest == SentenceEmbedder(str(ORIGINAL), dimension=384).identity.digest
+    assert identity.digest == load_embedder(str(ORIGINAL), 384).identity.digest
 
 
 def test_a_dimension_that_is_not_the_model_s_is_a_clear_error() -> None:
     with pytest.raises(EmbeddingUnavailableError, match=r"embedding_dimension is 768, but .* 384") as caught:
-        SentenceEmbedder(str(ORIGINAL), dimension=768)
+        load_embedder(str(ORIGINAL), 768)
 
     assert caught.value.hint == "Set embedding_dimension to 384, or leave it out."
 
 
 def test_an_empty_folder_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(EmbeddingUnavailableError, match="not on this machine"):
-        SentenceEmbedder(str(tmp_path))
+        load_embedder(str(tmp_path), None)
 
 
 def test_a_damaged_model_is_reported_without_the_library_s_message(tmp_path: Path) -> None:
@@ -83,7 +85,7 @@ def test_a_damaged_model_is_reported_without_the_library_s_message(tmp_path: Pat
     (folder / "model.safetensors").write_bytes(b"half a model")
 
     with pytest.raises(EmbeddingUnavailableError, match="could not be loaded") as caught:
-        SentenceEmbedder(str(folder))
+        load_embedder(str(folder), None)
     assert "doctor" in str(caught.value.hint)
 
 
@@ -95,7 +97,7 @@ def test_a_model_that_needs_its_own_code_is_refused(tmp_path: Path) -> None:
     (folder / "own.py").write_text("raise SystemExit('it was run')", "utf-8")
 
     with pytest.raises(EmbeddingUnavailableError) as caught:
-        SentenceEmbedder(str(folder))
+        load_embedder(str(folder), None)
     assert caught.value.hint == "It needs its own code, which this server never runs: choose another model."
 
 
@@ -107,10 +109,10 @@ def watch(event, _arguments):
         print("asked the network")
 
 sys.addaudithook(watch)
-from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
+from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.errors import EmbeddingUnavailableError
 try:
-    SentenceEmbedder("nobody/such-a-model")
+    load_embedder("nobody/such-a-model", None)
 except EmbeddingUnavailableError as error:
     print(error.message)
 """

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
+from learning_memory_server.embedding.source import model_folder
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 TEXTS = ["The connection pool ran out.", "def read_file(path: str) -> bytes:\n    return b''", "x" * 500, ""]

@@ -149,7 +149,6 @@ def _check_layers(settings: Settings, *, quick: bool) -> Iterator[Finding]:
     def load() -> Embedder:
         from learning_memory_server.server.composition.backends import load_model  # noqa: PLC0415 - half a second
 
-        # Without an exporter: unlike a server, the doctor makes no export.
         return load_model(settings)
 
     yield from check_redaction(settings)

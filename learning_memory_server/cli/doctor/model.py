@@ -8,8 +8,12 @@ from typing import Final
 
 from learning_memory_server.cli.doctor import Finding, Level, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE, Embedder
-from learning_memory_server.embedding.extras import exports
-from learning_memory_server.embedding.source import find_reranker, find_source, require_library
+from learning_memory_server.embedding.source import (
+    check_packaged,
+    find_reranker,
+    find_source,
+    require_library,
+)
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
@@ -32,7 +36,7 @@ def check_model(
     if settings.embedding_backend == "hashing":
         yield yellow("model", "The hashing backend matches shared words only; it is meant for tests.")
         return
-    of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_sentence_transformers
+    of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_here
     sound = yield from all_sound(of_backend(settings))
     if of_hub:
         yield of_hub
@@ -40,7 +44,7 @@ def check_model(
         yield green("model", "Not loaded (--quick).")
     # A hub does not report why its model failed; loading it here shows that.
     elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
-        yield _probe(settings, load)
+        yield _probe(load)
 
 
 def _check_ollama(settings: Settings) -> Iterator[Finding]:
@@ -54,38 +58,42 @@ def _check_ollama(settings: Settings) -> Iterator[Finding]:
         yield red("model", error.sentence)
 
 
-def _check_sentence_transformers(settings: Settings) -> Iterator[Finding]:
-    if settings.embedding_model == DEFAULT_MODEL:
-        yield from _check_packaged()
-    else:
-        yield from _check_libraries()
-        yield from _check_files(settings)
-
-
-def _check_packaged() -> Iterator[Finding]:
+def _check_here(settings: Settings) -> Iterator[Finding]:
+    model = settings.embedding_model
     try:
-        find_source(DEFAULT_MODEL)
-    except (LearningMemoryError, OSError) as error:
-        yield red("model", error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror))
-    else:
-        yield green("model", f"{DEFAULT_MODEL}: the packaged weights are intact.")
-
-
-def _check_libraries() -> Iterator[Finding]:
-    try:
-        require_library()
+        if model == DEFAULT_MODEL:
+            check_packaged()
+            yield green("model", f"{DEFAULT_MODEL}: the packaged weights are intact.")
+            return
+        source = find_source(model)
+        if not source.graph:
+            require_library(source.obstacle)
     except LearningMemoryError as error:
         yield red("model", error.sentence)
         return
-    for package in ("sentence-transformers", "torch"):
-        if package == "torch" and any(_is_cuda(found) for found in metadata.distributions()):
-            yield yellow(
-                "model",
-                "torch brought gigabytes of CUDA libraries that are not used here. To save the space, install a CPU "
-                "build of torch; docs/install.md says how.",
-            )
-        else:
-            yield green("model", f"{package} {_version(package)} is installed.")
+    except OSError as error:
+        yield red("model", f"The files of {model} cannot be read ({error.strerror}).")
+        return
+    yield green("model", f"{model}, in {source.folder}.")
+    if source.graph:
+        yield green("model", f"onnxruntime runs it: {source.graph.description}.")
+    else:
+        yield from _check_libraries(source.obstacle)
+    if (exports := settings.storage_path / "models").is_dir():
+        yield green(
+            "model", f"{exports} has exports by earlier versions. Nothing uses it; it may be deleted."
+        )
+
+
+def _check_libraries(obstacle: str) -> Iterator[Finding]:
+    versions = f"sentence-transformers {_version('sentence-transformers')} with torch {_version('torch')}"
+    yield green("model", f"{versions} runs it, because {obstacle}.")
+    if any(_is_cuda(found) for found in metadata.distributions()):
+        yield yellow(
+            "model",
+            "torch brought gigabytes of CUDA libraries that are not used here. To save the space, install a CPU "
+            "build of torch; docs/install.md says how.",
+        )
 
 
 def _version(package: str) -> str:
@@ -99,34 +107,7 @@ def _is_cuda(distribution: metadata.Distribution) -> bool:
     return (distribution.metadata["Name"] or "").lower().startswith("nvidia-cuda-runtime")
 
 
-def _check_files(settings: Settings) -> Iterator[Finding]:
-    model, models = settings.embedding_model, settings.models_directory
-    try:
-        source = find_source(model)
-    except LearningMemoryError as error:
-        yield red("model", error.sentence)
-        return
-    except OSError as error:
-        yield red("model", f"The files of {model} cannot be read ({error.strerror}).")
-        return
-    yield green("model", f"{model}, in {source.folder}.")
-    failure = exports.failure_of(models, source)
-    if exports.has_export(models, source):
-        yield green("model", "An ONNX export exists, so it loads without torch.")
-    elif failure is not None:
-        yield yellow(
-            "model",
-            f"It could not be exported to ONNX ({failure}), so it loads slowly and needs more RAM. The export is "
-            f"retried when a package's version changes, or after: rm '{exports.failure_path(models, source)}'",
-        )
-    else:
-        yield green(
-            "model",
-            "No ONNX export exists yet; a server makes one after its first start if the model allows it.",
-        )
-
-
-def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
+def _probe(load: Callable[[], Embedder]) -> Finding:
     from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
 
     embeddings = EmbeddingService(load)
@@ -134,16 +115,19 @@ def _probe(settings: Settings, load: Callable[[], Embedder]) -> Finding:
     try:
         vector = asyncio.run(embeddings.embed_query(PROBE))
     except LearningMemoryError as error:
-        cause = f" ({error.__cause__})" if error.__cause__ else ""
-        return red("model", " ".join(filter(None, (error.message + cause, error.hint))))
+        return red("model", _explained(error))
     finally:
         embeddings.close()
-    sentence = f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."
-    if embeddings.runtime == "sentence-transformers" and exports.has_export(
-        settings.models_directory, find_source(settings.embedding_model)
-    ):
-        return yellow("model", f"{sentence} The ONNX export does not work; the next server replaces it.")
-    return green("model", sentence)
+    return green(
+        "model",
+        f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s.",
+    )
+
+
+def _explained(error: LearningMemoryError) -> str:
+    """Return the sentence of an error, with what a library said."""
+    cause = f" ({error.__cause__})" if error.__cause__ else ""
+    return " ".join(filter(None, (error.message + cause, error.hint)))
 
 
 def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
@@ -170,8 +154,7 @@ def _probe_reranker(model: str) -> Finding:
         reranker.scores(_QUERY, texts)
         seconds = monotonic() - began
     except LearningMemoryError as error:
-        cause = f" ({error.__cause__})" if error.__cause__ else ""
-        return yellow(_RERANKER, " ".join(filter(None, (error.message + cause, error.hint, _KEPT))))
+        return yellow(_RERANKER, f"{_explained(error)} {_KEPT}")
     except Exception as error:  # noqa: BLE001 - a library may fail in any way on a model that it could load
         return yellow(
             _RERANKER, f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}"

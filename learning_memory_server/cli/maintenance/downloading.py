@@ -6,7 +6,7 @@ import typer
 
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.terminal import errors, readable_size, show_facts, working
+from learning_memory_server.cli.terminal import readable_size, show_facts, working
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.system.files import disk_use
@@ -20,7 +20,9 @@ def download_model(
     model: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="An embedding or re-ranking model on huggingface.co, such as `owner/name`."
+            metavar="NAME",
+            help="An embedding or re-ranking model on huggingface.co, such as `owner/name`, or one of the ONNX files that "
+            "it brings: `owner/name/onnx/model_quantized.onnx`.",
         ),
     ],
 ) -> None:
@@ -36,19 +38,19 @@ def download_model(
             hint=f"Run: ollama pull {model} (for a re-ranking model, set reranker_model to it first)",
         )
     from learning_memory_server.embedding.extras import download  # noqa: PLC0415 - not for other commands
-    from learning_memory_server.embedding.source import is_reranker, require_library  # noqa: PLC0415
+    from learning_memory_server.embedding.source import is_reranker  # noqa: PLC0415
 
     if model == DEFAULT_MODEL:
         show_facts([("model", model), ("next", "It comes with this package: there is nothing to download.")])
         return
-    # Before a long download, rather than after it.
-    require_library()
-    folder = download.download_model(model, show_progress=errors().is_terminal)
+    with working("Asking the hub") as report:
+        folder = download.download_model(model, report)
     with working("Loading the model"):
         facts = _facts_of_reranker(model) if is_reranker(folder) else _facts_of_embedder(model)
     show_facts(
         [
             ("model", model),
+            ("commit", folder.name),
             ("folder", str(folder)),
             ("size", readable_size(disk_use(folder.resolve()))),
             *facts,
@@ -57,10 +59,12 @@ def download_model(
 
 
 def _facts_of_embedder(model: str) -> list[tuple[str, str]]:
-    from learning_memory_server.embedding.extras.sentence import SentenceEmbedder  # noqa: PLC0415 - seconds
+    from learning_memory_server.embedding.loading import load_embedder  # noqa: PLC0415
 
-    identity = SentenceEmbedder(model).identity
+    embedder = load_embedder(model, None)
+    identity = embedder.identity
     return [
+        ("runs on", embedder.runtime),
         ("vectors", f"of length {identity.dimension}, of texts up to {identity.max_tokens} tokens"),
         (
             "next",

@@ -1,78 +1,235 @@
-"""Downloading a model from the Hugging Face hub. Nothing else does that, and this only on a person's command."""
+"""Downloading a model from the Hugging Face hub. Nothing else does that, and this only on a person's command.
+
+Files go where the hub's own client keeps them, so that both find them. That client is not used for it: it starts each
+file again that it was interrupted in, and does not compare digests.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
 
-from learning_memory_server.embedding.source import cache_directory, hub_name
-from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.system import timeouts
+import httpx
+
+from learning_memory_server.embedding.cache import (
+    RECORD,
+    hub_name,
+    is_hub_name,
+    recorded_commit,
+    repository_of,
+)
+from learning_memory_server.embedding.graph import NotRunnableError, read_graph
+from learning_memory_server.embedding.source import file_digest, is_reranker, require_library, split_file
+from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
+from learning_memory_server.system import files, timeouts
+from learning_memory_server.system.locking import exclusive
+from learning_memory_server.system.waiting import attempts
 
 _PARTS: Final = {"modules.json", "config.json"}
-_NOT_NEEDED: Final = ("onnx/*", "openvino/*", "coreml/*", "*.onnx", "*.h5", "*.msgpack", "*.ot", "*.gguf")
-"""The same weights for other libraries, often ten times the size of what is used."""
+_DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")
+"""The ends of the names of what is not weights."""
+_OTHER_RUNTIMES: Final = ("onnx", "openvino", "coreml")
+"""Folders whose descriptions are not needed."""
+
+Report = Callable[[str, int, int], None]
+"""What is told which file is being fetched, how many of its MB are there, and how many it has."""
 
 
-def download_model(model: str, *, show_progress: bool) -> Path:
-    """Download a model to the library's local cache, and return its folder there.
+def download_model(model: str, report: Report) -> Path:
+    """Download a model to the local cache of the hub, and return its folder there.
 
-    It first asks the hub for the model, so that it fails within seconds without a network. An interrupted download is
-    resumed.
+    It first asks the hub for the model, so that it fails within seconds without a network. The commit is the one that
+    was used before, or else the newest. A download that was interrupted or killed is resumed where it stopped.
+
+    Args:
+        model: Its name, and after a further `/` the path of an ONNX file if it is not to be the usual one.
+        report: Called as files arrive.
     """
-    from huggingface_hub import snapshot_download  # noqa: PLC0415 - a sixth of a second
-    from huggingface_hub.errors import (  # noqa: PLC0415
-        GatedRepoError,
-        HFValidationError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-    )
-    from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415
-
-    if not show_progress:
-        disable_progress_bars()
-    try:
-        ignored = _not_needed(model)
-        return Path(snapshot_download(hub_name(model), cache_dir=cache_directory(), ignore_patterns=ignored))
-    except HFValidationError as error:
+    name, wanted = split_file(model)
+    if not is_hub_name(name):
         raise EmbeddingUnavailableError(
             f"{model!r} is not the name of a model.", hint="A name is OWNER/MODEL, as on huggingface.co."
-        ) from error
-    except GatedRepoError as error:
-        raise EmbeddingUnavailableError(
-            f"The publisher of {model} requires you to agree to terms first.",
-            hint="Agree on the model's page on huggingface.co, set HF_TOKEN, and try again.",
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise EmbeddingUnavailableError(
-            f"The hub has no model {hub_name(model)}, or it is private.",
-            hint="Check its name on huggingface.co; for a private model, set HF_TOKEN.",
-        ) from error
-    except OfflineModeIsEnabled as error:
+        )
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
         raise EmbeddingUnavailableError(
             "HF_HUB_OFFLINE forbids network access.", hint="Unset it for this command."
-        ) from error
-    except EmbeddingUnavailableError:
-        raise
-    except Exception as error:  # the client's errors change with releases, as do those of its HTTP library
-        reason = " ".join(str(error).split("\n", 1)[0].split())
-        raise EmbeddingUnavailableError(
-            f"{model} could not be downloaded ({type(error).__name__}: {reason}).",
-            hint="Check the network (and HTTPS_PROXY, HF_ENDPOINT) and the disk space, and try again: the download "
-            "resumes where it stopped. Or copy a model's folder from elsewhere and set embedding_model to its path.",
-        ) from error
-
-
-def _not_needed(model: str) -> list[str]:
-    """Ask the hub for the list of the model's files, and return patterns of those that are not needed."""
-    from huggingface_hub import HfApi  # noqa: PLC0415
-
-    found = HfApi().model_info(hub_name(model), timeout=timeouts.DOWNLOAD_CHECK)
-    names = {sibling.rfilename for sibling in found.siblings or ()}
-    if not names & _PARTS:
-        raise EmbeddingUnavailableError(
-            f"{model} is not a sentence-transformers model.",
-            hint="Choose one with the tag sentence-transformers.",
         )
-    has_safetensors = any(name.endswith(".safetensors") for name in names)
-    return [*_NOT_NEEDED, *(["*.bin"] if has_safetensors else [])]
+    repository = repository_of(name)
+    # Its temporary files are resumed, so nobody else may write to them.
+    with (
+        exclusive(repository, "the download of a model", name="the folder of the model"),
+        _errors(name),
+        _client() as client,
+    ):
+        hub = _Hub(client, hub_name(name), recorded_commit(repository) or "main", repository, report)
+        hub.fetch(path for path in hub.digests if _is_definition(path))
+        hub.fetch(_weights(hub, name, wanted))
+        files.replace(repository / "refs" / "main", hub.commit.encode())
+        return hub.snapshot
+
+
+class _Hub:
+    """The files of one model at one commit, on the hub and in the cache."""
+
+    def __init__(
+        self, client: httpx.Client, name: str, revision: str, repository: Path, report: Report
+    ) -> None:
+        self._client = client
+        self._name = name
+        self._report = report
+        answer = client.get(f"/api/models/{name}/revision/{revision}", params={"blobs": "true"})
+        if answer.headers.get("X-Error-Code") == "RevisionNotFound":
+            raise EmbeddingUnavailableError(
+                f"The hub no longer has the commit {revision[:12]} of {name}, which was used first.",
+                hint=f"To take the newest, delete {repository / RECORD} and run the command again.",
+            )
+        answer.raise_for_status()
+        described = answer.json()
+        self.commit: str = PurePosixPath(described["sha"]).name
+        self.digests = dict(map(_digest_of, described["siblings"]))
+        """By path: a SHA-256, or the digest by which git knows a small file, or nothing if the hub does not say."""
+        if not self.digests.keys() & _PARTS:
+            raise EmbeddingUnavailableError(
+                f"{name} is not a sentence-transformers model.",
+                hint="Choose one with the tag sentence-transformers.",
+            )
+        self.snapshot = repository / "snapshots" / self.commit
+
+    def fetch(self, paths: Iterable[str]) -> None:
+        """Fetch files that are not there, or are not what the hub has."""
+        for path in paths:
+            target, digest = self.snapshot / path, self.digests[path]
+            if target.is_file() and _is_what(target, digest):
+                continue
+            files.make_private_directory(target.parent)
+            partial = target.with_name(f".{target.name}.part")
+            for attempt in attempts("model.download", (httpx.TransportError,), timeouts.DOWNLOAD_AGAIN):
+                with attempt:
+                    self._resume(path, partial)
+            if not _is_what(partial, digest):
+                partial.unlink()
+                raise EmbeddingUnavailableError(
+                    f"{path} of {self._name} did not arrive as the hub has it: its digest is wrong.",
+                    hint="Run the command again. If that does not help, a proxy or mirror changes it (HTTPS_PROXY, "
+                    "HF_ENDPOINT).",
+                )
+            partial.replace(target)
+
+    def _resume(self, path: str, partial: Path) -> None:
+        """Fetch what is missing of a file."""
+        there = partial.stat().st_size if partial.exists() else 0
+        headers = {"Range": f"bytes={there}-"} if there else {}
+        with self._client.stream(
+            "GET", f"/{self._name}/resolve/{self.commit}/{path}", headers=headers
+        ) as answer:
+            if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
+                # Nothing is missing.
+                return
+            answer.raise_for_status()
+            is_rest = answer.status_code == HTTPStatus.PARTIAL_CONTENT
+            done = there if is_rest else 0
+            total = done + int(answer.headers.get("Content-Length", 0))
+            with partial.open("ab" if is_rest else "wb", buffering=0) as file:
+                for chunk in answer.iter_bytes():
+                    file.write(chunk)
+                    done += len(chunk)
+                    self._report(f"Downloading {path} (MB)", done >> 20, total >> 20)
+
+
+def _weights(hub: _Hub, name: str, wanted: str) -> list[str]:
+    """Return the paths of the weights to fetch: what onnxruntime runs, if it can, else those of the library."""
+    obstacle = ""
+    if not is_reranker(hub.snapshot):
+        onnx = [path for path in hub.digests if path.endswith(".onnx") and _depth(path) <= 1]
+        try:
+            graph = read_graph(hub.snapshot, name, onnx, wanted)
+        except NotRunnableError as error:
+            obstacle = str(error)
+            if wanted:
+                raise EmbeddingUnavailableError(
+                    f"{name} cannot be run: {obstacle}.", hint="Choose another file or model."
+                ) from error
+        else:
+            return [path for path in hub.digests if path.startswith(graph.file)]
+    # Before a long download, rather than after it.
+    require_library(obstacle)
+    own = [path for path in hub.digests if _depth(path) <= 1 and not path.startswith(_OTHER_RUNTIMES)]
+    safe = [path for path in own if path.endswith(".safetensors")]
+    return safe or [path for path in own if path.endswith(".bin")]
+
+
+def _is_definition(path: str) -> bool:
+    is_known = path.endswith(_DEFINITIONS) or PurePosixPath(path).name.startswith("vocab.")
+    return is_known and _depth(path) <= 1 and not path.startswith(_OTHER_RUNTIMES)
+
+
+def _depth(path: str) -> int:
+    return path.count("/")
+
+
+def _digest_of(sibling: dict[str, Any]) -> tuple[str, str]:
+    path = str(sibling["rfilename"])
+    if ".." in path.split("/") or path.startswith("/") or "\\" in path:
+        raise EmbeddingUnavailableError(f"The hub lists a file outside the model's folder: {path!r}.")
+    return path, str((sibling.get("lfs") or {}).get("sha256") or sibling.get("blobId") or "")
+
+
+def _is_what(path: Path, digest: str) -> bool:
+    """Return whether a file has the digest that the hub states."""
+    if len(digest) == hashlib.sha256().digest_size * 2:
+        return file_digest(path) == digest
+    content = path.read_bytes()
+    blob = b"blob %d\0%b" % (len(content), content)
+    return digest in ("", hashlib.sha1(blob, usedforsecurity=False).hexdigest())
+
+
+def _client() -> httpx.Client:
+    from huggingface_hub import get_token  # noqa: PLC0415 - a sixth of a second
+    from huggingface_hub.constants import ENDPOINT  # noqa: PLC0415
+
+    token = get_token()
+    return httpx.Client(
+        base_url=ENDPOINT,
+        follow_redirects=True,
+        timeout=httpx.Timeout(timeouts.DOWNLOAD, connect=timeouts.DOWNLOAD_CONNECT),
+        # Compressed, a file could not be resumed.
+        headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {token}"} if token else {})},
+    )
+
+
+@contextmanager
+def _errors(model: str) -> Iterator[None]:
+    """Explain what a hub or the way to it raises."""
+    try:
+        yield
+    except LearningMemoryError:
+        raise
+    except httpx.HTTPStatusError as error:
+        status, code = error.response.status_code, error.response.headers.get("X-Error-Code")
+        if code == "GatedRepo":
+            raise EmbeddingUnavailableError(
+                f"The publisher of {model} requires you to agree to terms first.",
+                hint="Agree on the model's page on huggingface.co, set HF_TOKEN, and try again.",
+            ) from error
+        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
+            raise EmbeddingUnavailableError(
+                f"The hub has no model {hub_name(model)}, or it is private.",
+                hint="Check its name on huggingface.co; for a private model, set HF_TOKEN.",
+            ) from error
+        raise _failed(model, error) from error
+    except (httpx.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
+        raise _failed(model, error) from error
+
+
+def _failed(model: str, error: Exception) -> EmbeddingUnavailableError:
+    reason = " ".join(str(error).split("\n", 1)[0].split())
+    return EmbeddingUnavailableError(
+        f"{model} could not be downloaded ({type(error).__name__}: {reason}).",
+        hint="Check the network (and HTTPS_PROXY, HF_ENDPOINT) and the disk space, and try again: the download "
+        "resumes where it stopped. Or copy a model's folder from elsewhere and set embedding_model to its path.",
+    )

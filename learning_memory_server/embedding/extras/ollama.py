@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity
 from learning_memory_server.embedding.extras.ollama_server import OllamaServer, TextTooLongError, full_name
+from learning_memory_server.embedding.prompts import prompts_of
 from learning_memory_server.embedding.source import check_dimension
 from learning_memory_server.errors import EmbeddingUnavailableError
 
@@ -18,42 +18,6 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Runtime
 
 _BATCH: Final = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Prompts:
-    """The prefixes that asymmetric models expect; Ollama does not add them."""
-
-    query: str = ""  # before a query
-    document: str = ""  # before a document
-
-    @property
-    def definition(self) -> str:
-        """How an identity records them; empty if there are none."""
-        return f"{self.query!r} {self.document!r}" if self.query or self.document else ""
-
-
-_SENTENCE: Final = Prompts("Represent this sentence for searching relevant passages: ")
-_NOMIC: Final = Prompts("search_query: ", "search_document: ")
-
-# From the models' cards.
-_PROMPTS: Final = {
-    "nomic-embed-text": _NOMIC,
-    "nomic-embed-text-v2-moe": _NOMIC,
-    "mxbai-embed-large": _SENTENCE,
-    "snowflake-arctic-embed": _SENTENCE,
-    "snowflake-arctic-embed2": Prompts("query: "),
-    "bge-large": _SENTENCE,
-    "embeddinggemma": Prompts("task: search result | query: ", "title: none | text: "),
-    "qwen3-embedding": Prompts(
-        "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery:"
-    ),
-}
-
-
-def prompts_of(model: str) -> Prompts:
-    """Return the prompts of a model, by its name without owner and tag; empty ones for an unknown model."""
-    return _PROMPTS.get(model.rpartition("/")[2].partition(":")[0].lower(), Prompts())
 
 
 class OllamaEmbedder:

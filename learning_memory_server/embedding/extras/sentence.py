@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.embedding.base import EmbeddingIdentity
-from learning_memory_server.embedding.source import (
-    check_dimension,
-    find_reranker,
-    find_source,
-    require_library,
-)
+from learning_memory_server.embedding.source import find_reranker, loading_errors, require_library
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
 
@@ -21,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.base import Runtime
+    from learning_memory_server.embedding.source import ModelSource
 
 _BATCH: Final = 32
 _BATCH_TOKENS: Final = 512
@@ -32,64 +27,23 @@ _PAIR_TOKENS: Final = 256
 
 
 class SentenceEmbedder:
-    """A sentence-transformers model on the CPU. Nothing is ever downloaded."""
+    """A model that the sentence-transformers library runs, on the CPU. Nothing is ever downloaded."""
 
     runtime: Runtime = "sentence-transformers"
 
-    def __init__(self, model: str, dimension: int | None = None) -> None:
-        source = find_source(model)
-        _prepare_torch()
+    def __init__(self, source: ModelSource) -> None:
+        _prepare_torch(source.obstacle)
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - seconds, and only here
 
-        try:
-            self.model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
-        except Exception as error:  # each library that reads a damaged file raises its own
-            raise _unusable("embedding", model, error) from error
-        actual = self.model.get_embedding_dimension() or len(self.embed_query("x"))
-        check_dimension(model, dimension, actual)
-        self.identity = EmbeddingIdentity(
-            provider="sentence-transformers",
-            model=source.name,
-            weights=source.weights,
-            dimension=actual,
-            max_tokens=self.model.max_seq_length or 0,
-            definition=source.definition,
-        )
-
-    @property
-    def is_exportable(self) -> bool:
-        """Whether an export would be equivalent: a transformer, mean or CLS pooling, vectors of length 1."""
-        from sentence_transformers.sentence_transformer.modules import (  # noqa: PLC0415
-            Normalize,
-            Pooling,
-            Transformer,
-        )
-
-        modules: list[Any] = list(self.model)
-        if [type(module) for module in modules] not in (
-            [Transformer, Pooling],
-            [Transformer, Pooling, Normalize],
-        ):
-            return False
-        transformer, pooling = modules[:2]
-        return (
-            bool(self.identity.weights)
-            and self.identity.max_tokens > 0
-            and self.model.truncate_dim is None
-            and transformer.modality_config.keys() == {"text"}
-            and transformer.tokenizer.is_fast
-            and transformer.tokenizer.padding_side == "right"
-            and not (transformer.query_length or transformer.document_length or transformer.query_expansion)
-            and not transformer.processing_kwargs
-            and pooling.pooling_mode in ("mean", "cls")
-            and pooling.include_prompt
-        )
+        self._model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
+        dimension = self._model.get_embedding_dimension() or len(self.embed_query("x"))
+        self.identity = source.identity(dimension, self._model.max_seq_length or 0)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""
         longest = max(EstimatedTokens().count(texts), default=0)
-        tokens = min(longest, self.model.max_seq_length or longest)
-        return self.model.encode_document(
+        tokens = min(longest, self._model.max_seq_length or longest)
+        return self._model.encode_document(
             list(texts),
             batch_size=max(1, _BATCH_TOKENS // max(1, tokens)),
             normalize_embeddings=True,
@@ -98,11 +52,11 @@ class SentenceEmbedder:
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,)."""
-        return self.model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
+        return self._model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""
-        return self.model.encode_query(list(texts), normalize_embeddings=True, show_progress_bar=False)
+        return self._model.encode_query(list(texts), normalize_embeddings=True, show_progress_bar=False)
 
 
 class CrossEncoderReranker:
@@ -114,10 +68,8 @@ class CrossEncoderReranker:
         from sentence_transformers import CrossEncoder  # noqa: PLC0415 - seconds, and only here
         from torch.nn import Sigmoid  # noqa: PLC0415
 
-        try:
+        with loading_errors("re-ranking", model):
             self._model = CrossEncoder(str(folder), device="cpu", local_files_only=True)
-        except Exception as error:  # each library that reads a damaged file raises its own
-            raise _unusable("re-ranking", model, error) from error
         if self._model.num_labels != 1:
             raise EmbeddingUnavailableError(
                 f"The re-ranking model {model!r} gives {self._model.num_labels} numbers for a text, not one score.",
@@ -140,11 +92,11 @@ class CrossEncoderReranker:
         return scores
 
 
-def _prepare_torch() -> None:
+def _prepare_torch(obstacle: str = "") -> None:
     # Idle OpenMP threads that spin slow down every other process; torch reads this when it is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    require_library()
+    require_library(obstacle)
     import torch  # noqa: PLC0415 - seconds, and only here
     from transformers.utils import logging as transformers_logging  # noqa: PLC0415
 
@@ -152,14 +104,3 @@ def _prepare_torch() -> None:
     transformers_logging.set_verbosity_error()
     # A second thread made a query 14 times slower on a busy two-core machine.
     torch.set_num_threads(1)
-
-
-def _unusable(kind: str, model: str, error: Exception) -> EmbeddingUnavailableError:
-    """Return the error for a model that is on this machine and cannot be loaded, with what to do about it."""
-    if "trust_remote_code" in str(error):
-        hint = "It needs its own code, which this server never runs: choose another model."
-    else:
-        hint = "Run `learning-memory-server doctor`. If its files are damaged, remove them and download them again."
-    return EmbeddingUnavailableError(
-        f"The {kind} model {model!r} could not be loaded ({type(error).__name__}).", hint=hint
-    )

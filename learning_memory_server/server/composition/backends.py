@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
-from learning_memory_server.embedding.loading import ModelExporter, load_embedder
-from learning_memory_server.embedding.packaged import load_packaged
-from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, model_folder
+from learning_memory_server.embedding.loading import load_embedder, load_packaged
+from learning_memory_server.embedding.source import model_folder
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.engines.addresses import urls_of
@@ -50,11 +50,7 @@ def model_server(settings: Settings) -> Callable[[], object] | None:
     return reach
 
 
-def load_model(
-    settings: Settings,
-    exporter: ModelExporter | None = None,
-    packaged: Callable[[], Embedder] = load_packaged,
-) -> Embedder:
+def load_model(settings: Settings, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
     """Load the embedding model; this can take seconds.
 
     Raises:
@@ -68,13 +64,7 @@ def load_model(
         from learning_memory_server.embedding.extras.ollama import OllamaEmbedder  # noqa: PLC0415
 
         return OllamaEmbedder(settings.embedding_model, settings.embedding_dimension, settings.ollama_url)
-    return load_embedder(
-        settings.embedding_model,
-        settings.embedding_dimension,
-        settings.models_directory,
-        exporter,
-        packaged,
-    )
+    return load_embedder(settings.embedding_model, settings.embedding_dimension, packaged)
 
 
 def redaction_gate(settings: Settings) -> RedactionGate:

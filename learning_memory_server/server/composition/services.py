@@ -14,8 +14,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.capture.entries.live_sessions import LiveSessions
 from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.capture.memories.store import MemoryStore
-from learning_memory_server.embedding.loading import ModelExporter
-from learning_memory_server.embedding.packaged import load_packaged
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
 from learning_memory_server.index.engines.server_log import ServerLog
@@ -257,10 +256,9 @@ async def services_over(
     journal = Journal(settings.journal_directory)
     for path in journal.recover(clock()):
         log.warning("journal.recovered", set_aside=path.name)
-    exporter = ModelExporter()
     fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
     services = Services(
-        settings, journal, clock, load or partial(backends.load_model, settings, exporter, packaged), fitting
+        settings, journal, clock, load or partial(backends.load_model, settings, packaged), fitting
     )
     # Earlier versions stored fits here, whose labels are words of the texts.
     shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
@@ -268,7 +266,6 @@ async def services_over(
         yield services
     finally:
         await services.clusterer.close()
-        exporter.stop()
         await services.writer.stop()
         if services.availability:
             await services.availability.close()

@@ -6,11 +6,9 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.embedding.extras import exports
-from learning_memory_server.embedding.extras.onnx_export import export
-from learning_memory_server.embedding.source import find_source
 from tests.embedding.ollama_stub import OllamaStub
 from tests.original_model import ORIGINAL
+from tests.tiny_onnx import save_model
 from tests.tiny_reranker import save_reranker
 
 
@@ -206,47 +204,48 @@ def test_a_missing_model_is_red(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.torch
-def test_the_doctor_reports_the_runtime_and_the_export(run: Any, storage: Path) -> None:
-    packaged = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
-    assert "Loaded by onnxruntime" in run("doctor", **packaged).stdout
-    real = {**packaged, "LEARNING_MEMORY_EMBEDDING_MODEL": str(ORIGINAL)}
-    before = run("doctor", **real)
-    assert "No ONNX export exists yet" in before.stdout
-    assert "Loaded by sentence-transformers" in before.stdout
-    assert not (storage / "models").exists()
+def test_what_runs_a_model_is_reported(run: Any, tmp_path: Path, storage: Path) -> None:
+    real = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+    assert "Loaded by onnxruntime" in run("doctor", **real).stdout
+    real["LEARNING_MEMORY_EMBEDDING_MODEL"] = str(save_model(tmp_path / "tiny"))
+    (storage / "models" / "0123456789ab").mkdir(parents=True, mode=0o700)
 
-    (storage / "models").mkdir(mode=0o700)
-    folder = export(str(ORIGINAL), storage / "models")
-    after = run("doctor", **real)
-    assert after.exit_code == 0
-    assert "An ONNX export exists" in after.stdout
-    assert "Loaded by onnxruntime" in after.stdout
+    found = run("doctor", **real)
 
-    (folder / "meta.json").unlink()
-    damaged = run("doctor", **real)
-    assert damaged.exit_code == 0
-    assert "The ONNX export does not work" in " ".join(damaged.stdout.split())
+    said = " ".join(found.stdout.split())
+    assert found.exit_code == 0
+    assert "onnxruntime runs it: onnx/model.onnx, mean pooling, up to 12 tokens, no prompts." in said
+    assert "Loaded by onnxruntime, and made a vector of length 8" in said
+    assert "has exports by earlier versions. Nothing uses it; it may be deleted." in said
 
 
 @pytest.mark.slow
 @pytest.mark.torch
-def test_an_export_that_failed_is_yellow_with_the_reason(run: Any, storage: Path) -> None:
-    (storage / "models").mkdir(mode=0o700)
-    exports.remember_failure(storage / "models", str(ORIGINAL), "RuntimeError: no such operator")
+def test_a_model_without_an_onnx_file_is_run_by_the_library(run: Any) -> None:
+    real = {
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers",
+        "LEARNING_MEMORY_EMBEDDING_MODEL": str(ORIGINAL),
+    }
+
+    said = " ".join(run("doctor", **real).stdout.split())
+
+    assert "runs it, because it brings no ONNX file." in said
+    assert "Loaded by sentence-transformers" in said
+
+
+def test_a_model_that_cannot_be_run_is_red(run: Any, tmp_path: Path) -> None:
+    folder = save_model(tmp_path / "tiny")
+    (folder / "modules.json").unlink()
 
     result = run(
         "doctor",
         "--quick",
         LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
-        LEARNING_MEMORY_EMBEDDING_MODEL=str(ORIGINAL),
+        LEARNING_MEMORY_EMBEDDING_MODEL=str(folder),
     )
 
-    assert result.exit_code == 0
-    assert "It could not be exported" in result.stdout
-    assert "RuntimeError: no such operator" in result.stdout
-    path = exports.failure_path(storage / "models", find_source(str(ORIGINAL)))
-    assert f"rm '{path}'" in result.stdout
+    assert result.exit_code == 1
+    assert "cannot be run: its pooling is unknown" in " ".join(result.stdout.split())
 
 
 @pytest.mark.usefixtures("filled")

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL
-from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, TokenMeasure, model_folder
+from learning_memory_server.embedding.source import model_folder
+from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, TokenMeasure
 from learning_memory_server.index.chunking.chunking import Chunker
 
 ESTIMATED = EstimatedTokens()

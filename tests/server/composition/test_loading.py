@@ -3,7 +3,7 @@
 import pytest
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
-from learning_memory_server.embedding.packaged import load_ahead, load_packaged
+from learning_memory_server.embedding.loading import load_ahead, load_packaged
 from learning_memory_server.embedding.source import packaged_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.server.composition.backends import load_model

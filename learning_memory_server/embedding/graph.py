@@ -1,0 +1,158 @@
+"""How onnxruntime can run a model's ONNX file, by the other files of the model.
+
+They follow the layout of sentence-transformers: `modules.json` lists the parts, `1_Pooling/config.json` says how the
+vectors of a text's tokens become one, `config_sentence_transformers.json` has the prompts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from learning_memory_server.embedding.prompts import Prompts, prompts_of
+
+TOKENIZER: Final = "tokenizer.json"
+_USUAL: Final = ("onnx/model.onnx", "model.onnx")
+"""The file that is taken, the first of these, unless one is named or there is only one."""
+_PARTS: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
+"""Whether there is a part that normalises does not matter: vectors always get length 1."""
+
+Pooling = Literal["mean", "cls", "in the graph"]
+
+
+class NotRunnableError(Exception):
+    """onnxruntime cannot run the model; the message is why, as the end of a sentence about the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """An ONNX file, and how to run it."""
+
+    file: str  # its path in the model's folder
+    max_tokens: int
+    pooling: Pooling
+    prompts: Prompts
+    lowercase: bool  # whether texts are made lower case before the tokenizer gets them
+
+    @property
+    def description(self) -> str:
+        """What of it a person may want to check."""
+        prompts = f"the prompts {self.prompts.definition}" if self.prompts.definition else "no prompts"
+        return f"{self.file}, {self.pooling} pooling, up to {self.max_tokens} tokens, {prompts}"
+
+    @property
+    def definition(self) -> str:
+        """What of it decides the vectors, besides the files of weights and tokenizer, as an identity records it."""
+        case = "lower case" if self.lowercase else ""
+        return " ".join(filter(None, (self.file, self.pooling, case, self.prompts.definition)))
+
+
+def read_graph(folder: Path, name: str, files: Collection[str], wanted: str = "") -> Graph:
+    """Return how to run a model.
+
+    Args:
+        folder: Where its files are; the ONNX file itself need not be there yet.
+        name: The model's name. Where no file has prompts, it decides.
+        files: The paths of all ONNX files that the model brings.
+        wanted: The one to run; empty for the usual one.
+
+    Raises:
+        NotRunnableError: If no file is there, or the other files do not say how to run it.
+    """
+    file = _choose(name, files, wanted)
+    if not (folder / TOKENIZER).is_file():
+        raise NotRunnableError(f"it brings {file}, but no {TOKENIZER}")
+    max_tokens = max_tokens_of(folder)
+    if max_tokens is None:
+        raise NotRunnableError("its files do not say how many tokens it reads")
+    pooling = _pooling(folder)
+    stated = _prompts(folder)
+    return Graph(
+        file,
+        max_tokens,
+        pooling,
+        stated if stated.definition else prompts_of(name),
+        bool(read_object(folder / "sentence_bert_config.json").get("do_lower_case")),
+    )
+
+
+def max_tokens_of(folder: Path) -> int | None:
+    """Return how many tokens the model in a folder reads; None if its files do not say."""
+    stated = _lengths(read_object(folder / "sentence_bert_config.json").get("max_seq_length"))
+    if stated:
+        return stated[0]
+    limits = _lengths(
+        read_object(folder / "tokenizer_config.json").get("model_max_length"),
+        read_object(folder / "config.json").get("max_position_embeddings"),
+    )
+    return min(limits, default=None)
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the object in a model's JSON file, or an empty one if it cannot be read."""
+    try:
+        content = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _lengths(*values: object) -> list[int]:
+    # Tokenizers without a limit state a number of thirty digits.
+    return [value for value in values if isinstance(value, int) and 0 < value < 1 << 30]
+
+
+def _choose(name: str, files: Collection[str], wanted: str) -> str:
+    if wanted:
+        if wanted not in files:
+            raise NotRunnableError(f"it has no {wanted}, only {', '.join(sorted(files)) or 'other files'}")
+        return wanted
+    usual = [file for file in _USUAL if file in files]
+    if not usual and len(files) > 1:
+        raise NotRunnableError(f"it brings several ONNX files; name one, as in {name}/{min(files)}")
+    if not files:
+        raise NotRunnableError("it brings no ONNX file")
+    return usual[0] if usual else next(iter(files))
+
+
+def _pooling(folder: Path) -> Pooling:
+    try:
+        modules = json.loads((folder / "modules.json").read_text("utf-8"))
+        parts = [module["type"].rpartition(".")[2] for module in modules]
+        where = folder / modules[1]["path"] / "config.json" if parts in _PARTS else None
+    except OSError:
+        raise NotRunnableError(
+            "its pooling is unknown, how the vectors of tokens become one: it has no modules.json"
+        ) from None
+    except (ValueError, TypeError, LookupError, AttributeError):
+        raise NotRunnableError("its modules.json is damaged") from None
+    if where is None:
+        raise NotRunnableError(f"it consists of {', '.join(parts)}, not of Transformer and Pooling")
+    config = read_object(where)
+    # Before version 6 of the library, each way had its own switch.
+    modes = {
+        key.removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
+        for key, value in config.items()
+        if key.startswith("pooling_mode_") and value is True
+    }
+    mode = config.get("pooling_mode") or "+".join(sorted(modes))
+    if mode not in ("mean", "cls"):
+        raise NotRunnableError(f"its pooling is {mode or 'unknown'}, and not mean or cls")
+    if config.get("include_prompt", True) is not True:
+        raise NotRunnableError("its pooling leaves out the prompt")
+    return "mean" if mode == "mean" else "cls"
+
+
+def _prompts(folder: Path) -> Prompts:
+    config = read_object(folder / "config_sentence_transformers.json")
+    if config.get("truncate_dim") is not None:
+        raise NotRunnableError("its vectors are shortened")
+    prompts = config.get("prompts")
+    known = prompts if isinstance(prompts, dict) else {}
+    otherwise = known.get(config.get("default_prompt_name"), "")
+    # The names and their order are the library's.
+    of_document = (known[key] for key in ("document", "passage", "corpus") if key in known)
+    return Prompts(str(known.get("query", otherwise) or ""), str(next(of_document, otherwise) or ""))
