@@ -197,7 +197,9 @@ def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
     known = [judged[pair] for pair in pairs if pair in judged]
     return {
         "entries": _reach(replayed.moments),
-        "failures": _reach([moment for moment in replayed.moments if _failed(moment.entry)]),
+        "failures": _reach(
+            [each for each in replayed.moments if each.entry.outcome.status is OutcomeStatus.FALSIFIED]
+        ),
         "pairs": len(pairs),
         "judged": len(known),
         "unjudged": len(pairs) - len(known),
@@ -248,10 +250,6 @@ def write_judgements(path: Path, judged: dict[Pair, bool], cases: Sequence[dict[
         raise InvalidInputError(f"{path} cannot be written ({error.strerror}).") from None
 
 
-def _failed(entry: Ghap) -> bool:
-    return entry.outcome.status is OutcomeStatus.FALSIFIED
-
-
 def _reach(moments: Sequence[Moment]) -> dict[str, int]:
     return {"total": len(moments), "shown": sum(moment.is_told for moment in moments)}
 
@@ -260,7 +258,16 @@ def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
     later = moment.entry
     shown = [
         *(entry_views.short_experience(each.entry, each.score) for each in moment.experiences),
-        *(_value(value, cosine) for value, cosine in moment.values),
+        *(
+            {
+                "id": value.id,
+                "score": round(cosine, 4),
+                "learned": value.text,
+                "project": value.project,
+                "created_at": value.created_at.isoformat(),
+            }
+            for value, cosine in moment.values
+        ),
     ]
     for each in shown:
         if (applies := judged.get((later.id, each["id"]))) is not None:
@@ -273,16 +280,6 @@ def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
             "outcome_status": later.outcome.status.value,
         },
         "shown": shown,
-    }
-
-
-def _value(value: Value, cosine: float) -> dict[str, Any]:
-    return {
-        "id": value.id,
-        "score": round(cosine, 4),
-        "learned": value.text,
-        "project": value.project,
-        "created_at": value.created_at.isoformat(),
     }
 
 

@@ -6,9 +6,10 @@ Both take and return the same data, so a command shows results in one way.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -23,7 +24,6 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub.front.link import HubLink, hello_of
-from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.discovery import Place
@@ -32,14 +32,14 @@ from learning_memory_server.system.ipc.socket_security import has_hubs
 if TYPE_CHECKING:
     from learning_memory_server.cli.access.hub_client import HubClient
     from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.model.entry import Ghap
     from learning_memory_server.server.operations import Report
     from learning_memory_server.server.settings import Settings
 
     Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _BATCH: Final = 50
-"""Entries per message: few enough that a hub can serve its sessions in between."""
+"""Things per message."""
+_BATCH_BYTES: Final = 4 * 1024 * 1024
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
 """What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
 _READING: Final = ("call", "compare", "complete", "picture")
@@ -60,7 +60,7 @@ class Connection:
         # A separate session, which has no open entry.
         self._session = os.urandom(8).hex()
 
-    async def run(self, operation: str, **fields: object) -> dict[str, Any]:
+    async def run(self, operation: str, doing: str = "Working", /, **fields: object) -> dict[str, Any]:
         """Run an operation and return its result. If it is interrupted, a notice says what remains.
 
         Raises:
@@ -69,11 +69,11 @@ class Connection:
             LearningMemoryError: Whatever the operation raises.
         """
         try:
-            with working("Working") as report:
+            with working(doing) as report:
                 reply = await self._operate(report, operation, fields)
         except _INTERRUPTIONS:
             if operation not in _READING:
-                _say_interrupted()
+                show_notice("Interrupted. What was finished stays; run the command again for the rest.")
             raise
         self.redacted.update(reply.get("redacted", {}))
         for sentence in reply.get("notices", ()):
@@ -100,21 +100,30 @@ class Connection:
             reply[items] += page[items]
         return {**reply, items: reply[items][:most]}
 
-    async def add(self, entries: Sequence[Ghap]) -> int:
-        """Add resolved entries to the journal and return how many were new."""
-        new = 0
-        try:
-            with working("Importing") as report:
-                for start in range(0, len(entries), _BATCH):
-                    batch = [GHAP.encode(entry) for entry in entries[start : start + _BATCH]]
-                    reply = await self._operate(report, "add", {"entries": batch})
-                    self.redacted.update(reply.get("redacted", {}))
-                    new += len(reply["added"])
-                    report("Importing", start + len(batch), len(entries))
-        except _INTERRUPTIONS:
-            _say_interrupted()
-            raise
-        return new
+    async def add(self, operation: str, field: str, things: Sequence[Mapping[str, Any]]) -> int:
+        """Run an operation that adds things to the journal, and return how many were new."""
+        added = done = 0
+        for batch in _batches(things):
+            doing = f"Importing: {done:,} of {len(things):,}"
+            reply = await self.run(operation, doing, **{field: batch})
+            added += len(reply["added"])
+            done += len(batch)
+        return added
+
+
+def _batches(things: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield things in batches small enough that a hub can serve its sessions in between."""
+    batch: list[Mapping[str, Any]] = []
+    size = 0
+    for thing in things:
+        length = len(json.dumps(thing))
+        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
+            yield batch
+            batch, size = [], 0
+        batch.append(thing)
+        size += length
+    if batch:
+        yield batch
 
 
 async def prepare_search(connection: Connection) -> None:
@@ -202,7 +211,3 @@ def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClien
     if connection:
         connection.close()
     return find_hub(place, hung_after=timeouts.OPERATION_SILENT)
-
-
-def _say_interrupted() -> None:
-    show_notice("Interrupted. What was finished stays; run the command again for the rest.")

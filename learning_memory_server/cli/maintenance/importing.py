@@ -19,6 +19,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.bounds import LINE_MAX
 from learning_memory_server.journal.archive.entries_importing import ParsedEntries, parse_entries
 from learning_memory_server.journal.archive.reading import is_archive
+from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
@@ -75,20 +76,23 @@ async def import_(
             f"{path.name} is not an archive made by `export`, or it is badly damaged.",
             hint="Nothing was changed; try another copy.",
         )
-    began = monotonic()
-    settings = open_settings()
+    return await _import_entries(path, project, dry_run=dry_run, apply_deletions=apply_deletions)
+
+
+async def _import_entries(path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool) -> Result:
+    began, settings = monotonic(), open_settings()
     under = chosen_project(project, settings) or current_project(settings)
-    parsed = _parse(path, under)
+    with file_errors(path), path.open("rb") as file, working(f"Reading {path.name}"):
+        parsed = parse_entries(lines_of(file, path.name), project=under)
     if project is None and parsed.unnamed and not dry_run and is_for_people() and sys.stdin.isatty():
-        under = _asked(under, len(parsed.unnamed))
+        question = f"{counted(len(parsed.unnamed), 'entry')} without a project. Import under"
+        named = typer.prompt(question, default=under, err=True)
+        under = checked_text("The project", named, PROJECT_MAX)
         parsed.assign(under)
     new, forgotten = _foresee(parsed, settings)
     done: dict[str, Any] = {"redacted": {}, "backup": None, "index": "not touched"}
-    if not dry_run and (parsed.entries or parsed.forgotten):
-        backup = back_up_first(settings) if parsed.forgotten or new else None
-        new, done = await _import(parsed, settings, backup, apply_deletions=apply_deletions)
-    elif not dry_run:
-        done["index"] = "nothing to index"
+    if not dry_run:
+        new, done = await _import(parsed, new, settings, apply_deletions=apply_deletions)
     document = {
         "dry_run": dry_run,
         "imported": new,
@@ -107,17 +111,6 @@ async def import_(
     }
     _show(path.name, document)
     return Result(document, not parsed.rejections)
-
-
-def _asked(project: str, count: int) -> str:
-    """Return the project that a person wants for entries that name none."""
-    question = f"{counted(count, 'entry')} without a project. Import under"
-    return checked_text("The project", typer.prompt(question, default=project, err=True), PROJECT_MAX)
-
-
-def _parse(path: Path, project: str) -> ParsedEntries:
-    with file_errors(path), path.open("rb") as file, working(f"Reading {path.name}"):
-        return parse_entries(lines_of(file, path.name), project=project)
 
 
 def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[bytes]:
@@ -140,16 +133,19 @@ def _foresee(parsed: ParsedEntries, settings: Settings) -> tuple[int, int]:
 
 
 async def _import(
-    parsed: ParsedEntries, settings: Settings, backup: Path | None, *, apply_deletions: bool
+    parsed: ParsedEntries, new: int, settings: Settings, *, apply_deletions: bool
 ) -> tuple[int, dict[str, Any]]:
+    if not (parsed.entries or parsed.forgotten):
+        return 0, {"redacted": {}, "backup": None, "index": "nothing to index"}
+    backup = back_up_first(settings) if parsed.forgotten or new else None
     async with open_connection(settings, "import") as connection:
         if parsed.forgotten:
             await connection.run(
                 "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, existing_too=apply_deletions
             )
-        new = await connection.add(list(parsed.entries.values()))
+        new = await connection.add("add", "entries", list(map(GHAP.encode, parsed.entries.values())))
         index = await complete_index(connection)
-        redacted = dict(connection.redacted)
+    redacted = dict(connection.redacted)
     return new, {"redacted": redacted, "backup": str(backup) if backup else None, "index": index}
 
 

@@ -17,7 +17,7 @@ from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.past_failures import Learner, unknown
-from learning_memory_server.cli.maintenance.restoring import batches, file_errors
+from learning_memory_server.cli.maintenance.restoring import file_errors
 from learning_memory_server.cli.terminal import (
     SHOWN,
     agrees,
@@ -34,7 +34,6 @@ from learning_memory_server.cli.terminal import (
 from learning_memory_server.journal.codec import FAILURE, MEMORY, Codec
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.learning.failures.transcripts import (
@@ -317,14 +316,14 @@ async def _keep(lesson: _Lesson, settings: Settings) -> None:
     records = [_record(FAILURE, each) for each in lesson.failures]
     records += [_record(MEMORY, each) for each in lesson.tasks]
     async with open_connection(settings, "learn-from") as connection:
-        for batch in batches(records):
-            lesson.kept += len((await connection.run("add_records", records=batch))["added"])
+        lesson.kept = await connection.add("add_records", "records", records)
         if lesson.tasks:
             await complete_index(connection)
 
 
-def _record(codec: Codec[T], thing: T) -> JournalRecord:
-    return JournalRecord(codec.kind, thing.id, thing.created_at, codec.encode(thing))
+def _record(codec: Codec[T], thing: T) -> dict[str, Any]:
+    at = thing.created_at.isoformat()
+    return {"kind": codec.kind, "id": thing.id, "at": at, "data": codec.encode(thing)}
 
 
 async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:

@@ -1,7 +1,6 @@
 """`restore`, and `import` of an archive: shows what will change, then does it."""
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,8 +35,6 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.settings import Settings
 
-_BATCH: Final = 50
-_BATCH_BYTES: Final = 4 * 1024 * 1024
 _NUMBERING: Final = {
     Numbering.NEW: "new",
     Numbering.THERE: "already there",
@@ -242,15 +239,15 @@ async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:
             gone = await connection.run(
                 "apply_deletions", forgotten=forgotten, existing_too=archive.apply_deletions
             )
-        imported = {"entry": await connection.add(entries)}
+        imported = {"entry": await connection.add("add", "entries", list(map(GHAP.encode, entries)))}
         if still_open:
-            added = await connection.run("add_open", entries=[GHAP.encode(entry) for entry in still_open])
-            imported["open entry"] = len(added["added"])
+            imported["open entry"] = await connection.add(
+                "add_open", "entries", list(map(GHAP.encode, still_open))
+            )
         for kind, difference in comparison.sorts.items():
-            new = [theirs.records[kind, name] for name in difference.new if (kind, name) in theirs.records]
-            for batch in batches(new):
-                added = await connection.run("add_records", records=batch)
-                imported[kind] = imported.get(kind, 0) + len(added["added"])
+            named = ((kind, name) for name in difference.new)
+            if new := [_fields(theirs.records[key]) for key in named if key in theirs.records]:
+                imported[kind] = await connection.add("add_records", "records", new)
         redacted = dict(connection.redacted)
         index = await complete_index(connection)
     return {
@@ -262,22 +259,6 @@ async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:
         "index": index,
         "seconds": round(monotonic() - began, 1),
     }
-
-
-def batches(records: Iterable[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
-    """Yield the records in batches small enough that a hub can serve its sessions in between."""
-    batch: list[dict[str, Any]] = []
-    size = 0
-    for record in records:
-        fields = _fields(record)
-        length = len(json.dumps(fields))
-        if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
-            yield batch
-            batch, size = [], 0
-        batch.append(fields)
-        size += length
-    if batch:
-        yield batch
 
 
 def _fields(record: JournalRecord) -> dict[str, Any]:
