@@ -10,13 +10,13 @@ from learning_memory_server.cli.endings import FailuresAsSentences, run_to_the_e
 from learning_memory_server.system.paths import APPLICATION
 
 _COMMANDS: Final = """
-status          status                   Show what is stored, where, and which process is using it.
+status          hub                      Show what is stored, where, and which process is using it.
 doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
 list            listing                  List resolved GHAP entries, newest first.
 show            showing                  Show everything about one entry, value, memory, error or cluster.
 search          searching                Find experiences. The search is hybrid, or lexical if the index cannot be used.
-clusters        clusters                 Show what keeps recurring on an axis: clusters of similar experiences.
-values          values                   List values, the principles learned from clusters, and the verdicts on each.
+clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
+values          listing                  List values, the principles learned from clusters, and the verdicts on each.
 failures        listing                  List errors of commands, the last seen first, and what mended them.
 calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
@@ -36,7 +36,7 @@ owner           maintenance.indexing     Show whose points on a Qdrant server ar
 forget          maintenance.forgetting   Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.scanning     Find secrets that were stored before redaction knew them, and replace them with markers.
 download-model  maintenance.downloading  Download a model from huggingface.co, and load it once to check that it works.
-memories        memories                 List memories, the texts that agents kept, the last one added first.
+memories        searching                List memories, the texts that agents kept, the last one added first.
 hub             hub                      The process that serves all sessions and owns their data.
 """
 """The name of each command, the module that declares it, and the first line of its help, for the list of commands."""

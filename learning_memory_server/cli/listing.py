@@ -1,9 +1,10 @@
-"""`list` and `failures`, and what commands that list things have in common."""
+"""`list`, `failures` and `values`, read from the journal without a lock; and what commands that list have in common."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, Final
 
+import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
@@ -31,7 +32,11 @@ from learning_memory_server.cli.terminal import (
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.server.views import entry_views
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
+from learning_memory_server.model.support import Status
+from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.views import entry_views, value_views
 from learning_memory_server.server.views.failure_views import repeated_error
 
 View = Mapping[str, Any]
@@ -83,7 +88,7 @@ def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
     here = folders_here(settings) if found else {}
     shown = [repeated_error(known, here.get(known[-1].project)) for known in found[:limit]]
     nothing = "No failures yet." if wanted is None else "No failures in this project yet."
-    return listed(shown, len(found), "error", nothing, _error)
+    return listed(shown, len(found), "error", nothing, _error_with_id)
 
 
 def listed(
@@ -124,6 +129,54 @@ def error_record(error: View, without_remedy: str = "") -> Record:
     return facts, f"{error['signature']}{remedy}"
 
 
-def _error(error: View) -> Record:
+def _error_with_id(error: View) -> Record:
     facts, text = error_record(error)
     return [identity(error["id"]), *facts], text
+
+
+_COLOURS: Final = {Status.SUPPORTED: "green", Status.CONTESTED: "red", Status.UNATTESTED: "yellow"}
+
+
+@commands.command()
+def values(
+    axis: Annotated[Axis | None, typer.Option("--axis", help="Only values of this axis.")] = None,
+    sort: Annotated[ValueOrder, typer.Option("--sort", help="Which come first.")] = ValueOrder.SUPPORT,
+    superseded: Annotated[
+        bool, typer.Option("--superseded", help="Include values that a newer one superseded.")
+    ] = False,
+) -> Result:
+    """List values, the principles learned from clusters, and the verdicts on each.
+
+    +6 -2 says that six entries support a value, and two contradict it.
+    A value is supported or contested by the entries that agents judged to speak
+    for or against it, and unattested while there are none. A contested value has
+    at least as many against it as for it.
+    """
+    settings = open_settings()
+    journal = Journal(settings.journal_directory)
+    log = ValueLog(journal.values)
+    chosen = log.current(axis, superseded=superseded)
+    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), read_entries(settings))
+    results = [value_views.value(standing) for standing in ordered(standings, sort)]
+    show_records((_value_facts(value), value["text"]) for value in results)
+    if not results:
+        output().print("No values yet." if axis is None else f"No values on axis {axis} yet.")
+    return Result({"results": results, "count": len(results)})
+
+
+def _value_facts(value: dict[str, Any]) -> list[str | Text]:
+    support = value["support"]
+    return [
+        identity(value["id"]),
+        value["cluster_id"],
+        status_of(value),
+        f"+{support['supporting']} -{support['contradicting']}",
+        date(datetime.fromisoformat(value["created_at"])),
+    ]
+
+
+def status_of(value: dict[str, Any]) -> Text:
+    """Return whether a value is supported, contested, unattested or superseded."""
+    if "superseded_by" in value:
+        return Text("superseded", "bright_black")
+    return Text(value["standing"], _COLOURS[Status(value["standing"])])

@@ -247,8 +247,9 @@ def working(sentence: str) -> Iterator[Report]:
         yield report
 
 
-def each_file(paths: list[Path], work: Callable[[Path], object], failed: list[Path], sentence: str) -> None:
-    """Do some work for each file, and note the files for which it fails."""
+def each_file(paths: Iterable[Path], work: Callable[[Path], object], sentence: str) -> list[Path]:
+    """Do some work for each file, and return the files for which it fails."""
+    paths, failed = list(paths), []
     with working(sentence) as report:
         for number, path in enumerate(paths):
             report(sentence, number, len(paths))
@@ -256,6 +257,7 @@ def each_file(paths: list[Path], work: Callable[[Path], object], failed: list[Pa
                 work(path)
             except (LearningMemoryError, OSError):
                 failed.append(path)
+    return failed
 
 
 class _Count(ProgressColumn):

@@ -1,6 +1,6 @@
 """`export` and `backup`: the journal in one file. Both only read, so sessions may keep running."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -115,14 +115,11 @@ def back_up_first(settings: Settings) -> Path | None:
 
 
 def rewrite_backups(
-    settings: Settings,
-    earlier: list[Path],
-    rewrite: Callable[[Path, Snapshot | None], object],
-    failed: list[Path],
-) -> bool:
-    """Back up the journal, then rewrite or remove earlier backups; return whether the first succeeded.
+    settings: Settings, earlier: Iterable[Path], rewrite: Callable[[Path, Snapshot | None], object]
+) -> list[Path] | None:
+    """Back up the journal, then rewrite or remove earlier backups; return those for which that failed.
 
-    If it does not, none is touched. `failed` receives those that could not be rewritten.
+    If the first fails, none is touched: None.
     """
     try:
         with working("Backing up the journal"):
@@ -132,10 +129,9 @@ def rewrite_backups(
         show_notice(
             f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
         )
-        return False
+        return None
     fresh = made.snapshot if made else None
-    each_file(earlier, lambda path: rewrite(path, fresh), failed, "Rewriting the backups")
-    return True
+    return each_file(earlier, lambda path: rewrite(path, fresh), "Rewriting the backups")
 
 
 def _require_journal(settings: Settings) -> None:

@@ -36,10 +36,10 @@ class _Backups:
     The rest of those that were removed is in a fresh one. The unreadable ones could not be looked at, or written.
     """
 
+    found: dict[Path, int]
+    unreadable: list[Path]
     is_rewritten: bool = False
-    found: dict[Path, int] = field(default_factory=dict)
     removed: list[Path] = field(default_factory=list)
-    unreadable: list[Path] = field(default_factory=list)
 
 
 commands = Commands()
@@ -110,25 +110,24 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
     """Find the backups that still hold what is forgotten, or rewrite them."""
     folder = settings.backups_directory
     forgotten = Journal(settings.journal_directory).forgotten()
-    looked = _Backups()
     remove_unfinished_backups(folder)
     counts: dict[Path, int] = {}
 
     def count(path: Path) -> None:
         counts[path] = count_forgotten(path, forgotten)
 
-    each_file(list_backups(folder), count, looked.unreadable, "Looking into the backups")
-    looked.found = {path: lines for path, lines in counts.items() if lines}
+    unreadable = each_file(list_backups(folder), count, "Looking into the backups")
+    looked = _Backups({path: lines for path, lines in counts.items() if lines}, unreadable)
     if not (rewrite and looked.found):
         return looked
-    looked.is_rewritten = rewrite_backups(
-        settings,
-        list(looked.found),
-        lambda path, fresh: purge_archive(path, forgotten, fresh),
-        looked.unreadable,
+    failed = rewrite_backups(
+        settings, looked.found, lambda path, fresh: purge_archive(path, forgotten, fresh)
     )
-    looked.found = {path: lines for path, lines in looked.found.items() if path not in looked.unreadable}
-    looked.removed = [path for path in looked.found if not path.exists()]
+    if failed is not None:
+        looked.is_rewritten = True
+        looked.unreadable += failed
+        looked.found = {path: lines for path, lines in looked.found.items() if path not in failed}
+        looked.removed = [path for path in looked.found if not path.exists()]
     return looked
 
 

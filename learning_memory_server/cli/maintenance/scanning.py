@@ -104,10 +104,9 @@ def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
         )
         found.add(_JOURNAL, dict.fromkeys(finding for _, each in scanned for finding in each.findings))
     if backups:
-        each_file(
+        found.unreadable = each_file(
             found.backups,
             lambda path: found.add(path.name, scan_archive(path, scanner)),
-            found.unreadable,
             "Looking into the backups",
         )
     return found
@@ -130,11 +129,8 @@ async def _remove(
             done |= await connection.run("redact_stored", records=[list(key) for key in keys])
     if affected := found.in_backups():
         remove_unfinished_backups(settings.backups_directory)
-        left: list[Path] = []
-        if not rewrite_backups(
-            settings, affected, lambda path, fresh: redact_archive(path, scanner, fresh), left
-        ):
-            left = affected
+        left = rewrite_backups(settings, affected, lambda path, fresh: redact_archive(path, scanner, fresh))
+        left = affected if left is None else left
         done["backups"] = [path.name for path in affected if path not in left and path.exists()]
         done["backups_removed"] = [path.name for path in affected if not path.exists()]
         done["backups_left"] = [path.name for path in left]
