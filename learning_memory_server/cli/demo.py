@@ -41,9 +41,9 @@ async def demo() -> None:
     output().print("This calls the server's tools over a temporary folder, and needs no network.")
     with TemporaryDirectory(prefix="learning-memory-demo-") as folder:
         async with open_example(Path(folder)) as server:
-            before = await _learn(server)
+            await _learn(server)
         async with open_example(Path(folder)) as server:
-            await _remember(server, before)
+            await _remember(server)
     _show_farewell(time.monotonic() - began)
 
 
@@ -70,7 +70,7 @@ async def replay(server: Connection, entry: dict[str, Any]) -> None:
     await server.call("resolve_ghap", **{name: entry[name] for name in end if name in entry})
 
 
-async def _learn(server: Connection) -> dict[str, list[Any]]:
+async def _learn(server: Connection) -> None:
     entries = examples()
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
@@ -96,7 +96,6 @@ async def _learn(server: Connection) -> dict[str, list[Any]]:
     await _keep_value(server)
     _show_step("5. Search in other words")
     await _search(server, _OTHER_WORDS)
-    return await _stored(server)
 
 
 async def _search(server: Connection, query: str) -> None:
@@ -136,28 +135,14 @@ async def _keep_value(server: Connection) -> None:
     _show_verdict(_UNFIT, cluster, verdict)
 
 
-async def _stored(server: Connection) -> dict[str, list[Any]]:
-    """Return what must survive a restart."""
-    found = await server.call("search_experiences", query=_OTHER_WORDS, limit=3)
-    clusters = [(await server.call("get_clusters", axis=axis))["clusters"] for axis in _AXES]
-    return {
-        "entries": (await server.call("list_ghap_entries", limit=100))["results"],
-        "values": (await server.call("list_values", limit=100))["results"],
-        "clusters": [*clusters[0], *clusters[1]],
-        "search results": [result["id"] for result in found["results"]],
-    }
-
-
-async def _remember(server: Connection, before: dict[str, list[Any]]) -> None:
+async def _remember(server: Connection) -> None:
     _show_step("6. Close everything, and open it again over the same folder")
     await _wait_for_model(server)
-    after = await _stored(server)
-    rows = [
-        [name, len(old), len(after[name]), "yes" if old == after[name] else "NO"]
-        for name, old in before.items()
-    ]
-    show_table(["", "before", "after", "the same"], rows, numbers=["before", "after"])
-    _require(before == after, "The restart lost or changed something.")
+    entries = await server.call("list_ghap_entries", limit=100)
+    values = await server.call("list_values")
+    _require(values["count"], "The restart lost the value.")
+    output().print(f"{entries['count']} experiences and {values['count']} value are still there.")
+    await _search(server, _OTHER_WORDS)
 
 
 def _require(holds: object, sentence: str) -> None:

@@ -17,7 +17,7 @@ import typer
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, chosen_time
 from learning_memory_server.cli.recurring import compare, sessions_in
-from learning_memory_server.cli.terminal import counted, output, show_remark, working
+from learning_memory_server.cli.terminal import Report, counted, output, show_remark, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery
@@ -37,7 +37,6 @@ from learning_memory_server.server.views import entry_views
 
 if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.operations import Report
 
 Pair = tuple[str, str]
 """The ids of a later entry, and of an earlier one or a value that would have been shown."""
@@ -129,7 +128,7 @@ async def walk(
     *,
     since: datetime | None = None,
     load: Callable[[], Embedder] | None = None,
-    report: "Report | None" = None,
+    report: Report | None = None,
 ) -> Replayed:
     """Return what would have been shown at the start of each entry; told are only those started since then."""
     from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow

@@ -1,7 +1,5 @@
 """How output looks: colours and tables in a terminal, plain unwrapped lines in a pipe."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import typer
 from rich import box
@@ -30,9 +28,8 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.lines import one_line, without_controls
 from learning_memory_server.system.invisible import shown
 
-if TYPE_CHECKING:
-    from learning_memory_server.server.operations import Report
-
+Report = Callable[..., None]
+"""Receives what is being done, how much of it is done, and the total."""
 Cell = str | Text | int
 
 COLOURS: Final = {

@@ -3,8 +3,6 @@
 Both take and return the same data, so a command shows results in one way.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -12,11 +10,12 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.cli.access.hub_client import HubClient, find_hub
 from learning_memory_server.cli.access.reading import holder_of
-from learning_memory_server.cli.terminal import counted, show_notice, working
+from learning_memory_server.cli.terminal import Report, counted, show_notice, working
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     DeadlineExceededError,
     EmbeddingUnavailableError,
@@ -25,17 +24,12 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.hub.front.link import HubLink, hello_of
 from learning_memory_server.server.claims import caller_of
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.system.ipc.socket_security import has_hubs
 
-if TYPE_CHECKING:
-    from learning_memory_server.cli.access.hub_client import HubClient
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.server.operations import Report
-    from learning_memory_server.server.settings import Settings
-
-    Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
+Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _BATCH: Final = 50
 """Things per message."""

@@ -11,8 +11,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from learning_memory_server.cli.terminal import Report
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
@@ -23,10 +24,6 @@ from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.locking import holder, is_locked_by
 from learning_memory_server.system.paths import LOCK
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.operations import Report
-
 
 _LOOK_SECONDS: Final = 0.05
 

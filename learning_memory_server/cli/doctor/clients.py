@@ -174,7 +174,7 @@ async def connect(
             raise ClientSetupError(f"{command[0]} cannot be started ({error.strerror}).") from None
         try:
             async with asyncio.timeout(seconds):
-                answers = await _converse(process)
+                opened, listed = await _converse(process)
             took = time.monotonic() - began
         except TimeoutError:
             raise ClientSetupError(f"{command[0]} did not answer within {seconds:g} s.") from None
@@ -188,20 +188,18 @@ async def connect(
             ) from None
         finally:
             await _end(process, min(seconds, timeouts.SERVER_ENDS))
-    return Connected(str(answers[_INITIALIZE]["serverInfo"]["name"]), len(answers[_LIST]["tools"]), took)
+    return Connected(str(opened["serverInfo"]["name"]), len(listed["tools"]), took)
 
 
-async def _converse(process: asyncio.subprocess.Process) -> dict[int, dict[str, Any]]:
+async def _converse(process: asyncio.subprocess.Process) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the results of the handshake and of the list of tools."""
     about = {"name": "learning-memory-server doctor", "version": VERSION}
     opening = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": about}
-    answers: dict[int, dict[str, Any]] = {}
     await _send(process, id=_INITIALIZE, method="initialize", params=opening)
-    answers[_INITIALIZE] = await _receive(process, _INITIALIZE, "serverInfo")
+    opened = await _receive(process, _INITIALIZE, "serverInfo")
     await _send(process, method="notifications/initialized")
     await _send(process, id=_LIST, method="tools/list")
-    answers[_LIST] = await _receive(process, _LIST, "tools")
-    return answers
+    return opened, await _receive(process, _LIST, "tools")
 
 
 async def _send(process: asyncio.subprocess.Process, **message: object) -> None:
