@@ -35,7 +35,7 @@ migrate         maintenance.indexing     Copy the index to a Qdrant server or cl
 owner           maintenance.indexing     Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
 forget          maintenance.forgetting   Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.scanning     Find secrets that were stored before redaction knew them, and replace them with markers.
-download-model  maintenance.downloading  Download a model from huggingface.co, and load it once to check that it works.
+download-model  maintenance.indexing     Download a model from huggingface.co, and load it once to check that it works.
 memories        searching                List memories, the texts that agents kept, the last one added first.
 hub             hub                      The process that serves all sessions and owns their data.
 """

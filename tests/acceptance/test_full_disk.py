@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.cli.doctor import Level
-from learning_memory_server.cli.doctor.folders import check_folders
+from learning_memory_server.cli.doctor.settings import check_folders
 from learning_memory_server.errors import DiskFullError, JournalUnavailableError
 from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.model.vocabulary import OutcomeStatus, SearchMode

@@ -15,12 +15,12 @@ from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.doctor import Finding, Level, Repair, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engine
-from learning_memory_server.cli.doctor.folders import check_folders
 from learning_memory_server.cli.doctor.journal import check_hub, check_journal, check_model_of_hub
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
 from learning_memory_server.cli.doctor.settings import (
     check_claim,
     check_files,
+    check_folders,
     check_python,
     check_redaction,
     check_settings_file,

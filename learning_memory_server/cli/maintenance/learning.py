@@ -3,9 +3,10 @@
 import os
 import uuid
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Final, TypeVar
@@ -215,9 +216,8 @@ async def learn_from(
     settings = open_settings()
     lesson = _Lesson(path or projects_folder(os.environ), every, here=folders_here(settings))
     if path or lesson.place.is_dir():
-        await _read(
-            lesson, _Projects(settings, is_named=path is not None, every=every), settings, tasks=tasks
-        )
+        projects = _projects(settings, is_named=path is not None, every=every)
+        await _read(lesson, projects, settings, tasks=tasks)
     lesson.show()
     refusal = "Nothing was kept. To keep this, add --yes."
     if lesson.size and (yes or (is_for_people() and agrees(f"Keep {lesson.size}?", refusal))):
@@ -227,46 +227,40 @@ async def learn_from(
     return Result(lesson.document(monotonic() - began))
 
 
-class _Projects:
-    """Says which project a transcript is of.
+def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[Path], str | None]:
+    """Return what names the project to learn under from a transcript: None if it is of another one, and not wanted.
 
     `is_named` is whether the transcripts' place was given, and not Claude Code's own; `every`, whether those of other
     projects are wanted.
     """
+    here = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+    claims, current = claims_of(settings), current_project(settings)
+    own = claims.project_of(here, keep=False)
 
-    def __init__(self, settings: Settings, *, is_named: bool, every: bool) -> None:
-        here = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-        self._claims = claims_of(settings)
-        self._own = self._claims.project_of(here, keep=False)
-        self._current = current_project(settings)
-        self._folder = folder_name(here)
-        self._is_named = is_named
-        self._every = every
-        self._known: dict[str, str | None] = {}
-
-    def of(self, transcript: Path) -> str | None:
-        """Return the project to learn under, None if the transcript is of another one and these are not wanted."""
-        if any(part.name == self._folder for part in transcript.parents):
-            return self._current
-        folder = started_in(transcript)
-        if folder not in self._known:
-            self._known[folder] = self._name(folder)
-        return self._known[folder]
-
-    def _name(self, folder: str) -> str | None:
+    @cache
+    def of_folder(folder: str) -> str | None:
         place = Path(folder)
         if place.is_absolute() and place.is_dir():
-            name = self._claims.project_of(place, keep=False)
-            if name == self._own:
-                return self._current
-            return name if self._every else None
+            name = claims.project_of(place, keep=False)
+            if name == own:
+                return current
+            return name if every else None
         # The folder is gone, or was on another machine. A person who names a transcript says what it is of.
-        if self._every:
+        if every:
             return place.name or None
-        return self._current if self._is_named else None
+        return current if is_named else None
+
+    def of(transcript: Path) -> str | None:
+        if any(part.name == folder_name(here) for part in transcript.parents):
+            return current
+        return of_folder(started_in(transcript))
+
+    return of
 
 
-async def _read(lesson: _Lesson, projects: _Projects, settings: Settings, *, tasks: bool) -> None:
+async def _read(
+    lesson: _Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool
+) -> None:
     """Read the transcripts, and sort out what is new here."""
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
@@ -275,7 +269,7 @@ async def _read(lesson: _Lesson, projects: _Projects, settings: Settings, *, tas
     memories = dict[str, Memory]()
     with file_errors(lesson.place), working("Looking for transcripts") as report:
         found = find_transcripts(lesson.place, lesson.passed)
-        wanted = [(path, name) for path in found if (name := projects.of(path))]
+        wanted = [(path, name) for path in found if (name := projects(path))]
         lesson.elsewhere = len(found) - len(wanted)
         sizes = [path.stat().st_size for path, _ in wanted]
         total, before = sum(sizes), 0
