@@ -5,8 +5,6 @@ not cached. Without a limit for advice: `late` is the share that needed more tha
 nothing. The processor's time, of all threads, depends less on what else the machine does.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -14,22 +12,20 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.population import populate, themes
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.advice import Channel
-    from learning_memory_server.model.entry import Ghap
 
 SIZES = (1_000, 10_000, 100_000)
 RUNS = 100

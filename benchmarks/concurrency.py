@@ -7,8 +7,6 @@ generated, or those of a judged set such as `benchmarks.retrieval` reads.
 The start without a hub is compared with a bare server of the same SDK, in runs that alternate.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -18,21 +16,18 @@ import statistics
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count, cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from benchmarks.hub import FRONT, Memory, memory
 from benchmarks.population import ScatteringEmbedder, make_entry, themes
+from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from benchmarks.stdio import StdioSession
 
 AT_ONCE: Final = (1, 10, 100)
 SEARCHES: Final = ("search_memory", "search_experiences")

@@ -5,8 +5,6 @@ includes the fits of all four axes and new frames of the map, the second finds b
 and of the children; on a busy machine they say more.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import resource
@@ -15,16 +13,13 @@ import statistics
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchmarks.population import ScatteringEmbedder, populate
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.server.composition.backends import load_model
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.dashboard.page import as_text, page
 from learning_memory_server.server.settings import load_settings
-
-if TYPE_CHECKING:
-    from learning_memory_server.embedding.base import Embedder
 
 SIZES = (100, 1_000, 5_000, 20_000)
 _LOADS = 5

@@ -18,19 +18,19 @@ a file.
   those whose status is hidden and in which one is recognized (`found`), with how many of each there are.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.recorded import read_sessions
 from learning_memory_server.cli.maintenance.past_failures import Learner
+from learning_memory_server.cli.recurring import Session
 from learning_memory_server.learning.failures.error_advisor import PendingFailures
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import remedy_for
@@ -38,11 +38,6 @@ from learning_memory_server.learning.failures.sanitize import shows_error
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from learning_memory_server.cli.recurring import Session
 
 
 @dataclass(slots=True)

@@ -8,8 +8,6 @@ long the hub's event loop is blocked. On a busy machine, the minimum over severa
 than the median. Finally, the clustering alone is measured. Linux only: CPU seconds are read from /proc.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import itertools
@@ -17,27 +15,23 @@ import json
 import statistics
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.hub import ENTRY, FRONT, Memory, memory, processor_seconds, timed
 from benchmarks.population import populate, themes
+from benchmarks.stdio import StdioSession
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.neighbours import unit_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from benchmarks.stdio import StdioSession
-    from learning_memory_server.embedding.base import Embedder
 
 SIZES = (1_000, 10_000, 50_000)
 CALL_SECONDS = 0.02

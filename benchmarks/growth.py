@@ -4,19 +4,18 @@ Vectors are random, and texts are made-up words with realistic frequencies: this
 100,000 texts takes hours.
 """
 
-from __future__ import annotations
-
 import asyncio
 import math
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from benchmarks.ranking import EMBEDDING, MEANING, WORDS
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.base import Filter, Point, SparseVector
@@ -25,11 +24,6 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.ranking.fusion import DEPTH
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from learning_memory_server.embedding.base import Embedder
 
 SIZES = (1_000, 10_000, 100_000)
 QUERIES = 200

@@ -8,8 +8,6 @@
   model, with the ratio that was measured for the tools' descriptions.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -19,8 +17,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.population import populate, themes
 from learning_memory_server.embedding.base import DEFAULT_MODEL
@@ -33,9 +32,6 @@ from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 CEILING_MS = {"UserPromptSubmit": 60.0}
 """The goal for the 95th percentile; 20 for the others."""

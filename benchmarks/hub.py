@@ -4,8 +4,6 @@ Each comparison is between medians of one run whose two sides alternate, so that
 only: process memory is read from /proc.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -18,18 +16,16 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.population import populate
 from benchmarks.startup import BARE
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.loading import load_packaged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 FRONT = [sys.executable, "-m", "learning_memory_server"]
 DIRECT = [*FRONT, "--direct"]

@@ -3,8 +3,6 @@
 The baseline is the embedding of one query, measured in the same run: a search should cost little more.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import itertools
@@ -14,15 +12,13 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from benchmarks.population import populate, themes
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.loading import load_packaged
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 CEILING_MS = {
     "start_ghap": 100,

@@ -5,20 +5,21 @@ compared with embedding the same chunks, and nothing else, in one process in the
 read from /proc.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import random
 import re
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from itertools import count, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from benchmarks.hub import FRONT, memory, processor_seconds, resident
+from benchmarks.hub import Memory as HubMemory
+from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.source import model_folder
@@ -27,12 +28,6 @@ from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.memory_documents import documents_of
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from benchmarks.hub import Memory as HubMemory
-    from benchmarks.stdio import StdioSession
 
 EVERY: Final = 0.05
 """Seconds between two samples of the hub's memory."""

@@ -4,27 +4,19 @@ Embedding 10,000 entries on four axes takes a quarter of an hour, and these benc
 vectors. So each theme's text is embedded once, and its entries get that vector plus noise.
 """
 
-from __future__ import annotations
-
 import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from learning_memory_server.embedding.base import PROBE
+from learning_memory_server.embedding.base import PROBE, Embedder
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder
 
 _COMPONENTS = (
     "login test",

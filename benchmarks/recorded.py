@@ -7,21 +7,16 @@
   `input` (the command), `output` (what it wrote) and `error` (whether it failed).
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from learning_memory_server.cli.recurring import Session, sessions_in
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.learning.failures.error_advisor import Ran
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.entry import Ghap
 
 _SHELLS: Final = frozenset({"Bash", "bash", "shell"})
 _SECOND: Final = timedelta(seconds=1)

@@ -22,21 +22,29 @@ with 95 % intervals bootstrapped by session; how often something is told elsewhe
 that pass in silence, which cost no byte of ours; calls until it works, if agents follow what they are told.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.values import groups
-from learning_memory_server.cli.recurring import PROMPT, START, failures, is_right, last_success, tell
+from learning_memory_server.cli.recurring import (
+    PROMPT,
+    START,
+    Session,
+    failures,
+    is_right,
+    last_success,
+    tell,
+)
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.learning.advice.advisor import Advisor, Related
@@ -44,19 +52,12 @@ from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.text import related
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import ADVICE_SHOWN
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from learning_memory_server.cli.recurring import Session
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.model.entry import Ghap
-
 
 DATA: Final = Path(__file__).parent / "data"
 JUDGEMENTS: Final = DATA / "advice-judgements.json"

@@ -7,25 +7,19 @@ run: our patterns alone, with Betterleaks, and Betterleaks alone (the last two o
 as found if no ten characters of it in a row are left.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import statistics
 import time
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from benchmarks.secret_texts import SEEN, harmless_texts, secret_cases
+from benchmarks.secret_texts import SEEN, Case, Suite, harmless_texts, secret_cases
 from benchmarks.secret_texts_fresh import FRESH
 from benchmarks.secret_texts_unseen import UNSEEN
-from learning_memory_server.redaction.betterleaks import BetterleaksDetector
+from learning_memory_server.redaction.base import Redactor
+from learning_memory_server.redaction.betterleaks import BetterleaksDetector, Scan
 from learning_memory_server.redaction.redactor import DetectingRedactor, build_redactor
-
-if TYPE_CHECKING:
-    from benchmarks.secret_texts import Case, Suite
-    from learning_memory_server.redaction.base import Redactor
-    from learning_memory_server.redaction.betterleaks import Scan
 
 GOALS: Final = {"recall": 0.97, "changed": 0.001}
 PIECE: Final = 10

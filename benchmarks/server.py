@@ -11,17 +11,15 @@ kept, which then waits for an acknowledgement. With a URL it measures the millis
 owner of its own, whose points it removes at the end.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx
 import structlog
@@ -40,13 +38,8 @@ from learning_memory_server.server.settings import Settings
 from tests.embedding.ollama_stub import OllamaStub
 from tests.embedding.ollama_stub import Wrong as ModelWrong
 from tests.index.engines.double import QdrantDouble, Wrong, serving
-from tests.index.engines.double_engine import recorded
+from tests.index.engines.double_engine import Answer, recorded
 from tests.support import TOPICS, InProcessFitting, about, keeping_up
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from tests.index.engines.double_engine import Answer
 
 DISTANCES_MS = (0, 10, 50)
 RUNS = 15

@@ -1,14 +1,10 @@
 """A bare JSON-RPC client on stdio, so that benchmarks measure the server and not a client library."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import time
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 PROTOCOL = "2025-11-25"
 

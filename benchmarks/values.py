@@ -11,8 +11,6 @@
   its opposite contradicted by the experiences that speak against the opposite; the others get the verdict `neither`.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -21,7 +19,7 @@ import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -43,11 +41,8 @@ from learning_memory_server.model.vocabulary import (
     Strategy,
 )
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
 
 DATA = Path(__file__).parent / "data" / "value-texts.json"
 KINDS = ("good", "platitude", "topical", "contradiction", "off_topic")

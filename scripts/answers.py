@@ -1,10 +1,9 @@
 """What the server answers to the requests that the front answers by itself, recorded from the server."""
 
-from __future__ import annotations
-
 import asyncio
 import json
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
 
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
@@ -18,9 +17,6 @@ from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.session import Session
 from learning_memory_server.server.tools.catalog import OF_APPS, WITH_HOOKS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 LISTS: Final = ("tools/list", "resources/list", "resources/templates/list", "prompts/list")
 

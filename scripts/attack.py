@@ -11,8 +11,6 @@ Data goes to a temporary folder, in RAM where there is room: the hub waits for t
 does not test, because the system keeps what a killed process has written.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -26,19 +24,15 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import IO, Any, Final
 
 from learning_memory_server.system.locking import holder, is_locked_by
 from learning_memory_server.system.paths import LOCK
 from scripts.attack_checks import check_index, check_journal, check_log
-from scripts.attack_requests import Requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from scripts.attack_requests import Attempt
+from scripts.attack_requests import Attempt, Requests
 
 _SESSIONS: Final = 6
 _AHEAD: Final = 12

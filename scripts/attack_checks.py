@@ -1,20 +1,14 @@
 """What `scripts.attack` checks at the end: the journal, the index, and the hub's log."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
-from scripts.attack_requests import WORD
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from scripts.attack_requests import Attempt
+from scripts.attack_requests import WORD, Attempt
 
 
 def check_journal(journal: Path, written: list[tuple[Attempt, str]]) -> Iterator[str]:

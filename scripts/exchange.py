@@ -1,7 +1,5 @@
 """Record the exchange in README.md with the real server, or with --check fail if the server answers otherwise."""
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import json
@@ -9,12 +7,10 @@ import re
 import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
+from learning_memory_server.cli.access.connection import Connection
 from learning_memory_server.cli.demo import examples, open_example, replay
-
-if TYPE_CHECKING:
-    from learning_memory_server.cli.access.connection import Connection
 
 README: Final = Path(__file__).parents[1] / "README.md"
 _BLOCK: Final = re.compile(r"(<!-- exchange -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)

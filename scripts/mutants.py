@@ -8,8 +8,6 @@ Exit status: 0 if the tests caught every fault, except those whose survival muta
 2 if nothing can be concluded, because a fault no longer fits the code, or tests fail without one.
 """
 
-from __future__ import annotations
-
 import argparse
 import compileall
 import os
@@ -22,15 +20,13 @@ import subprocess
 import sys
 import time
 import tomllib
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+from typing import Final
 
 ROOT: Final = Path(__file__).parent.parent
 CATALOGUE: Final = Path(__file__).with_suffix(".toml")

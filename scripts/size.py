@@ -5,20 +5,16 @@ megabytes and the packages, and for each large one what it is for or which packa
 megabytes are an error. Without a package index nothing can be installed: the reason is printed, and it is no error.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = "learning-memory-server"
