@@ -16,6 +16,11 @@ from learning_memory_server.cli.clients.catalog import (
     Client,
     ClientName,
     Machine,
+    Variables,
+    find_launch,
+    find_variables,
+    is_of_this_server,
+    new_entry,
     this_machine,
 )
 from learning_memory_server.cli.clients.change import (
@@ -25,13 +30,6 @@ from learning_memory_server.cli.clients.change import (
     removal,
     settings_addition,
     snippet,
-)
-from learning_memory_server.cli.clients.entry import (
-    Variables,
-    find_launch,
-    find_variables,
-    is_of_this_server,
-    new_entry,
 )
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import output, show_notice

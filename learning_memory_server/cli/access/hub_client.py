@@ -20,8 +20,9 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
     error_from_body,
 )
+from learning_memory_server.hub.front.link import hello_of
 from learning_memory_server.system import locations, timeouts
-from learning_memory_server.system.ipc import discovery, programs, socket_security
+from learning_memory_server.system.ipc import discovery, socket_security
 from learning_memory_server.system.locking import holder, is_locked_by
 from learning_memory_server.system.paths import LOCK
 
@@ -59,7 +60,7 @@ class HubClient:
         self._path = path
         self._first: socket.socket | None = connection
         self._hung_after = hung_after
-        self._program = programs.this_program()
+        self._hello = hello_of(place, "control")
 
     def control(self, command: str, **fields: object) -> dict[str, Any]:
         """Send the hub `status`, `stop` or an operation, and return its reply, however long that takes.
@@ -88,7 +89,7 @@ class HubClient:
         self, connection: socket.socket, command: str, fields: dict[str, Any], report: Report | None = None
     ) -> dict[str, Any]:
         connection.settimeout(self._hung_after)
-        hello = {**self._hello(), "command": command, "fields": fields}
+        hello = {**self._hello, "command": command, "fields": fields}
         connection.sendall(json.dumps(hello).encode() + b"\n")
         with connection.makefile("rb") as lines:
             # Each sign of life is a line, so the socket's timeout limits the hub's silence, not its work.
@@ -100,16 +101,6 @@ class HubClient:
             raise EOFError
         reply: dict[str, Any] = json.loads(line)
         return reply
-
-    def _hello(self) -> dict[str, Any]:
-        return {
-            "hello": discovery.PROTOCOL_VERSION,
-            "role": "control",
-            "build": self._program,
-            "journal": str(self.place.journal),
-            "storage": str(self.place.storage),
-            "settings": self.place.settings,
-        }
 
     @contextmanager
     def _connected(self) -> Iterator[socket.socket]:

@@ -16,8 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.cli.clients.catalog import SERVER, Machine
-from learning_memory_server.cli.clients.entry import Launch
+from learning_memory_server.cli.clients.catalog import SERVER, Launch, Machine
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.hub.front import hook
 from learning_memory_server.system import files, timeouts

@@ -2,11 +2,12 @@
 
 import os
 import uuid
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Final, TypeVar
@@ -17,7 +18,6 @@ from learning_memory_server.cli.access.connection import complete_index, open_co
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
 from learning_memory_server.cli.listing import error_record
-from learning_memory_server.cli.maintenance.past_failures import Learner, unknown
 from learning_memory_server.cli.maintenance.restoring import file_errors
 from learning_memory_server.cli.terminal import (
     SHOWN,
@@ -36,6 +36,7 @@ from learning_memory_server.journal.codec import FAILURE, MEMORY, Codec
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
+from learning_memory_server.learning.failures.error_advisor import PendingFailures, Ran
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.learning.failures.transcripts import (
     Passed,
@@ -49,6 +50,7 @@ from learning_memory_server.learning.failures.transcripts import (
 )
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.limits import FAILURES_KEPT
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
@@ -61,7 +63,6 @@ from learning_memory_server.system import timeouts
 
 T = TypeVar("T", Failure, Memory)
 _MB: Final = 1_000_000
-_SOURCE: Final = "Claude Code session"
 _NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")
 _LONGEST: Final = 2_000
 """Characters of the prompt and of the ending that are kept. Most are shorter; pasted logs are not."""
@@ -111,7 +112,9 @@ class _Lesson:
             for error in self.errors[:SHOWN]
         )
         show_rest(len(self.errors))
-        show_records(map(_task, self.tasks[:SHOWN]))
+        show_records(
+            (["task", date(task.date), short_project(task.project)], task.text) for task in self.tasks[:SHOWN]
+        )
         show_rest(len(self.tasks))
         facts = [
             ("transcripts", f"{sum(self.projects.values()):,} of {_named(self.projects)}"),
@@ -172,10 +175,6 @@ def _named(projects: Counter[str]) -> str:
     return f"{', '.join(names[:SHOWN])}{more}"
 
 
-def _task(task: Memory) -> tuple[list[str], str]:
-    return ["task", date(task.date), short_project(task.project)], task.text
-
-
 commands = Commands()
 
 
@@ -221,7 +220,13 @@ async def learn_from(
     lesson.show()
     refusal = "Nothing was kept. To keep this, add --yes."
     if lesson.size and (yes or (is_for_people() and agrees(f"Keep {lesson.size}?", refusal))):
-        await _keep(lesson, settings)
+        # Oldest first; what an interruption leaves is learned the next time.
+        records = [_record(FAILURE, each) for each in lesson.failures]
+        records += [_record(MEMORY, each) for each in lesson.tasks]
+        async with open_connection(settings, "learn-from") as connection:
+            lesson.kept = await connection.add("add_records", "records", records)
+            if lesson.tasks:
+                await complete_index(connection)
     if lesson.kept:
         output().print(f"Kept {lesson.kept:,}. `failures` and `memories` list what is kept.")
     return Result(lesson.document(monotonic() - began))
@@ -305,16 +310,6 @@ async def _read(
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
 
 
-async def _keep(lesson: _Lesson, settings: Settings) -> None:
-    """Write it, oldest first; what an interruption leaves is learned the next time."""
-    records = [_record(FAILURE, each) for each in lesson.failures]
-    records += [_record(MEMORY, each) for each in lesson.tasks]
-    async with open_connection(settings, "learn-from") as connection:
-        lesson.kept = await connection.add("add_records", "records", records)
-        if lesson.tasks:
-            await complete_index(connection)
-
-
 def _record(codec: Codec[T], thing: T) -> dict[str, Any]:
     at = thing.created_at.isoformat()
     return {"kind": codec.kind, "id": thing.id, "at": at, "data": codec.encode(thing)}
@@ -327,7 +322,7 @@ async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: da
     return Memory(
         id=str(uuid.uuid5(_NAMESPACE, f"{project} {session_hash(task.session)}")),
         text=f"Task: {prompt}\n\nHow it ended: {ending}",
-        metadata={"source": _SOURCE, "tags": ["task"], "timestamp": task.at.isoformat()},
+        metadata={"source": "Claude Code session", "tags": ["task"], "timestamp": task.at.isoformat()},
         date=task.at,
         project=project,
         created_at=now,
@@ -338,3 +333,67 @@ def _shortened(text: str) -> str:
     return (
         text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"
     )
+
+
+class Learner:
+    """Takes the commands of earlier sessions, each session's in order, and returns what is to be kept of them.
+
+    The same commands lead to the same failures, with the same ids. They are those that a hook would have recorded,
+    without those that nothing mended: these have nothing to show. RAM grows by about a kilobyte for each failure,
+    whatever its output. `imported` is whether the sessions were on another machine.
+    """
+
+    def __init__(self, redaction: RedactionGate, *, imported: bool = False) -> None:
+        self._pending = PendingFailures(redaction)
+        self._imported = imported
+        self._failures: dict[str, Failure] = {}
+        self._seen: dict[tuple[str, str, str, datetime], str] = {}
+
+    async def saw(self, ran: Ran) -> None:
+        """Take a command; see `PendingFailures.saw`."""
+        result = await self._pending.saw(ran)
+        if isinstance(result, Failure):
+            # A session that was continued in another file begins with a copy of what happened in the first.
+            moment = (ran.project, result.signature, result.command, ran.at)
+            if self._seen.setdefault(moment, result.id) == result.id:
+                known = self._failures.setdefault(result.id, replace(result, imported=self._imported))
+                if ran.at < known.created_at:
+                    self._failures[result.id] = replace(known, created_at=ran.at)
+            return
+        for name in result.ids:
+            # Not the copy of a failure.
+            if known_one := self._failures.get(name):
+                self._failures[name] = replace(known_one, remedy=result.remedy)
+
+    def learned(self) -> list[list[Failure]]:
+        """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""
+        errors: dict[str, list[Failure]] = defaultdict(list)
+        for failure in sorted(self._failures.values(), key=attrgetter("created_at", "id")):
+            errors[failure.error].append(failure)
+        numbered = (
+            [replace(each, times=number) for number, each in enumerate(known, start=1)]
+            for known in errors.values()
+        )
+        mended = ([each for each in known if each.remedy] for known in numbered)
+        return [known[-FAILURES_KEPT:] for known in mended if known]
+
+
+def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
+    """Return the failures of one error that are neither kept nor forgotten here, nor would be forgotten for newer ones.
+
+    What was only imported so far is not known, if a session of this machine has seen it.
+    """
+    learned = list(learned)
+    known = here.of(learned[0].project, learned[0].signature) if learned else []
+    known = [each for each in known if each.imported <= learned[0].imported]
+    ids = {each.id for each in known}
+    # A hook may have seen the same in the session of which this one is a copy.
+    moments = {(each.command, each.created_at) for each in known}
+    new = [
+        each
+        for each in learned
+        if each.id not in ids
+        and not here.is_forgotten(each.id)
+        and (each.command, each.created_at) not in moments
+    ]
+    return new[max(len(new) + len(known) - FAILURES_KEPT, 0) :] if known else new

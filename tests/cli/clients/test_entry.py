@@ -3,8 +3,16 @@
 from dataclasses import replace
 from pathlib import Path
 
-from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, Machine
-from learning_memory_server.cli.clients.entry import Launch, Variables, find_launch, find_variables, new_entry
+from learning_memory_server.cli.clients.catalog import (
+    CLIENTS,
+    ClientName,
+    Launch,
+    Machine,
+    Variables,
+    find_launch,
+    find_variables,
+    new_entry,
+)
 from learning_memory_server.server.settings import load_settings
 
 CURSOR, VSCODE = CLIENTS[ClientName.CURSOR], CLIENTS[ClientName.VSCODE]

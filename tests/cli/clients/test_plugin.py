@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.cli.clients import claude_code as plugin
-from learning_memory_server.cli.clients.catalog import Machine
-from learning_memory_server.cli.clients.entry import Launch
+from learning_memory_server.cli.clients.catalog import Launch, Machine
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.server.hooks.hooks import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
 from learning_memory_server.server.tools.hook import hook, toolset

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.cli.maintenance.past_failures import Learner, unknown
+from learning_memory_server.cli.maintenance.learning import Learner, unknown
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
