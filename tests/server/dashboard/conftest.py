@@ -1,6 +1,6 @@
 """A browser, and pages for it.
 
-Tests with it are skipped where there is no Chromium or no playwright: install the system's package `chromium`.
+Tests with it are skipped where there is no Chromium: install the system's package `chromium`.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, sync_playwright
 
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text, page
@@ -26,8 +26,7 @@ IN_CHROMIUM = [
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with playwright.sync_playwright() as started:
+    with sync_playwright() as started:
         # A container has no user namespaces for Chromium's own sandbox.
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened

@@ -27,8 +27,9 @@ class Seen:
 
     def require_quiet(self) -> None:
         """Require that nothing but the file was asked for, and that nothing went wrong."""
-        assert {url.partition("#")[0] for url in self.requests} == {self.file.as_uri()}
-        assert self.complaints == []
+        asked = {url.partition("#")[0] for url in self.requests}
+        assert asked == {self.file.as_uri()}, asked
+        assert self.complaints == [], self.complaints
         self.page.close()
 
 

@@ -1,5 +1,6 @@
 """Where experiences are on the map: near what they resemble, and where they were before."""
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +20,10 @@ def vectors(count: int, themes: int = 4, seed: int = 1) -> NDArray[np.float32]:
     return unit
 
 
-def frame(count: int, before: Frame | None = None) -> Frame:
-    return new_frame(vectors(count), 0, "model", before)
+@cache
+def frame(count: int) -> Frame:
+    """A frame that nobody has seen before; it takes seconds to make."""
+    return new_frame(vectors(count), 0, "model", None)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 5, 6, 40])
@@ -37,6 +40,7 @@ def test_equal_vectors_do_not_break_the_map() -> None:
     assert np.isfinite(new_frame(same, 0, "model", None).places_of(same)).all()
 
 
+@pytest.mark.slow
 def test_experiences_of_one_theme_are_near_each_other() -> None:
     placed = frame(80).places_of(vectors(80))
     themes = np.arange(80) % 4
@@ -47,7 +51,7 @@ def test_experiences_of_one_theme_are_near_each_other() -> None:
 
 @pytest.mark.slow
 def test_the_same_experiences_give_the_same_map() -> None:
-    assert np.array_equal(frame(40).places, frame(40).places)
+    assert np.array_equal(new_frame(vectors(40), 0, "model", None).places, frame(40).places)
 
 
 def test_an_experience_that_comes_moves_no_other() -> None:
@@ -68,7 +72,7 @@ def test_a_frame_is_made_again_for_twice_as_many_another_model_or_something_forg
 def test_a_new_frame_resembles_the_one_before() -> None:
     earlier = frame(80)
     shared = vectors(80)
-    before, after = earlier.places_of(shared), frame(160, earlier).places_of(shared)
+    before, after = earlier.places_of(shared), new_frame(vectors(160), 0, "model", earlier).places_of(shared)
     unrelated = np.roll(before, 1, axis=0)
     moved = np.linalg.norm(after - before, axis=1).mean()
     assert moved < np.linalg.norm(unrelated - before, axis=1).mean() / 2
