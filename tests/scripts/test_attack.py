@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scripts.attack import attack, main
+from scripts.attack import attack
 from scripts.attack_checks import check_journal, check_log, read_journal
 from scripts.attack_requests import Attempt, Requests
 
@@ -88,10 +88,3 @@ def test_a_crashed_call_is_noticed(tmp_path: Path) -> None:
     log.write_text(f'{refused}\n{{"event": "tool.called", "outcome": "crashed", "tool": "get_stats"}}\n')
     (found,) = check_log(log)
     assert "get_stats" in found
-
-
-def test_the_arguments_are_described(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="0"):
-        main(["--help"])
-    described = capsys.readouterr().out
-    assert all(name in described for name in ("--calls", "--kills", "--seconds", "--seed"))
