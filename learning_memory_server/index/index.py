@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
@@ -303,6 +304,16 @@ class VectorIndex:
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""
         return self._generations[collection]
+
+    @property
+    def changes(self) -> int:
+        """A number that grows whenever this process changes any collection."""
+        return self._generations.total()
+
+    @property
+    def mark_file(self) -> Path | None:
+        """See the engine's port."""
+        return self.require_open().mark_file
 
     async def counts(self) -> dict[str, int]:
         """Return the exact number of points in each collection."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,7 +19,7 @@ from learning_memory_server.system import files
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.index.reconciling import DocumentSource
+    from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 
 log = structlog.get_logger()
 
@@ -63,7 +63,7 @@ class Rebuilder:
     index: VectorIndex
     sources: Sequence[DocumentSource]  # everything that belongs there
     outdated: OutdatedPoints
-    reconcile: Callable[[], Awaitable[object]]  # compares index and journal, and writes what is missing
+    reconciler: Reconciler
     _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 
     async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
@@ -81,7 +81,7 @@ class Rebuilder:
                 # Another call has done it.
                 return False
             await self.index.remove(sorted(outdated))
-            await self.reconcile()
+            await self.reconciler.reconcile()
             await self._rebuild(list(Collection), progress, outdated)
             self.outdated.discard(outdated)
         log.info("points.renewed", count=len(outdated))
@@ -93,6 +93,7 @@ class Rebuilder:
         progress: Callable[[int, int], None],
         outdated: Container[str] | None = None,
     ) -> int:
+        await self.index.open()
         total = sum(1 for source in self.sources for d in source.documents() if d.collection in collections)
         done = 0
 
@@ -102,9 +103,10 @@ class Rebuilder:
             progress(done, max(done, total))
 
         for collection in collections:
-            await self.index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
+            with self.reconciler.rebuilding():
+                await self.index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
             # Last-moment writes went into the collection that has been replaced.
-            await self.reconcile()
+            await self.reconciler.reconcile()
         return done
 
     def _belonging(self, collection: Collection) -> Iterator[Document]:

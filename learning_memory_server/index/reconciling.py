@@ -2,28 +2,41 @@
 
 The order of events does not matter: whatever is written, forgotten, late or interrupted, a comparison and a catch-up
 bring the two together.
+
+A mark, kept with the points, spares the next start the comparison of what was compared before. It names a position in
+the journal, and is kept only if everything before that was looked up in the index afterwards, and nothing was written
+or removed until the index was flushed. So whatever happens later, at most what lies behind the position can be missing.
+A start believes a mark if the journal still has the same bytes before the position, if no record behind it is
+forgotten, and if each collection has as many points as then, and those of new records that are there.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
+import msgspec
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.document import Collection, digest_of, in_batches
-from learning_memory_server.system import timeouts
+from learning_memory_server.index.document import DIGEST, Collection, digest_of, in_batches
+from learning_memory_server.journal.position import Position
+from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.memory_release import trim_heap
+from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.journal.log import Log
 
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""
@@ -42,17 +55,36 @@ log = structlog.get_logger()
 class DocumentSource(Protocol):
     """A kind of record in the journal that belongs in the index."""
 
-    def documents(self) -> Iterable[Document]:
-        """Return the documents of all records."""
+    log: Log  # where its records are
+
+    def documents(self, only: Container[str] | None = None) -> Iterable[Document]:
+        """Return the documents of all records, or only of those with the given ids."""
         ...
 
-    def forgotten(self) -> Iterable[str]:
-        """Return the point ids of all forgotten records."""
+    def forgotten(self, only: Container[str] | None = None) -> Iterable[str]:
+        """Return the point ids of all forgotten records, or only of those with the given ids."""
         ...
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point names a record of this kind that the journal has, or has forgotten."""
         ...
+
+
+class Mark(msgspec.Struct):
+    """What the index had of the journal."""
+
+    made_by: str  # what the documents depend on, besides the journal and the recipes
+    journal: dict[str, tuple[int, str]]  # how far it was compared; see `Position.marks`
+    counts: dict[str, int]  # how many points each collection had
+    superfluous: int  # how many of them belonged to no record
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was compared last."""
+
+    position: Position  # how far the journal was read before it was compared
+    made_by: str  # see `Mark`
 
 
 class Reconciler:
@@ -82,8 +114,12 @@ class Reconciler:
         self._pending: dict[tuple[str, str], Document] = {}
         # Never cleared: what is forgotten does not come back.
         self._removed: set[str] = set()
+        self._landed = Counter[str]()
         self._given_up: set[str] = set()
         self._looked_at_again: dict[str, float] = {}
+        self._is_invalid = False
+        self._under_way = 0
+        self._compared: Compared | None = None
         self._catching_up = asyncio.Lock()
 
     @property
@@ -93,11 +129,12 @@ class Reconciler:
 
     def add(self, documents: Iterable[Document]) -> None:
         """Add documents to write, replacing earlier versions of them."""
-        self._pending.update({_key(document): document for document in documents})
+        self._pending.update(
+            {_key(document): document for document in documents if document.point_id not in self._removed}
+        )
 
     def remove(self, points: AbstractSet[str]) -> None:
         """Add points to remove, including any that are being written right now."""
-        self._removed |= points
         self._drop(points, points)
 
     async def reconcile(self) -> None:
@@ -106,7 +143,96 @@ class Reconciler:
         await self.catch_up()
 
     async def compare(self) -> None:
-        """Find what the index lacks, and what it has and should not have."""
+        """Find what the index lacks, and what it has and should not have.
+
+        The first time, only what is new since the mark is compared, if there is one that agrees.
+        """
+        self._is_invalid = False
+        mark_file, position = self._index.mark_file, Position([source.log for source in self._sources])
+        # Before anything is compared: a tokenizer that is found meanwhile divides memories in another way.
+        made_by = " ".join([VERSION, *(getattr(source, "form", "") for source in self._sources)])
+        is_enough = (
+            mark_file and self._compared is None and await self._compare_from(mark_file, position, made_by)
+        )
+        if not is_enough:
+            if mark_file:
+                files.remove(mark_file)
+                await asyncio.to_thread(position.advance)
+            await self._compare_all()
+        self._compared = Compared(position, made_by)
+        if self.pending and not self.is_known:
+            log.info("index.incomplete", missing=self.pending)
+        # What invalidated it may have happened behind what was compared already.
+        self.is_known = not self._is_invalid
+        # The next flush keeps a mark.
+        self.is_flushed = False
+
+    async def flush(self) -> None:
+        """Make what was written survive a power loss, and keep a mark if the index has all that the journal has."""
+        changes, compared, mark_file = self._index.changes, self._compared, self._index.mark_file
+        mark = None
+        if mark_file and compared:
+            await self._compare_new(compared.position)
+            counts = await self._index.counts()
+            mark = Mark(compared.made_by, compared.position.marks(), counts, self.superfluous)
+        await self._index.flush()
+        self.is_flushed = changes == self._index.changes
+        unfinished = self.pending or self.pending_deletes or self._under_way
+        if mark_file and mark and self.is_known and self.is_flushed and not unfinished:
+            # Without it, or with the earlier one, the next start compares more.
+            with suppress(OSError):
+                files.replace(mark_file, msgspec.json.encode(mark))
+
+    @contextmanager
+    def rebuilding(self) -> Iterator[None]:
+        """Keep no mark until the collection that a block rebuilds is compared."""
+        if mark_file := self._index.mark_file:
+            files.remove(mark_file)
+        with self._changing():
+            yield
+
+    async def _compare_from(self, mark_file: Path, position: Position, made_by: str) -> bool:
+        """Compare what is new since the mark, and return whether that is enough."""
+        mark = _read(mark_file)
+        if (
+            mark is None
+            or mark.made_by != made_by
+            or not await asyncio.to_thread(position.resume, mark.journal)
+        ):
+            return False
+        there, counts = await self._compare_new(position), await self._index.counts()
+        if there is None or any(
+            counts[each] != mark.counts.get(each, -1) + there[each] for each in Collection
+        ):
+            return False
+        missing = Counter(collection for collection, _ in self._pending)
+        self.searchable |= {each for each in Collection if missing[each] <= counts[each]}
+        self.superfluous = mark.superfluous
+        return True
+
+    async def _compare_new(self, position: Position) -> Counter[str] | None:
+        """Compare what is new since a position, and return how many points of it are in each collection.
+
+        None if something was forgotten: what is removed by now may have been counted before.
+        """
+        new, gone = set[str](), set[str]()
+        for record in position.advance():
+            (gone if record.is_tombstone else new).add(record.id)
+        there = Counter[str]()
+        for source in self._sources if new or gone else ():
+            async for batch in in_batches(source.documents(new), _COMPARED_AT_ONCE):
+                for collection in Collection:
+                    documents = [each for each in batch if each.collection == collection]
+                    stored = await self._stored(collection, [each.point_id for each in documents])
+                    there[collection] += len(stored)
+                    for document in documents:
+                        self._add_unless_there(document, stored.get(document.point_id, _ABSENT))
+            points = set(source.forgotten(gone))
+            for collection in Collection if points else ():
+                self._drop(points, (await self._stored(collection, sorted(points))).keys())
+        return None if gone else there
+
+    async def _compare_all(self) -> None:
         stored, former = await self._index.digests(), await self._index.former_ids()
         there = set().union(*stored.values())
         wanted, missing = Counter[str](), Counter[str]()
@@ -116,9 +242,8 @@ class Reconciler:
                     wanted[document.collection] += 1
                     former[document.collection].discard(document.point_id)
                     digest = stored[document.collection].pop(document.point_id, _ABSENT)
-                    if digest is not None and digest != digest_of(document):
-                        missing[document.collection] += digest == _ABSENT
-                        self.add([document])
+                    missing[document.collection] += digest == _ABSENT
+                    self._add_unless_there(document, digest)
             self._drop(set(source.forgotten()), there)
         # Other variants hold nothing that could be missed: texts are in the journal alone.
         self.pending_deletes.update(*former.values())
@@ -135,9 +260,24 @@ class Reconciler:
             superfluous += len(points) - len(stale)
         self.superfluous = superfluous
         self.searchable |= {each for each in Collection if missing[each] <= (1 - _LEAST_SHARE) * wanted[each]}
-        if self.pending and not self.is_known:
-            log.info("index.incomplete", missing=self.pending)
-        self.is_known = True
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        self._under_way += 1
+        try:
+            yield
+        finally:
+            self._under_way -= 1
+
+    async def _stored(self, collection: str, ids: Sequence[str]) -> dict[str, str | None]:
+        """Return the digests of the points that exist among `ids`."""
+        records = await self._index.retrieve(collection, ids) if ids else []
+        return {record.id: record.payload.get(DIGEST) for record in records}
+
+    def _add_unless_there(self, document: Document, digest: str | None) -> None:
+        """Add a document unless its point is there, with the given digest; earlier versions stored none."""
+        if digest is not None and digest != digest_of(document):
+            self.add([document])
 
     async def catch_up(self) -> int:
         """Write what is pending at the start and return how many points were written.
@@ -173,36 +313,49 @@ class Reconciler:
 
     async def write(self, documents: Sequence[Document]) -> None:
         """Write some of the pending documents."""
+        documents = [document for document in documents if document.point_id not in self._removed]
         try:
-            await self._index.write(documents)
+            with self._changing():
+                await self._index.write(documents)
         except (NoAnswerError, asyncio.CancelledError):
             # What became of it is not known. It may even be done later.
             self._given_up.update(document.point_id for document in documents)
             raise
+        finally:
+            # What was forgotten while it was being written.
+            if late := self._removed.intersection(document.point_id for document in documents):
+                self._landed.update(late)
+                self.pending_deletes |= late
+                self._wake.set()
         for document in documents:
             # A newer version of it may be pending by now.
             if self._pending.get(_key(document)) is document:
                 del self._pending[_key(document)]
-            if document.point_id in self._removed:
-                # It was forgotten while it was being written.
-                self.pending_deletes.add(document.point_id)
-        if self.pending_deletes:
-            self._wake.set()
         self.is_flushed = False
 
     async def delete_pending(self) -> None:
         """Remove the points that are to be removed."""
         if points := sorted(self.pending_deletes):
-            await self._index.remove(points)
-            self.pending_deletes.difference_update(points)
+            landed = self._landed.copy()
+            with self._changing():
+                await self._index.remove(points)
+            # Not those that were written while they were removed.
+            self.pending_deletes.difference_update(
+                each for each in points if self._landed[each] == landed[each]
+            )
             for point in self._given_up.intersection(points):
                 self._looked_at_again[point] = asyncio.get_running_loop().time() + timeouts.ARRIVAL
                 self._given_up.discard(point)
             self.is_flushed = False
 
+    def invalidate(self) -> None:
+        """Let everything be compared again: something may have happened to the index."""
+        self.is_known = False
+        self._is_invalid = True
+
     def lose(self) -> None:
         """Record that the index has lost points, perhaps all of them."""
-        self.is_known = False
+        self.invalidate()
         self.searchable.clear()
 
     def look_again(self) -> None:
@@ -224,8 +377,16 @@ class Reconciler:
 
     def _drop(self, forgotten: AbstractSet[str], stored: AbstractSet[str]) -> None:
         """Drop pending documents that are forgotten, and remove forgotten points that are stored."""
+        self._removed |= forgotten
         self.pending_deletes |= forgotten & stored
         self._pending = {key: document for key, document in self._pending.items() if key[1] not in forgotten}
+
+
+def _read(mark_file: Path) -> Mark | None:
+    try:
+        return msgspec.json.decode(mark_file.read_bytes(), type=Mark)
+    except (OSError, msgspec.MsgspecError):
+        return None
 
 
 def _key(document: Document) -> tuple[str, str]:

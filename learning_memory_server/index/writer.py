@@ -53,7 +53,7 @@ class IndexWriter:
         self._outdated = outdated
         self._wake = asyncio.Event()
         self._reconciler = Reconciler(index, sources, self._wake)
-        self._rebuilder = Rebuilder(index, sources, outdated, self._reconciler.reconcile)
+        self._rebuilder = Rebuilder(index, sources, outdated, self._reconciler)
         self._checked = 0.0
         self._tried = asyncio.Event()
         self._has_returned = False
@@ -106,7 +106,7 @@ class IndexWriter:
 
     def server_returned(self) -> None:
         """Compare the index with the journal and write what is pending: a server answers again."""
-        self._reconciler.is_known = False
+        self._reconciler.invalidate()
         self.model_returned()
 
     def model_returned(self) -> None:
@@ -123,7 +123,7 @@ class IndexWriter:
             self._reconciler.lose()
             self._wake.set()
         elif isinstance(error, NoAnswerError):
-            self._reconciler.is_known = False
+            self._reconciler.invalidate()
 
     async def stop(self) -> None:
         """Cancel what runs in the background. It stays pending."""
@@ -185,13 +185,13 @@ class IndexWriter:
             return
         except LearningMemoryError:
             # Whatever happens to it meanwhile is seen when it is back.
-            self._reconciler.is_known = False
+            self._reconciler.invalidate()
             raise
         if is_intact:
             self._checked = _now()
         else:
             log.warning("index.changed_behind")
-            self._reconciler.is_known = False
+            self._reconciler.invalidate()
 
     async def run(self, used: asyncio.Event | None = None) -> None:
         """Open the index and keep it complete and flushed, until cancelled. Retries after failures.
@@ -210,8 +210,7 @@ class IndexWriter:
                 if quiet and not self._reconciler.is_flushed:
                     # A flush blocks everything for up to half a second, so it waits until a burst of calls is over.
                     # Until then the engine's log survives a crash, and the journal a power loss.
-                    await self._index.flush()
-                    self._reconciler.is_flushed = True
+                    await self._reconciler.flush()
                     trim_heap()
             except LearningMemoryError as error:
                 self._retry_seconds = error.retry_seconds or timeouts.CATCH_UP_EVERY

@@ -57,13 +57,13 @@ class Forgetting(Generic[T]):
 
 
 class Records(Generic[T]):
-    """The things of one kind in a log. The log is read once, at first use.
+    """The things of one kind in a `log`, which is read once, at first use.
 
     A write is on the disk when the call returns, and visible here only then. Nothing here awaits.
     """
 
     def __init__(self, log: Log, codec: Codec[T]) -> None:
-        self._log = log
+        self.log = log
         self._codec = codec
         self._by_id: dict[str, T] | None = None
         self._tombstones: dict[str, dict[str, Any]] = {}
@@ -99,7 +99,7 @@ class Records(Generic[T]):
             JournalUnavailableError: If they could not be written; then none is visible here either.
         """
         loaded, encode = self._loaded(), self._codec.encode
-        self._log.append(
+        self.log.append(
             [JournalRecord(self._codec.kind, each.id, at or each.created_at, encode(each)) for each in things]
         )
         loaded.update((each.id, each) for each in things)
@@ -142,7 +142,7 @@ class Records(Generic[T]):
         if unknown_too:
             details |= {name: self._tombstone_details(None) for name in forgetting.unknown}
         kind = self._codec.kind
-        self._log.append([JournalRecord.tombstone(kind, name, at, said) for name, said in details.items()])
+        self.log.append([JournalRecord.tombstone(kind, name, at, said) for name, said in details.items()])
         self._tombstones |= details
         for name in details:
             self._loaded().pop(name, None)
@@ -159,7 +159,7 @@ class Records(Generic[T]):
 
     def _loaded(self) -> dict[str, T]:
         if self._by_id is None:
-            content = self._log.read()
+            content = self.log.read()
             # A later line about the same id supersedes an earlier one.
             by_id = {record.id: record.decoded(self._codec.decode) for record in content.records}
             self._tombstones = {

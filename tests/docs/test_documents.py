@@ -34,6 +34,7 @@ MADE_ELSEWHERE: Final = (
     *("settings.json", "settings.local.json", "mcp.json", ".mcp.json", "claims.json"),
     "server.json",
     "about.json",
+    "compared.json",
     "hub.json",
     "sessions.json",
     "config.toml",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -120,6 +121,11 @@ class VectorStore(Protocol):
     fails, `MissingCollectionError` when `collection` was never ensured, and `WrongDimensionError` when a
     vector does not fit.
     """
+
+    @property
+    def mark_file(self) -> Path | None:
+        """A file that is removed with the points, and may say what they are; None if others can change them."""
+        ...
 
     async def ensure(self, spec: CollectionSpec) -> str | None:
         """Make the collection usable: create it and its payload indexes unless they exist. Idempotent.

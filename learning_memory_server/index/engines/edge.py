@@ -52,6 +52,7 @@ _RELEASE_AFTER: Final = 1_000
 """Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
 _STAGED: Final = "_next"
 """The suffix of a collection that is being built to replace another."""
+_MARK: Final = "compared.json"
 MIN_FREE_BYTES: Final = 64 * 1024 * 1024
 """Free space below which writes are refused."""
 
@@ -64,6 +65,7 @@ class EdgeStore:
 
     def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         self._path = path
+        self.mark_file = path / _MARK
         self._shards = OpenShards(path, min_free_bytes)
 
     async def ensure(self, spec: CollectionSpec) -> str | None:

@@ -45,6 +45,9 @@ class QdrantStore:
     `before_use` is called before the first point is written, once the server has answered.
     """
 
+    mark_file = None
+    """Whoever runs the server can remove points, or restore earlier ones."""
+
     def __init__(  # noqa: PLR0913 - one for each setting
         self,
         urls: Sequence[str],

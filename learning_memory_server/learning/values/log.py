@@ -85,13 +85,14 @@ class ValueLog(Records[Value]):
         current = self.current(axis, project)
         return next((value for value in current if value.text.strip() == text.strip()), None)
 
-    def documents(self) -> Iterator[Document]:
-        """Return every value as a document for the index."""
-        return map(document_of, self.all())
+    def documents(self, only: Container[str] | None = None) -> Iterator[Document]:
+        """Return the values as documents for the index."""
+        return (document_of(value) for value in self.all() if only is None or value.id in only)
 
-    def forgotten(self) -> Iterator[str]:
+    def forgotten(self, only: Container[str] | None = None) -> Iterator[str]:
         """Return the point ids of forgotten values."""
-        return (point_id("value", value_id) for value_id in self.forgotten_ids())
+        gone = self.forgotten_ids()
+        return (point_id("value", value_id) for value_id in gone if only is None or value_id in only)
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point is of a value that is in the journal, or forgotten."""
