@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.embedding.lazy import LazyModel, ModelState
+from learning_memory_server.embedding.service import LazyModel, ModelState
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.fusion import RERANKED

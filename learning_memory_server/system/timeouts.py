@@ -122,7 +122,7 @@ QDRANT_VERSION: Final = 0.5  # The server's version, which nothing depends on
 QDRANT_KEPT: Final = 60.0  # An idle connection is kept. A new one costs a round trip, three with TLS.
 OLLAMA_CONNECT: Final = 5.0  # A connection to Ollama
 OLLAMA_AGAIN: Final = 0.1  # Before the second attempt; the next wait is twice as long
-MODEL_AGAIN: Final = 30.0  # Until a model that could not be loaded is tried again; see `embedding.lazy`
+MODEL_AGAIN: Final = 30.0  # Until a model that could not be loaded is tried again; see `embedding.service`
 WRITE_PAUSES: Final = (1.0, 2.0)  # Before the second attempt to index something, and before the third
 CATCH_UP_EVERY: Final = 30.0  # Between attempts to catch up while something is pending
 # Between looks at the index's counts, so that a loss is noticed and repaired within a minute. A look takes 7 ms at

@@ -5,7 +5,7 @@ from time import monotonic
 
 import pytest
 
-from learning_memory_server.embedding.lazy import LazyModel
+from learning_memory_server.embedding.service import LazyModel
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError
 

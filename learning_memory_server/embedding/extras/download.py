@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -25,7 +24,7 @@ from learning_memory_server.embedding.cache import (
 )
 from learning_memory_server.embedding.graph import NotRunnableError, read_graph
 from learning_memory_server.embedding.source import file_digest, is_reranker, require_library, split_file
-from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError
+from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.locking import exclusive
 from learning_memory_server.system.waiting import attempts
@@ -33,6 +32,8 @@ from learning_memory_server.system.waiting import attempts
 _PARTS: Final = {"modules.json", "config.json"}
 _DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")
 """The ends of the names of what is not weights."""
+_NOT_SHOWN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
+"""What the hub answers for a model that does not exist, or not for this user."""
 _OTHER_RUNTIMES: Final = ("onnx", "openvino", "coreml")
 """Folders whose descriptions are not needed."""
 
@@ -61,16 +62,21 @@ def download_model(model: str, report: Report) -> Path:
         )
     repository = repository_of(name)
     # Its temporary files are resumed, so nobody else may write to them.
-    with (
-        exclusive(repository, "the download of a model", name="the folder of the model"),
-        _errors(name),
-        _client() as client,
-    ):
+    with exclusive(repository, "the download of a model", name="the folder of the model"):
+        try:
+            return _download(repository, name, wanted, report)
+        # The last three: an answer that is not the hub's.
+        except (httpx.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
+            raise _explained(name, error) from error
+
+
+def _download(repository: Path, name: str, wanted: str, report: Report) -> Path:
+    with _client() as client:
         hub = _Hub(client, hub_name(name), recorded_commit(repository) or "main", repository, report)
         hub.fetch(path for path in hub.digests if _is_definition(path))
         hub.fetch(_weights(hub, name, wanted))
-        files.replace(repository / "refs" / "main", hub.commit.encode())
-        return hub.snapshot
+    files.replace(repository / "refs" / "main", hub.commit.encode())
+    return hub.snapshot
 
 
 class _Hub:
@@ -202,31 +208,19 @@ def _client() -> httpx.Client:
     )
 
 
-@contextmanager
-def _errors(model: str) -> Iterator[None]:
-    """Explain what a hub or the way to it raises."""
-    try:
-        yield
-    except LearningMemoryError:
-        raise
-    except httpx.HTTPStatusError as error:
-        status, code = error.response.status_code, error.response.headers.get("X-Error-Code")
-        if code == "GatedRepo":
-            raise EmbeddingUnavailableError(
-                f"The publisher of {model} requires you to agree to terms first.",
-                hint="Agree on the model's page on huggingface.co, set HF_TOKEN, and try again.",
-            ) from error
-        if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND}:
-            raise EmbeddingUnavailableError(
-                f"The hub has no model {hub_name(model)}, or it is private.",
-                hint="Check its name on huggingface.co; for a private model, set HF_TOKEN.",
-            ) from error
-        raise _failed(model, error) from error
-    except (httpx.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
-        raise _failed(model, error) from error
-
-
-def _failed(model: str, error: Exception) -> EmbeddingUnavailableError:
+def _explained(model: str, error: Exception) -> EmbeddingUnavailableError:
+    """Return what to say of what a hub or the way to it raised."""
+    refused = error.response if isinstance(error, httpx.HTTPStatusError) else None
+    if refused is not None and refused.headers.get("X-Error-Code") == "GatedRepo":
+        return EmbeddingUnavailableError(
+            f"The publisher of {model} requires you to agree to terms first.",
+            hint="Agree on the model's page on huggingface.co, set HF_TOKEN, and try again.",
+        )
+    if refused is not None and refused.status_code in _NOT_SHOWN:
+        return EmbeddingUnavailableError(
+            f"The hub has no model {hub_name(model)}, or it is private.",
+            hint="Check its name on huggingface.co; for a private model, set HF_TOKEN.",
+        )
     reason = " ".join(str(error).split("\n", 1)[0].split())
     return EmbeddingUnavailableError(
         f"{model} could not be downloaded ({type(error).__name__}: {reason}).",
