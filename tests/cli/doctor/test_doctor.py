@@ -18,7 +18,7 @@ def test_a_sound_installation_is_in_order(run: Any) -> None:
     result = run("doctor")
     assert result.exit_code == 0
     assert (
-        "24 entries, 0 values, 0 verdicts, 0 advice lines, 0 failure lines, 0 memories, 0 cluster changes, 0 evidence lines, 0 server lines: all checksums match."
+        "24 entries, 0 values, 0 verdicts, 0 advice lines, 0 failure lines, 0 memories, 0 cluster changes, 0 server lines: all checksums match."
         in result.stdout
     )
     assert "48 points." in result.stdout
