@@ -278,10 +278,7 @@ async def keeping_up(writer: IndexWriter) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def open_parts(
-    path: Path,
-    *,
-    clock: Clock | None = None,
-    load: Callable[[], Embedder] = HashingEmbedder,
+    path: Path, *, clock: Clock | None = None, load: Callable[[], Embedder] = HashingEmbedder
 ) -> AsyncIterator[Parts]:
     """Build the parts over a directory, and release them at the end."""
     ticking = clock or TickingClock()

@@ -89,10 +89,7 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt_although_nothing
 
 async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) -> None:
     settings = load_settings(
-        {
-            "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path),
-            "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
-        }
+        {"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
     )
     async with open_services(settings, purpose="a test") as services:
         task = asyncio.create_task(services.writer.run())

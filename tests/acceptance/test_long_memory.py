@@ -44,9 +44,7 @@ def search(front: Wire, topic: int) -> str:
     return text_of(front, "search_memory", query=f"topic{topic}", limit=1)
 
 
-def test_it_is_stored_and_after_a_kill_it_is_found_at_once_while_the_next_hub_indexes_it(
-    memory: Memory,
-) -> None:
+def test_it_is_stored_and_found_at_once_after_a_kill_while_the_next_hub_indexes_it(memory: Memory) -> None:
     front = memory.greeted()
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
     until(lambda: indexed(front), "the index was not opened")

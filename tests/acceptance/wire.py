@@ -196,11 +196,7 @@ class Wire:
 
 @contextmanager
 def running(
-    storage: Path,
-    era: Era = "2026-07-28",
-    *,
-    command: Sequence[str | Path] | None = None,
-    **settings: str,
+    storage: Path, era: Era = "2026-07-28", *, command: Sequence[str | Path] | None = None, **settings: str
 ) -> Iterator[Wire]:
     """Run a server, complete the handshake, and end it whatever happens."""
     wire = Wire(storage, era, command=command, **settings)

@@ -68,10 +68,7 @@ def test_three_agents_of_a_session_have_an_entry_each(claude: ClaudeCode) -> Non
     session = claude.session(
         "divide the work",
         [load(), delegate("task-one"), delegate("task-two"), *work(MAIN), say("Closed.")],
-        agents={
-            "task-one": [load(), *work("task-one", run(STALE))],
-            "task-two": [load(), *work("task-two")],
-        },
+        agents={"task-one": [load(), *work("task-one", run(STALE))], "task-two": [load(), *work("task-two")]},
     )
 
     assert session.done.returncode == 0, session.done.stderr

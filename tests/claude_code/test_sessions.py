@@ -120,11 +120,7 @@ def test_a_prompt_is_shown_the_lesson_that_bears_on_it(claude: ClaudeCode) -> No
     claude.session("begin", [load(), start(), resolve(), say("Closed.")], **model)
 
     # The model has been loaded by now, and the first session's hub still runs.
-    related = claude.session(
-        f"please {ENTRY['goal']}: {ENTRY['hypothesis']}",
-        [say("I see.")],
-        **model,
-    )
+    related = claude.session(f"please {ENTRY['goal']}: {ENTRY['hypothesis']}", [say("I see.")], **model)
     unrelated = claude.session(
         "Draw the module dependencies as a Mermaid diagram in the docs", [say("I see.")], **model
     )

@@ -77,9 +77,7 @@ for command in sys.argv[1:]:
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow
-def test_commands_that_need_no_model_import_nothing_heavy(
-    environment: dict[str, str], tmp_path: Path
-) -> None:
+def test_commands_without_a_model_import_nothing_heavy(environment: dict[str, str], tmp_path: Path) -> None:
     commands = [command.replace("{folder}", str(tmp_path)) for command in WITHOUT_MODEL]
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS_ALONE, *commands],
@@ -242,9 +240,7 @@ def test_clusters_of_a_project_have_ids_of_their_own(run: Any) -> None:
 
 
 @pytest.mark.slow
-def test_clusters_shows_what_is_in_none_of_them_on_request(
-    run: Any, old_entry: Any, write_lines: Any
-) -> None:
+def test_clusters_shows_what_is_in_none_on_request(run: Any, old_entry: Any, write_lines: Any) -> None:
     strange = {
         "goal": "Cook lasagne",
         "hypothesis": "More cheese melts faster",
@@ -267,9 +263,7 @@ def test_clusters_shows_what_is_in_none_of_them_on_request(
 
 
 @pytest.mark.slow
-def test_clusters_of_too_few_experiences_say_how_many_are_needed(
-    run: Any, old_entry: Any, write_lines: Any
-) -> None:
+def test_clusters_of_too_few_say_how_many_are_needed(run: Any, old_entry: Any, write_lines: Any) -> None:
     run("import", str(write_lines(old_entry())))
     failed = run("clusters", "full")
     assert failed.exit_code == 1

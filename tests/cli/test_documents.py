@@ -66,9 +66,7 @@ def test_every_command_that_takes_json_has_a_documented_document() -> None:
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow
-def test_each_document_is_valid_by_its_type(
-    run: Any, tmp_path: Path, write_lines: Any, old_entry: Any
-) -> None:
+def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: Any, old_entry: Any) -> None:
     archive = tmp_path / "other.tar.gz"
     assert run("export", str(archive)).exit_code == 0
     # What is forgotten after the export differs from the archive, and the file has a line more than the journal.

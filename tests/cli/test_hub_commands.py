@@ -101,9 +101,7 @@ def test_hub_logs_shows_the_end_of_the_log_and_of_the_one_before(run: Any, stora
     assert run("hub", "logs", "-n", "0").stdout == ""
 
 
-def test_hub_logs_keeps_following_when_the_log_is_replaced(
-    environment: dict[str, str], storage: Path
-) -> None:
+def test_hub_logs_keeps_following_when_a_log_is_replaced(environment: dict[str, str], storage: Path) -> None:
     log = storage / "hub.log"
     log.write_text("one\ntwo\n")
     command = [sys.executable, "-m", "learning_memory_server", "hub", "logs", "-n", "1", "--follow"]

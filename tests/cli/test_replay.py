@@ -66,12 +66,7 @@ async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_noth
     assert replayed.is_measured
     assert {
         moment.entry.id: [each.entry.id for each in moment.experiences] for moment in replayed.moments
-    } == {
-        first.id: [],
-        meanwhile.id: [first.id],
-        later.id: [first.id],
-        unrelated.id: [],
-    }
+    } == {first.id: [], meanwhile.id: [first.id], later.id: [first.id], unrelated.id: []}
     document = document_of(replayed, {(later.id, first.id): True})
     assert document["failures"] == {"total": 4, "shown": 2}
     assert (document["pairs"], document["judged"], document["unjudged"]) == (2, 1, 1)

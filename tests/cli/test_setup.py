@@ -246,9 +246,7 @@ def test_an_unknown_client_is_refused_with_the_known_ones(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("with_claude")
-def test_the_plugin_is_written_and_installed_in_place_of_the_server(
-    run: Run, home: Path, storage: Path
-) -> None:
+def test_the_plugin_is_written_and_installed_instead_of_a_server(run: Run, home: Path, storage: Path) -> None:
     run("setup", "claude-code", "--yes")
 
     done = run("setup", "claude-code", "--plugin", "--yes")

@@ -27,9 +27,7 @@ def reranker(reranker_folder: Path) -> CrossEncoderReranker:
     return CrossEncoderReranker(str(reranker_folder))
 
 
-def test_a_score_is_the_model_s_own_between_0_and_1(
-    reranker: CrossEncoderReranker, reranker_folder: Path
-) -> None:
+def test_a_score_is_the_models_from_0_to_1(reranker: CrossEncoderReranker, reranker_folder: Path) -> None:
     from sentence_transformers import CrossEncoder  # noqa: PLC0415 - seconds
     from torch.nn import Identity  # noqa: PLC0415
 

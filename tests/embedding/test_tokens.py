@@ -40,9 +40,7 @@ def test_the_estimate_is_seldom_below_the_model() -> None:
 
 
 @pytest.mark.parametrize(("stated", "window"), [(128, 128), (8192, 256), (None, 256), ("x", 256)])
-def test_the_window_is_what_the_models_files_say_up_to_256(
-    tmp_path: Path, stated: object, window: int
-) -> None:
+def test_the_window_is_what_a_models_files_say_up_to_256(tmp_path: Path, stated: object, window: int) -> None:
     shutil.copy(model_folder(DEFAULT_MODEL) / "tokenizer.json", tmp_path)
     (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": stated}))
     assert ModelTokens(tmp_path).window == window

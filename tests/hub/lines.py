@@ -35,12 +35,6 @@ def line(method: str, identity: int | str | None = None, **params: Any) -> bytes
 def opening(version: str) -> list[bytes]:
     about = {"name": "t", "version": "1"}
     return [
-        line(
-            "initialize",
-            f"{OWN_ID}initialize",
-            protocolVersion=version,
-            capabilities={},
-            clientInfo=about,
-        ),
+        line("initialize", f"{OWN_ID}initialize", protocolVersion=version, capabilities={}, clientInfo=about),
         line("notifications/initialized"),
     ]

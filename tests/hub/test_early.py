@@ -104,9 +104,7 @@ async def test_a_session_that_is_quiet_is_left_to_the_sdk_and_loses_no_line(call
     assert "result" in wire.answer(1)
 
 
-async def test_what_arrives_during_a_call_is_read_and_a_client_that_leaves_ends_it(
-    services: Services,
-) -> None:
+async def test_what_arrives_during_a_call_is_read_and_a_client_leaving_ends_it(services: Services) -> None:
     started, cancelled = asyncio.Event(), asyncio.Event()
 
     class Waiting(Calls):

@@ -11,9 +11,7 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(("level", "searches"), [("debug", 1), ("info", 0)])
-def test_a_hub_logs_at_its_level_and_nothing_that_a_user_wrote(
-    tmp_path: Path, level: str, searches: int
-) -> None:
+def test_a_hub_logs_at_its_level_and_nothing_a_user_wrote(tmp_path: Path, level: str, searches: int) -> None:
     with memory_in(tmp_path) as memory:
         front = memory.greeted(log_level=level)
         front.call("start_ghap", **ENTRY)

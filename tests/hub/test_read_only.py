@@ -10,10 +10,7 @@ import pytest
 from tests.acceptance.hubs import ENTRY
 from tests.acceptance.wire import COMMAND, Wire, environment
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a folder"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.getuid() != 0, reason="only root can mount a folder")]
 
 
 @pytest.fixture

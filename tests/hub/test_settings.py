@@ -114,9 +114,7 @@ def test_a_hub_that_nobody_uses_gives_way_to_the_settings_of_the_next_session(
     assert f"process {hub}) to shut down for other settings" in second.stderr()
 
 
-def test_where_others_use_it_the_session_is_told_until_they_leave(
-    memory: Memory, double: QdrantDouble
-) -> None:
+def test_where_others_use_it_a_session_is_told_until_they_leave(memory: Memory, double: QdrantDouble) -> None:
     first = memory.greeted("first")
     hub = memory.hub()
     second = memory.greeted("second", qdrant_url=double.url, **OTHERS)
@@ -197,9 +195,7 @@ def test_commands_and_hooks_neither_replace_a_hub_nor_keep_it(memory: Memory) ->
     asking.close()
 
 
-def test_a_program_that_cannot_read_the_journal_does_not_replace_the_hub_for_its_settings(
-    memory: Memory,
-) -> None:
+def test_a_program_that_cannot_read_the_journal_replaces_no_hub_for_its_settings(memory: Memory) -> None:
     unused_hub(memory)
     older = {"version": "0.0.1", "fingerprint": "older", "journal": JOURNAL_FORMAT - 1}
     connection = Raw(memory, build=older, **OTHERS)

@@ -37,9 +37,7 @@ async def test_a_restart_finds_and_indexes_everything_that_is_missing(tmp_path: 
         assert sum(map(parts.index.generation, Collection)) == 4
 
 
-async def test_a_point_with_another_text_is_written_again_and_one_without_a_digest_is_left(
-    parts: Parts,
-) -> None:
+async def test_a_point_of_another_text_is_written_again_and_one_without_digest_is_left(parts: Parts) -> None:
     await parts.index.open()
     parts.collector.add_resolved([numbered(1), numbered(2)])
     await parts.writer.complete()

@@ -156,9 +156,7 @@ async def test_a_server_that_comes_back_empty_is_filled_again(ann: Person) -> No
     assert await ann.mode() is SearchMode.HYBRID
 
 
-async def test_a_search_that_finds_no_collection_has_it_made_again(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_a_search_finding_no_collection_has_it_made_again(tmp_path: Path, double: QdrantDouble) -> None:
     async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
         ann.lose_everything()
         assert await ann.mode() is SearchMode.LEXICAL
@@ -199,9 +197,7 @@ async def test_a_search_that_finds_too_little_is_lexical_and_what_is_lost_is_mad
         assert (found.mode, len(found.found)) == (SearchMode.HYBRID, 6)
 
 
-async def test_a_search_of_memories_that_finds_too_little_is_lexical_too(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_a_memory_search_finding_little_is_lexical_too(tmp_path: Path, double: QdrantDouble) -> None:
     async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
         for number in range(3):
             text = "\n\n".join(f"Pool {number}, chapter {n}. {'It is closed last. ' * 60}" for n in range(4))
@@ -241,9 +237,7 @@ async def test_what_is_left_out_for_its_score_or_pending_or_forgotten_is_not_los
         assert ann.writer.missing is not None
 
 
-async def test_a_write_that_finds_no_collection_has_it_made_again(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_a_write_finding_no_collection_has_it_made_again(tmp_path: Path, double: QdrantDouble) -> None:
     async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
         ann.lose_everything()
         entry = about("pool", 100)

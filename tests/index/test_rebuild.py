@@ -128,9 +128,7 @@ async def test_what_is_forgotten_during_a_rebuild_is_not_in_the_new_index(parts:
     assert counts[FULL] == counts[STRATEGY] == 4
 
 
-async def test_a_document_that_is_forgotten_during_a_rebuild_never_answers_from_the_new_index(
-    parts: Parts,
-) -> None:
+async def test_a_document_forgotten_during_a_rebuild_never_answers_from_the_new_index(parts: Parts) -> None:
     documents = [WholeDocument(FULL, point_id("ghap", str(n)), f"text {n}", {}) for n in range(3)]
     rounds = iter([documents, documents[1:]])
     await parts.index.open()

@@ -212,9 +212,7 @@ async def test_after_a_restart_searches_are_hybrid_although_something_cannot_be_
 
 
 @fast_forward
-async def test_in_a_moved_folder_only_removing_waits_for_a_person(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_in_a_moved_folder_only_removing_waits_for_people(tmp_path: Path, double: QdrantDouble) -> None:
     async with complete(tmp_path / "first", double) as services:
         assert services.writer.is_complete
     (tmp_path / "first").rename(tmp_path / "second")

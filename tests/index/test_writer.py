@@ -78,9 +78,7 @@ async def test_an_unexpected_failure_leaves_a_document_pending_and_the_backgroun
 @pytest.mark.slow
 @pytest.mark.parametrize("failures", [1, 2])
 @fast_forward
-async def test_a_write_that_fails_at_first_is_indexed_in_the_background(
-    tmp_path: Path, failures: int
-) -> None:
+async def test_a_write_that_fails_once_is_indexed_in_the_background(tmp_path: Path, failures: int) -> None:
     async with open_parts(tmp_path) as parts:
         await parts.index.open()
         parts.store.failures = [DOWN] * failures
@@ -92,9 +90,7 @@ async def test_a_write_that_fails_at_first_is_indexed_in_the_background(
         assert (await parts.index.counts())["values"] == 1
 
 
-async def test_pending_documents_are_written_in_small_batches_of_similar_length(
-    tmp_path: Path,
-) -> None:
+async def test_pending_documents_are_written_in_small_batches_of_similar_length(tmp_path: Path) -> None:
     lengths: list[list[int]] = []
 
     class Measuring(HashingEmbedder):

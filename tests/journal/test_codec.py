@@ -160,10 +160,7 @@ def test_every_part_has_its_documented_name() -> None:
         "resolved_at": "2026-03-01T13:00:00+00:00",
         "surprise": "The pool was never full.",
         "root_cause": {"category": "misleading-symptom", "description": "The load balancer queued them."},
-        "lesson": {
-            "what_worked": "Measuring at every hop",
-            "takeaway": "Look in front of the service first",
-        },
+        "lesson": {"what_worked": "Measuring at every hop", "takeaway": "Look in front of the service first"},
     }
 
 

@@ -268,8 +268,7 @@ def test_a_killed_purge_loses_nothing_and_the_next_one_completes_it(three_months
     kept = ids_of(three_months.entries)
 
     done = subprocess.run(
-        [sys.executable, "-c", PURGE_AND_DIE, str(three_months.path), "2026-04.jsonl"],
-        check=False,
+        [sys.executable, "-c", PURGE_AND_DIE, str(three_months.path), "2026-04.jsonl"], check=False
     )
 
     assert done.returncode == -signal.SIGKILL

@@ -35,9 +35,7 @@ def test_what_was_added_is_there_and_survives_a_restart(records: Records[Ghap], 
         assert each.find("ghap_unknown") is None
 
 
-def test_a_later_line_supersedes_an_earlier_one_in_its_place(
-    records: Records[Ghap], journal: Journal
-) -> None:
+def test_a_later_line_replaces_an_earlier_one_in_its_place(records: Records[Ghap], journal: Journal) -> None:
     newer = numbered(1, goal="another goal")
     records.add(A, B)
     records.add(newer)
@@ -56,9 +54,7 @@ def test_lines_have_the_time_of_the_thing_unless_another_is_given(
     assert [line.at for line in journal.entries.read().records] == [A.created_at, later]
 
 
-def test_only_unknown_ids_are_new_and_forgotten_ones_never_are(
-    records: Records[Ghap], journal: Journal
-) -> None:
+def test_only_unknown_ids_are_new_forgotten_ones_never(records: Records[Ghap], journal: Journal) -> None:
     records.add(A, B)
     records.forget([B.id], NOON)
 

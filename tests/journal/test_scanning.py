@@ -57,11 +57,7 @@ def test_a_line_is_the_same_but_for_its_secrets_and_its_checksum() -> None:
         Finding("entry", ENTRY.id, "notes[1]", "github token", 2, key),
     )
     before, after = json.loads(line), json.loads(scanned.text)
-    assert after["data"] == {
-        **before["data"],
-        "goal": f"use {MARK}",
-        "notes": ["clean", f"{MARK} or {MARK}"],
-    }
+    assert after["data"] == {**before["data"], "goal": f"use {MARK}", "notes": ["clean", f"{MARK} or {MARK}"]}
     assert {**before, "data": 0, "sum": 0} == {**after, "data": 0, "sum": 0}
     assert JournalRecord.from_line(scanned.text).data == after["data"]
     assert scanner().line(scanned.text, "").findings == ()

@@ -30,9 +30,7 @@ from tests.support import NOON
         ({"x": {"y": [float("-inf")]}}, "metadata: its numbers must be finite"),
     ],
 )
-def test_metadata_of_the_wrong_type_is_refused_and_its_field_named(
-    metadata: dict[str, Any], reason: str
-) -> None:
+def test_metadata_of_a_wrong_type_is_refused_and_named(metadata: dict[str, Any], reason: str) -> None:
     with pytest.raises(InvalidInputError) as refused:
         checked_metadata(metadata)
     assert refused.value.message.startswith(reason)

@@ -16,9 +16,7 @@ COUNTS = st.integers(0, 10_000)
     # R. G. Newcombe, Statistics in Medicine 17 (1998), 857-872, table I, method 3.
     [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
 )
-def test_the_bounds_are_those_in_the_literature(
-    successes: int, trials: int, lower: float, upper: float
-) -> None:
+def test_the_bounds_are_those_in_literature(successes: int, trials: int, lower: float, upper: float) -> None:
     assert wilson_interval(successes, trials) == pytest.approx((lower, upper), abs=5e-5)
 
 

@@ -151,9 +151,7 @@ async def test_a_search_that_runs_out_of_time_says_that_it_is_partial(tmp_path: 
 
 
 @pytest.mark.slow
-async def test_a_search_that_misses_nothing_is_not_partial_however_little_time_there_is(
-    tmp_path: Path,
-) -> None:
+async def test_a_search_that_misses_nothing_is_not_partial_however_short_the_time(tmp_path: Path) -> None:
     async with crowded(tmp_path) as shelf:
         hasty = MemorySearcher(Recall(shelf.index, shelf.writer, shelf.reranking), shelf.log, patience=0)
         where = MemoryFilter(tags=("note",))
@@ -239,9 +237,7 @@ class Opposite(ByName):
         return vectors
 
 
-async def test_a_similarity_below_0_counts_as_0_so_shared_terms_are_found_all_the_same(
-    tmp_path: Path,
-) -> None:
+async def test_a_similarity_below_0_counts_as_0_so_shared_terms_are_found_anyway(tmp_path: Path) -> None:
     async with open_shelf(tmp_path, load=Opposite) as shelf:
         await shelf.ready()
         added = await shelf.add("south of the lighthouse")

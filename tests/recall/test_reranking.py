@@ -75,9 +75,7 @@ async def test_without_a_model_nothing_is_read_and_nothing_changes(embeddings: E
     assert await reranking.rerank("?!", semantic, read) == semantic
 
 
-async def test_a_real_model_orders_by_what_it_favours(
-    embeddings: EmbeddingService, reranker_folder: Path
-) -> None:
+async def test_a_real_model_favours_its_word(embeddings: EmbeddingService, reranker_folder: Path) -> None:
     model = CrossEncoderReranker(str(reranker_folder))
     texts = [f"pool {number}" for number in range(9)] + [f"{FAVOURITE} pool", FAVOURITE]
     reranking = await loaded(embeddings, model)
@@ -150,9 +148,7 @@ class SlowLoad:
         return end
 
 
-async def test_the_model_is_loaded_at_the_first_search_which_does_not_wait(
-    embeddings: EmbeddingService,
-) -> None:
+async def test_the_model_is_loaded_at_the_first_search_without_a_wait(embeddings: EmbeddingService) -> None:
     load = SlowLoad(Longest())
     reranking = Reranking(embeddings, load)
     assert load.threads == []
@@ -210,9 +206,7 @@ class Failing(Longest):
         raise RuntimeError(f"cannot read {len(texts)} for {query}")
 
 
-async def test_a_failing_model_keeps_the_order_and_is_logged_once(
-    embeddings: EmbeddingService,
-) -> None:
+async def test_a_failing_model_keeps_the_order_and_is_logged_once(embeddings: EmbeddingService) -> None:
     reranking = await loaded(embeddings, Failing())
 
     with capture_logs() as logs:

@@ -144,9 +144,7 @@ def test_a_users_patterns_are_found_under_their_names() -> None:
         ([], ["a?"], "redaction_allow: 'a?' matches the empty text"),
     ],
 )
-def test_a_pattern_that_cannot_work_is_refused(
-    patterns: Sequence[str], allow: list[str], message: str
-) -> None:
+def test_an_impossible_pattern_is_refused(patterns: Sequence[str], allow: list[str], message: str) -> None:
     with pytest.raises(InvalidSettingsError) as refused:
         build_redactor(patterns, allow)
     assert refused.value.message.startswith(message)

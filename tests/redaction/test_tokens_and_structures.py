@@ -157,9 +157,7 @@ def test_certificates_and_empty_keys_stay(text: str) -> None:
         ("401 for ", "acme_" + drawn(RNG, HEX, 40), ""),
     ],
 )
-def test_a_secret_known_by_its_surroundings_is_found_and_they_stay(
-    before: str, secret: str, after: str
-) -> None:
+def test_a_secret_known_by_its_context_is_found_and_that_stays(before: str, secret: str, after: str) -> None:
     text = REDACTOR.redact(before + secret + after).text
     assert text.startswith(before)
     assert text.endswith(after)

@@ -36,9 +36,7 @@ def used(tmp_path: Path, folder: Path, at: float) -> None:
     os.utime(kept / "session.jsonl", (at, at))
 
 
-def test_the_first_folder_of_a_project_decides_where_its_history_begins(
-    tmp_path: Path, claims: Claims
-) -> None:
+def test_the_first_folder_of_a_project_decides_where_history_begins(tmp_path: Path, claims: Claims) -> None:
     shop, evil = repository(tmp_path / "shop"), repository(tmp_path / "evil", "another")
     assert not claims.may_tell(shop, SHOP)
 
@@ -87,9 +85,7 @@ def test_of_several_roots_the_set_counts(tmp_path: Path, claims: Claims) -> None
     assert not claims.may_tell(evil, SHOP)
 
 
-def test_of_a_project_from_before_a_folder_with_transcripts_gives_the_root(
-    tmp_path: Path, claims: Claims
-) -> None:
+def test_a_folder_with_transcripts_gives_an_older_project_its_root(tmp_path: Path, claims: Claims) -> None:
     shop = repository(tmp_path / "shop")
     # The session that asks has a transcript, too.
     used(tmp_path, shop, time.time())

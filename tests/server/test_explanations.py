@@ -114,11 +114,7 @@ HYBRID_LINE = (
     ("query", "mode", "line"),
     [
         ("stale prices", "lexical", r"Score: lexical (?P<lexical>\S+) \(bm25 (?P<bm25>\S+)\); chunk 0"),
-        (
-            "stale prices",
-            "hybrid",
-            HYBRID_LINE,
-        ),
+        ("stale prices", "hybrid", HYBRID_LINE),
         ("=> ?!", "semantic", r"Score: 0\.45 x cosine (?P<cosine>\S+); chunk 0; not re-ranked"),
     ],
 )
@@ -149,9 +145,7 @@ def similarities(reply: str) -> list[str]:
     )
 
 
-async def test_similarities_are_shown_as_precisely_as_they_are_compared(
-    services: Services, agent: Agent
-) -> None:
+async def test_similarities_are_shown_as_precisely_as_compared(services: Services, agent: Agent) -> None:
     for text in TEXTS:
         await agent.client.call_tool("add_memory", {"text": text, "metadata": {"tags": ["a"]}})
     lexical = await searched(agent, query="the price cache")

@@ -81,9 +81,7 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
 
 
 @pytest.mark.parametrize("service", [ObservationPersister, ValueJudge])
-async def test_an_outcome_is_kept_and_said_to_be_whatever_fails_after_it(
-    services: Services, service: type
-) -> None:
+async def test_an_outcome_is_kept_and_said_to_be_whatever_fails(services: Services, service: type) -> None:
     broken = {**services.injectable(), service: FailingFollower(KeyError(SECRET))}
     with capture_logs() as logs:
         async with agent_of(broken) as agent:

@@ -147,9 +147,7 @@ async def test_a_run_without_an_open_entry_is_not_kept(services: Services, hooke
     assert services.collector.find_current(CALLER).runs == ()  # type: ignore[union-attr]
 
 
-async def test_no_secret_is_kept_of_a_command_its_output_or_its_error(
-    services: Services, hooked: Hooked
-) -> None:
+async def test_no_secret_is_kept_of_a_command_its_output_or_error(services: Services, hooked: Hooked) -> None:
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     command = f"GITHUB_TOKEN={token} make"
     await hooked.call("start_ghap", **ENTRY)
@@ -165,9 +163,7 @@ async def test_no_secret_is_kept_of_a_command_its_output_or_its_error(
     assert not any(token in text for text in written)
 
 
-async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_session(
-    settings: Settings,
-) -> None:
+async def test_a_prompt_is_answered_with_one_lesson_bearing_on_it_once_a_session(settings: Settings) -> None:
     async with (
         open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
         indexing(services),
@@ -194,9 +190,7 @@ async def test_a_prompt_is_answered_with_one_lesson_that_bears_on_it_once_a_sess
             assert await hooked.fire("UserPromptSubmit", prompt="draw the owl in the meadow") == ""
 
 
-async def test_a_failing_command_is_answered_with_what_mended_its_error_in_another_session(
-    hooked: Hooked,
-) -> None:
+async def test_a_failing_command_is_answered_with_what_mended_it_in_another_session(hooked: Hooked) -> None:
     failing = {
         "folder": "/work/shop",
         "command": "npm run build",
@@ -223,9 +217,7 @@ async def test_other_events_are_answered_with_silence(event: str, hooked: Hooked
 @pytest.mark.parametrize(
     "arguments", [{}, {"event": 3}, {"event": "Stop", "unknown": "x"}, {"event": "Stop", "folder": None}]
 )
-async def test_arguments_that_do_not_fit_are_answered_with_silence(
-    arguments: dict[str, Any], hooked: Hooked
-) -> None:
+async def test_arguments_that_do_not_fit_meet_with_silence(arguments: dict[str, Any], hooked: Hooked) -> None:
     result = await hooked.client.call_tool("hook", arguments)
 
     assert (result.is_error, only_text(result)) == (False, "")

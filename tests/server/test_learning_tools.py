@@ -172,9 +172,7 @@ async def test_a_reply_without_clusters_explains_why(agent: Agent) -> None:
         words = " ".join(f"word{number}x{position}" for position in range(12))
         entry = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), words)
         await agent.resolve_new(
-            entry={"domain": "debugging", "strategy": "ask-user", **entry},
-            status="confirmed",
-            result=words,
+            entry={"domain": "debugging", "strategy": "ask-user", **entry}, status="confirmed", result=words
         )
     reply = await agent.call("get_clusters", axis="full")
     assert (reply["clusters"], reply["count"], reply["noise_count"], reply["total"]) == ([], 0, 20, 20)

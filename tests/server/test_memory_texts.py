@@ -158,11 +158,7 @@ async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(agent: Agent)
             "filters.date_from: invalid date format, expected YYYY-MM-DD",
         ),
         ("search_memory", {"query": "x", "nope": 1}, "nope: Extra inputs are not permitted"),
-        (
-            "search_memory",
-            {"query": "", "limit": 0},
-            "query: cannot be empty or whitespace-only; limit: ",
-        ),
+        ("search_memory", {"query": "", "limit": 0}, "query: cannot be empty or whitespace-only; limit: "),
         ("delete_memory", {"memory_id": "x"}, "memory_id: there is no memory x."),
         ("delete_memory", {}, "memory_id: Field required"),
     ],

@@ -42,9 +42,7 @@ async def test_the_second_of_two_same_memories_says_that_it_is_stored_already(ag
 
 
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_results_have_a_score_tags_a_preview_and_an_id(
-    services: Services, mode: str, agent: Agent
-) -> None:
+async def test_results_have_score_tags_a_preview_and_id(services: Services, mode: str, agent: Agent) -> None:
     first = await add(agent, f"{NOTE} {'and so on ' * 30}", tags=["db", "decision"])
     second = await add(agent, "Postgres runs on a machine of its own.", timestamp="2023-05-25")
     if mode == "hybrid":
@@ -207,9 +205,7 @@ async def test_a_search_that_ran_out_of_time_says_so(indexed: Services) -> None:
         ),
     ],
 )
-async def test_failures_are_reported_without_internals(
-    services: Services, error: Exception, reply: str
-) -> None:
+async def test_failures_come_without_internals(services: Services, error: Exception, reply: str) -> None:
     broken: dict[type, object] = {**services.injectable(), MemorySearcher: BrokenSearcher(error)}
     async with agent_of(broken) as agent:
         assert re.fullmatch(reply, await refused(agent, "search_memory", query="x"))

@@ -52,10 +52,7 @@ async def test_no_secret_in_any_argument_of_any_tool_is_stored_or_logged(
     calls: list[tuple[str, dict[str, Any]]] = [
         ("start_ghap", sown(ENTRY)),
         ("update_ghap", sown({"hypothesis": "h", "action": "a", "prediction": "p", "note": "n"})),
-        (
-            "resolve_ghap",
-            sown({**FALSIFIED, "lesson": {"what_worked": "reading", "takeaway": "read"}}),
-        ),
+        ("resolve_ghap", sown({**FALSIFIED, "lesson": {"what_worked": "reading", "takeaway": "read"}})),
         ("store_value", {"text": f"{VALUE} {TOKEN}", **clustered}),
         ("validate_value", {"text": f"{VALUE} {TOKEN}", "cluster_id": ""}),
         ("list_ghap_entries", {"project": TOKEN}),
@@ -172,9 +169,7 @@ async def test_settings_decide_what_is_a_secret(changes: dict[str, Any], kept: s
 
 
 @pytest.mark.slow
-async def test_a_text_on_which_a_users_pattern_is_late_is_refused_and_other_calls_go_on(
-    tmp_path: Path,
-) -> None:
+async def test_a_text_on_which_a_users_pattern_is_late_is_refused_and_other_calls_run(tmp_path: Path) -> None:
     settings = Settings(
         storage_path=tmp_path,
         embedding_backend="hashing",

@@ -98,9 +98,7 @@ async def test_many_clusters_come_in_pages_that_add_up(agent: Agent) -> None:
         for number in range(4):
             parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), f"{number} {text}")
             await agent.resolve_new(
-                entry={"domain": "testing", "strategy": "ask-user", **parts},
-                status="confirmed",
-                result=text,
+                entry={"domain": "testing", "strategy": "ask-user", **parts}, status="confirmed", result=text
             )
     found = await pages(agent, "get_clusters", "clusters", axis="full")
     assert len(found) > 1

@@ -39,9 +39,7 @@ async def resolve_many(agent: Agent, count: int) -> list[str]:
     return ids
 
 
-async def test_an_agent_gets_experiences_in_the_model_s_order(
-    reranked: Services, reranker_folder: Path
-) -> None:
+async def test_an_agent_gets_experiences_in_model_order(reranked: Services, reranker_folder: Path) -> None:
     async with agent_of(reranked) as agent:
         ids = await resolve_many(agent, 14)
         reply = await agent.call("search_experiences", query=QUERY, limit=14)
@@ -97,9 +95,7 @@ async def test_pages_of_a_search_go_together(reranked: Services) -> None:
 
 
 @pytest.mark.parametrize("axis", Axis)
-async def test_each_axis_is_read_as_it_was_indexed(
-    reranked: Services, reranker_folder: Path, axis: Axis
-) -> None:
+async def test_each_axis_is_read_as_indexed(reranked: Services, reranker_folder: Path, axis: Axis) -> None:
     async with agent_of(reranked) as agent:
         await agent.resolve_new(**FALSIFIED, lesson=CONFIRMED["lesson"])
         reply = await agent.call("search_experiences", query=QUERY, axis=axis.value)
@@ -169,9 +165,7 @@ async def test_a_missing_model_leaves_searches_as_they_are(settings: Settings) -
     assert notice.startswith("The re-ranking model '/nowhere/to/be/found' is not on this machine.")
 
 
-async def test_no_model_is_loaded_before_a_search_has_use_for_it(
-    settings: Settings, reranker_folder: Path
-) -> None:
+async def test_no_model_is_loaded_before_a_search_needs_it(settings: Settings, reranker_folder: Path) -> None:
     wanted = settings.model_copy(update={"reranker_model": str(reranker_folder)})
     async with (
         open_services(wanted, purpose="a test") as services,

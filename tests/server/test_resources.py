@@ -102,9 +102,7 @@ async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services,
     assert "attribute" not in str(caught.value)
 
 
-async def test_the_retrospective_leads_through_tools_that_exist_on_the_axis_that_was_asked_for(
-    agent: Agent,
-) -> None:
+async def test_the_retrospective_leads_through_existing_tools_on_the_axis_asked_for(agent: Agent) -> None:
     (listed,) = (await agent.client.list_prompts()).prompts
     assert listed.name == "retrospective"
     for arguments, axis in (({}, "root_cause"), ({"axis": "strategy"}, "strategy")):

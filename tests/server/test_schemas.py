@@ -257,8 +257,7 @@ def test_number_limits_and_their_defaults_are_advertised(tool: str, default: int
 
 
 @pytest.mark.parametrize(
-    "tool",
-    ["list_ghap_entries", "get_clusters", "get_cluster_members", "list_values", "search_experiences"],
+    "tool", ["list_ghap_entries", "get_clusters", "get_cluster_members", "list_values", "search_experiences"]
 )
 def test_every_listing_takes_an_offset(tool: str) -> None:
     assert at(tool, "offset")["minimum"] == 0

@@ -74,9 +74,7 @@ async def test_a_result_leaves_out_absent_fields(agent: Agent) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_the_best_match_comes_first_and_scores_fall(
-    services: Services, mode: str, agent: Agent
-) -> None:
+async def test_the_best_match_is_first_and_scores_fall(services: Services, mode: str, agent: Agent) -> None:
     cache, fixture = await agent.resolve_new(), await agent.resolve_new(entry=OTHER)
     if mode == "hybrid":
         await open_index(services)
@@ -114,8 +112,7 @@ async def test_filters_apply_before_the_limit(services: Services, mode: str, age
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 @pytest.mark.parametrize(
-    ("axis", "query"),
-    [("surprise", "the cache had been empty"), ("root_cause", "database held old prices")],
+    ("axis", "query"), [("surprise", "the cache had been empty"), ("root_cause", "database held old prices")]
 )
 async def test_an_axis_has_only_the_entries_that_are_on_it(
     services: Services, axis: str, query: str, mode: str, agent: Agent

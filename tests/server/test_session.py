@@ -167,9 +167,7 @@ async def test_the_calls_of_a_client_that_left_get_their_grace_and_no_more(
     assert hasty.answers.keys() == {0}
 
 
-async def test_a_client_that_stops_reading_ends_the_session(
-    client: Client, waiting: Waiting, served: Served
-) -> None:
+async def test_a_deaf_client_ends_the_session(client: Client, waiting: Waiting, served: Served) -> None:
     async with asyncio.timeout(SECONDS):
         client.call(1)
         await waiting.called.wait()
@@ -178,20 +176,12 @@ async def test_a_client_that_stops_reading_ends_the_session(
         await served[1]
 
 
-async def test_stdio_gives_the_beginning_of_a_line_that_is_too_long_and_the_last_line_without_its_end() -> (
-    None
-):
+async def test_stdio_gives_the_beginning_of_a_line_too_long_and_the_last_line_without_its_end() -> None:
     theirs, ours = os.pipe()
     lines = StdioLines(theirs, ours, frame_max=8)
     os.write(ours, b"1234567\n12345678901234567890\nshort\nlast")
     os.close(ours)
-    assert [await lines.read() for _ in range(5)] == [
-        b"1234567\n",
-        b"123456789",
-        b"short\n",
-        b"last",
-        b"",
-    ]
+    assert [await lines.read() for _ in range(5)] == [b"1234567\n", b"123456789", b"short\n", b"last", b""]
     os.close(theirs)
 
 

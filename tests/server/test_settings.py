@@ -101,9 +101,7 @@ def test_every_field_can_be_set_by_its_variable(file: Path, tmp_path: Path) -> N
         ("project", "x" * 201, "at most 200 characters"),
     ],
 )
-def test_an_invalid_value_is_refused_with_the_name_of_its_source(
-    file: Path, name: str, value: str, said: str
-) -> None:
+def test_an_invalid_value_is_refused_naming_its_source(file: Path, name: str, value: str, said: str) -> None:
     with pytest.raises(InvalidSettingsError, match=f"^LEARNING_MEMORY_{name.upper()}: ") as in_environment:
         load(file, **{name: value})
     assert said in in_environment.value.message

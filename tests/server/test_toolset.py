@@ -36,11 +36,7 @@ def test_positional_parameters_are_services_and_not_in_the_schema() -> None:
 
 def test_the_name_is_the_functions_and_the_description_its_docstring() -> None:
     (tool,) = greeting_tools().tools
-    assert (tool.name, tool.title, tool.description) == (
-        "greet",
-        "Greet somebody",
-        "Greet somebody by name.",
-    )
+    assert (tool.name, tool.title, tool.description) == ("greet", "Greet somebody", "Greet somebody by name.")
 
 
 async def test_a_tool_gets_the_service_that_was_injected() -> None:

@@ -95,9 +95,7 @@ async def test_text_over_its_limit_is_refused_with_field_length_and_limit(
 
 
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
-async def test_text_of_white_space_alone_is_refused(
-    services: Services, tool: str, path: str, limit: int
-) -> None:
+async def test_text_of_white_space_is_refused(services: Services, tool: str, path: str, limit: int) -> None:
     arguments = with_part(
         {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})}, path, " \t\n"
     )
@@ -127,8 +125,7 @@ async def test_everything_that_python_calls_white_space_is_stripped(services: Se
 
 
 @pytest.mark.parametrize(
-    ("tool", "maximum"),
-    [("list_ghap_entries", 100), ("list_values", 100), ("search_experiences", 50)],
+    ("tool", "maximum"), [("list_ghap_entries", 100), ("list_values", 100), ("search_experiences", 50)]
 )
 async def test_a_limit_is_accepted_up_to_its_maximum(
     services: Services, tool: str, maximum: int, agent: Agent
@@ -147,9 +144,7 @@ async def test_the_limit_of_cluster_members_is_at_most_100(services: Services) -
 
 @pytest.mark.parametrize(("tool", "name"), NUMBERS)
 @pytest.mark.parametrize("value", ["5", True, 3.0, 3.5, [3], {}])
-async def test_only_integers_are_accepted_as_numbers(
-    services: Services, tool: str, name: str, value: object
-) -> None:
+async def test_only_integers_are_numbers(services: Services, tool: str, name: str, value: object) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], name: value})
     assert message.startswith(f"{name}: ")
     assert "expected a whole number from " in message
@@ -171,9 +166,7 @@ async def test_a_negative_offset_is_refused(services: Services, tool: str) -> No
         ("store_value", "text"),
     ],
 )
-async def test_only_strings_are_accepted_as_text(
-    services: Services, tool: str, name: str, value: object
-) -> None:
+async def test_only_strings_are_text(services: Services, tool: str, name: str, value: object) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], name: value})
     assert message.startswith(f"{name}: is ")
     assert "expected text of 1-" in message
@@ -191,9 +184,7 @@ async def test_only_objects_are_accepted_as_objects(services: Services, name: st
     ("tool", "name"),
     [(tool.name, name) for tool in STRUCTURED for name in tool.input_schema.get("required", ())],
 )
-async def test_a_missing_argument_is_named_with_what_is_expected(
-    services: Services, tool: str, name: str
-) -> None:
+async def test_a_missing_argument_is_named_and_explained(services: Services, tool: str, name: str) -> None:
     arguments = {key: value for key, value in REQUIRED[tool].items() if key != name}
     message = await refusal(services, tool, arguments)
     assert message.startswith(f"{name}: required; expected ")

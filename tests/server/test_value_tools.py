@@ -60,13 +60,7 @@ async def test_a_value_is_tested_stored_and_listed_with_its_evidence(agent: Agen
         stored["cluster_id"],
         stored["cluster_size"],
         stored["project"],
-    ) == (
-        VALUE,
-        "surprise",
-        cluster["cluster_id"],
-        10,
-        "shop",
-    )
+    ) == (VALUE, "surprise", cluster["cluster_id"], 10, "shop")
     evidence = stored["evidence"]
     assert {key: evidence[key] for key in ("similarity", "centroid_distance", "threshold")} == {
         key: verdict[key] for key in ("similarity", "centroid_distance", "threshold")
@@ -217,10 +211,7 @@ async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
     first = await agent.largest_cluster()
     arguments = {"text": VALUE, "cluster_id": first, "axis": "full"}
     error = await agent.refused("store_value", **arguments, supported_by=["ghap_unknown"])
-    assert (error["type"], error["message"]) == (
-        "not_found",
-        "supported_by: there is no entry ghap_unknown.",
-    )
+    assert (error["type"], error["message"]) == ("not_found", "supported_by: there is no entry ghap_unknown.")
     stored = await agent.call("store_value", **arguments)
     judging = {"value_id": stored["id"], "ghap_id": topics["cache"][0], "verdict": "supports"}
     started = await agent.call("start_ghap", **ENTRY)

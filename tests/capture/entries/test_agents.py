@@ -42,9 +42,7 @@ def test_each_agent_of_a_session_has_its_own_entry_even_after_a_restart(
     assert confirm(live, MAIN).id == entries[MAIN].id
 
 
-def test_an_agent_that_is_not_known_must_name_its_entry_where_several_are_open(
-    live: ObservationCollector,
-) -> None:
+def test_an_unknown_agent_must_name_its_entry_where_several_are_open(live: ObservationCollector) -> None:
     first = start(live, ALICE, goal="mend the cache")
     assert live.update(ALICE, note="the only one").id == first.id
     second = start(live, ALICE, goal="mend the pool")

@@ -35,9 +35,7 @@ from tests.support import (
 AFTER_RESTART = Caller(ALICE.project, "d" * 16)
 
 
-def test_a_started_entry_is_current_and_on_the_disk(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_a_started_entry_is_current_and_on_disk(collector: ObservationCollector, journal: Journal) -> None:
     started = collector.start(
         ALICE,
         domain=Domain.PERFORMANCE,
@@ -58,18 +56,14 @@ def test_a_started_entry_is_current_and_on_the_disk(
     assert journal.open_entries() == [entry]
 
 
-def test_nothing_is_written_before_something_is_started(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_nothing_is_written_before_anything_starts(collector: ObservationCollector, journal: Journal) -> None:
     assert collector.find_current(ALICE) is None
     assert collector.list_orphans(ALICE) == []
     assert collector.list_resolved() == []
     assert not journal.path.exists()
 
 
-def test_a_second_start_orphans_the_first_and_says_so(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_a_new_start_orphans_the_first_and_says_so(collector: ObservationCollector, journal: Journal) -> None:
     first = start(collector)
     second = collector.start(
         ALICE,
@@ -174,9 +168,7 @@ def test_another_caller_s_entry_can_be_changed_by_id_and_stays_theirs_while_one_
     assert collector.find_current(BOB) == bobs
 
 
-def test_after_a_restart_the_entry_is_adopted_by_its_id(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_after_a_restart_an_id_adopts_the_entry(collector: ObservationCollector, journal: Journal) -> None:
     entry = start(collector)
     again = reloaded(journal)
     assert again.find_current(AFTER_RESTART) is None
@@ -314,9 +306,7 @@ def test_a_resolution_that_cannot_be_written_leaves_the_entry_open(
     assert ids(reloaded(journal).list_resolved()) == [entry.id]
 
 
-def test_a_start_that_cannot_be_written_has_not_happened(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_a_start_that_is_not_written_is_no_start(collector: ObservationCollector, journal: Journal) -> None:
     first = start(collector)
     (journal.path / "open").rename(journal.path / "moved")
     (journal.path / "open").write_text("in the way")

@@ -9,10 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.errors import (
-    NoActiveGhapError,
-    NotFoundError,
-)
+from learning_memory_server.errors import NoActiveGhapError, NotFoundError
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
@@ -51,9 +48,7 @@ def test_resolved_entries_are_listed_newest_resolution_first(collector: Observat
     assert ids(collector.list_resolved()) == [first.id, third.id, second.id]
 
 
-def test_imported_entries_are_sorted_by_the_time_of_their_resolution(
-    collector: ObservationCollector,
-) -> None:
+def test_imported_entries_are_sorted_by_the_time_of_their_resolution(collector: ObservationCollector) -> None:
     own = confirm(collector, ALICE, start(collector).id)
     old, new = numbered(-60), numbered(60)
 
@@ -105,9 +100,7 @@ def mixed(collector: ObservationCollector) -> ObservationCollector:
         (EntryQuery(since=NOON + timedelta(hours=9)), [5]),
     ],
 )
-def test_every_filter_restricts_the_list(
-    mixed: ObservationCollector, query: EntryQuery, expected: list[int]
-) -> None:
+def test_every_filter_restricts(mixed: ObservationCollector, query: EntryQuery, expected: list[int]) -> None:
     assert ids(mixed.list_resolved(query)) == [numbered(n).id for n in expected]
 
 
@@ -151,9 +144,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 @pytest.mark.slow
-def test_a_new_process_finds_the_state_that_any_calls_left(
-    steps: list[tuple[str, Caller, int | None, str]],
-) -> None:
+def test_a_new_process_finds_what_any_calls_left(steps: list[tuple[str, Caller, int | None, str]]) -> None:
     with tempfile.TemporaryDirectory() as directory:
         journal = Journal(Path(directory) / "journal")
         collector = ObservationCollector(journal, TickingClock())

@@ -46,9 +46,7 @@ def test_a_forgotten_entry_is_gone_from_every_reading_and_stays_gone(
         assert reader.are_forgotten(entry.id for entry in FOUR) == {FOUR[1].id, FOUR[3].id}
 
 
-def test_a_preview_says_the_same_and_changes_nothing(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_a_preview_says_the_same_changing_nothing(collector: ObservationCollector, journal: Journal) -> None:
     collector.add_resolved(FOUR)
     start(collector, ALICE)
     before = files_of(journal)
@@ -73,9 +71,7 @@ def test_forgetting_twice_is_forgetting_once(collector: ObservationCollector, jo
     assert files_of(journal) == before
 
 
-def test_an_id_that_names_nothing_leaves_no_tombstone(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_an_id_naming_nothing_leaves_no_tombstone(collector: ObservationCollector, journal: Journal) -> None:
     assert collector.forget(["ghap_unknown"], NOON).unknown == ("ghap_unknown",)
 
     assert collector.are_forgotten(["ghap_unknown"]) == set()
@@ -127,9 +123,7 @@ def test_a_project_is_forgotten_with_its_open_entries_and_no_other(
         assert reader.find_current(ALICE) is None
 
 
-def test_an_import_does_not_bring_a_forgotten_entry_back(
-    collector: ObservationCollector, journal: Journal
-) -> None:
+def test_an_import_brings_no_forgotten_entry_back(collector: ObservationCollector, journal: Journal) -> None:
     collector.add_resolved(FOUR)
     collector.forget([FOUR[0].id, FOUR[1].id], NOON)
     new = numbered(9)

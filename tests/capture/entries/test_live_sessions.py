@@ -45,9 +45,7 @@ def test_a_session_lives_while_one_of_its_fronts_is_connected(watch: Watch, path
     assert not live.is_live("a")
 
 
-def test_a_session_lives_for_half_an_hour_after_a_hook_unless_it_says_that_it_ends(
-    watch: Watch, path: Path
-) -> None:
+def test_a_session_lives_half_an_hour_after_a_hook_unless_it_says_it_ends(watch: Watch, path: Path) -> None:
     live = LiveSessions(watch, path)
     live.heard("a")
     live.heard("b")

@@ -18,9 +18,7 @@ def test_a_call_that_is_sent_again_is_done_once_even_after_a_restart(journal: Jo
     assert restarted.list_orphans(ALICE) == []
 
 
-def test_an_update_and_a_resolution_that_are_sent_again_change_nothing_more(
-    collector: ObservationCollector,
-) -> None:
+def test_an_update_and_a_resolution_sent_again_change_nothing_more(collector: ObservationCollector) -> None:
     start(collector, ALICE)
     updated = collector.update(FIRST, note="seen")
     assert collector.update(AGAIN, note="seen") == updated

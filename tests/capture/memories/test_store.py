@@ -254,9 +254,7 @@ async def test_what_was_not_indexed_before_a_crash_is_indexed_after_it(tmp_path:
 
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
-async def test_a_cancelled_addition_leaves_nothing_behind(
-    tmp_path: Path, text: str, *, background: bool
-) -> None:
+async def test_a_cancelled_addition_leaves_nothing(tmp_path: Path, text: str, *, background: bool) -> None:
     async def tell(_done: float, _total: float | None) -> None: ...
 
     async with open_shelf(tmp_path) as shelf:
@@ -279,9 +277,7 @@ async def test_a_cancelled_addition_leaves_nothing_behind(
     assert reloaded(tmp_path) == []
 
 
-async def test_a_memory_that_another_caller_was_reported_is_kept_survives_the_cancelled_call(
-    shelf: Shelf,
-) -> None:
+async def test_a_memory_reported_to_another_caller_survives_the_cancelled_call(shelf: Shelf) -> None:
     await shelf.ready()
     shelf.store.hold()
     call = asyncio.create_task(shelf.add(TEXT))
@@ -294,9 +290,7 @@ async def test_a_memory_that_another_caller_was_reported_is_kept_survives_the_ca
 
 
 @pytest.mark.slow
-async def test_a_process_that_ends_answers_long_additions_and_the_next_one_continues_them(
-    tmp_path: Path,
-) -> None:
+async def test_a_process_that_ends_answers_long_additions_and_the_next_continues_them(tmp_path: Path) -> None:
     async def tell(_done: float, _total: float | None) -> None: ...
 
     async with open_shelf(tmp_path) as shelf:

@@ -269,9 +269,7 @@ def test_commands_that_only_read_start_nothing(
         assert memory.processes() == [], command
 
 
-def test_no_hub_is_started_where_the_settings_say_so(
-    memory: Memory, run: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_no_hub_starts_if_settings_say_so(memory: Memory, run: Callable[..., tuple[int, str, str]]) -> None:
     journal_of(memory.storage, FEW)
     status, shown, noticed = run("search", "the cache", commands_start_hub="false")
     assert (status, noticed) == (0, "")
@@ -304,10 +302,7 @@ def test_a_recorded_program_that_fails_is_replaced_by_the_commands_own(
 
 
 def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
-    memory: Memory,
-    run: Callable[..., tuple[int, str, str]],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    memory: Memory, run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal_of(memory.storage, FEW)
     broken = copy_of_the_package(tmp_path, "99.0.0")
@@ -321,9 +316,7 @@ def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
     assert memory.processes() == []
 
 
-def test_a_process_that_is_not_a_hub_is_still_named(
-    memory: Memory, run: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_a_process_that_is_no_hub_is_named(memory: Memory, run: Callable[..., tuple[int, str, str]]) -> None:
     direct = memory.front(command=(COMMAND, "--direct"))
     direct.handshake()
     direct.call("list_values")

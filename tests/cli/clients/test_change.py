@@ -92,9 +92,7 @@ def test_removing_what_was_added_leaves_the_same_bytes_and_no_other_file(
 
 
 @pytest.mark.parametrize(("client", "content"), CONTENTS)
-def test_removing_twice_or_before_adding_changes_nothing(
-    client: Client, content: bytes, machine: Machine
-) -> None:
+def test_removing_twice_or_before_adding_is_safe(client: Client, content: bytes, machine: Machine) -> None:
     path = write(client, machine, content)
 
     assert not removal(client, machine).is_needed

@@ -59,10 +59,7 @@ def test_an_entry_is_added_once_and_nothing_else_changes(text: str) -> None:
 
     assert json_text.put(after, PATH, ENTRY) == after
 
-    assert json_text.parse(after) == {
-        **before,
-        "mcpServers": {**before.get("mcpServers", {}), "ours": ENTRY},
-    }
+    assert json_text.parse(after) == {**before, "mcpServers": {**before.get("mcpServers", {}), "ours": ENTRY}}
     # What was there is still there, in order: the new text is in one place.
     start = next(
         (at for at, pair in enumerate(zip(text, after, strict=False)) if pair[0] != pair[1]), len(text)

@@ -26,9 +26,7 @@ def test_a_sound_installation_is_in_order(run: Any) -> None:
     assert "✗" not in result.stdout
 
 
-def test_before_the_first_start_the_doctor_finds_no_problem_and_creates_nothing(
-    run: Any, tmp_path: Path
-) -> None:
+def test_before_a_start_the_doctor_finds_no_problem_and_creates_nothing(run: Any, tmp_path: Path) -> None:
     fresh = tmp_path / "fresh"
     result = run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(fresh))
     assert result.exit_code == 0
@@ -276,9 +274,7 @@ def test_a_re_ranking_model_is_loaded_and_timed(run: Any, reranker_folder: Path)
     ],
 )
 @pytest.mark.usefixtures("filled")
-def test_an_unusable_re_ranking_model_is_yellow_and_searches_still_work(
-    model: str, said: str, run: Any
-) -> None:
+def test_an_unusable_re_ranking_model_is_yellow_and_searches_work(model: str, said: str, run: Any) -> None:
     named = {"LEARNING_MEMORY_RERANKER_MODEL": model}
 
     result = run("doctor", **named)

@@ -129,9 +129,7 @@ def test_the_doctor_names_the_path_that_cannot_be_used(
 
 
 @pytest.mark.parametrize("command", ["search flaky", "hub status", "hub stop", "reindex", "doctor --quick"])
-def test_a_lock_that_cannot_be_opened_is_reported_in_a_sentence(
-    command: str, run: Any, storage: Path
-) -> None:
+def test_a_lock_that_cannot_be_opened_is_told_in_a_sentence(command: str, run: Any, storage: Path) -> None:
     (storage / "journal" / ".lock").mkdir(parents=True, mode=0o700)
     refused = run(*command.split())
     assert refused.exit_code == 1
@@ -176,9 +174,7 @@ def test_an_empty_journal_is_not_backed_up_and_no_backup_is_removed(run: Any, st
     assert list((storage / "backups").iterdir()) == good
 
 
-def test_the_doctor_warns_if_a_process_other_than_a_hub_keeps_sessions_from_starting(
-    run: Any, storage: Path
-) -> None:
+def test_the_doctor_warns_if_a_process_other_than_a_hub_blocks_sessions(run: Any, storage: Path) -> None:
     with exclusive(storage / "journal", "a server"):
         found = run("doctor", "--quick")
     assert found.exit_code == 0

@@ -58,9 +58,7 @@ async def test_a_server_that_was_never_used_is_not_asked(tmp_path: Path, double:
     assert double.asked == []
 
 
-async def test_a_server_that_works_is_green_and_nothing_is_changed_there(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_a_server_that_works_is_green_and_left_unchanged(tmp_path: Path, double: QdrantDouble) -> None:
     await used(tmp_path, double)
     before = len(double.asked)
     (finding,) = await found(tmp_path, double.url)
@@ -105,9 +103,7 @@ async def test_a_key_that_may_not_create_what_is_missing_is_red_and_what_is_miss
     assert "`values-0123456789ab-1`" in said
 
 
-async def test_what_may_be_written_is_tried_with_ones_own_collections(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_write_access_is_tried_with_ones_own_collections(tmp_path: Path, double: QdrantDouble) -> None:
     store = store_of(double.url, tmp_path / "qdrant-owner.json")
     for spec in (replace(SPEC, variant="000000000000"), SPEC):
         await store.ensure(spec)
@@ -119,9 +115,7 @@ async def test_what_may_be_written_is_tried_with_ones_own_collections(
     assert "may not use" in sentences(await found(tmp_path, double.url), Level.RED)
 
 
-async def test_without_a_model_nothing_is_known_of_the_collections(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_without_a_model_no_collection_is_known_of(tmp_path: Path, double: QdrantDouble) -> None:
     await used(tmp_path, double)
 
     async def no_specs() -> list[CollectionSpec]:
@@ -156,9 +150,7 @@ async def test_a_token_for_named_collections_that_works_is_not_called_refused(
     assert "may not create collections" in findings[1].sentence
 
 
-async def test_collections_that_a_token_may_not_create_are_named_once(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_uncreatable_collections_are_named_once(tmp_path: Path, double: QdrantDouble) -> None:
     double.refuse(
         recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"}
     )
@@ -231,9 +223,7 @@ async def test_collections_of_earlier_versions_are_named_with_what_removes_them(
     assert f"curl -X DELETE {double.url}/collections/NAME" in said
 
 
-async def test_a_copied_folder_is_asked_about_and_a_damaged_owner_is_red(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_a_copied_folder_asks_and_a_damaged_owner_is_red(tmp_path: Path, double: QdrantDouble) -> None:
     await used(tmp_path / "one", double)
     (tmp_path / "one").rename(tmp_path / "two")
     said = sentences(await found(tmp_path / "two", double.url), Level.YELLOW)

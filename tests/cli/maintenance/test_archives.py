@@ -122,11 +122,7 @@ def test_the_next_import_completes_an_interrupted_one(
 
 @pytest.mark.slow
 def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
-    run: Any,
-    full: Journal,
-    environment: dict[str, str],
-    start_hub: Callable[[], int],
-    tmp_path: Path,
+    run: Any, full: Journal, environment: dict[str, str], start_hub: Callable[[], int], tmp_path: Path
 ) -> None:
     start_hub()
     batches = [

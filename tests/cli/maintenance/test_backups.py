@@ -17,9 +17,7 @@ from tests.support import ghap, numbered
 pytestmark = pytest.mark.slow
 
 
-def test_backups_are_dated_and_private_and_only_the_newest_are_kept(
-    run: Any, full: Journal, storage: Path
-) -> None:
+def test_backups_are_dated_and_private_and_the_newest_kept(run: Any, full: Journal, storage: Path) -> None:
     assert full.open_entries()
     for _ in range(3):
         result = run("backup", "--keep", "2")

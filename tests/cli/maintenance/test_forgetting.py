@@ -41,9 +41,7 @@ def memory(request: pytest.FixtureRequest, filled: Result, start_hub: Callable[[
 
 
 @pytest.mark.usefixtures("memory")
-def test_what_is_forgotten_is_found_nowhere_and_does_not_come_back(
-    run: Any, storage: Path, tmp_path: Path
-) -> None:
+def test_what_is_forgotten_is_found_nowhere_and_stays_away(run: Any, storage: Path, tmp_path: Path) -> None:
     assert ONE in run("search", "worker 3", "--limit", "50").stdout
     result = run("forget", ONE, "--yes")
     assert result.exit_code == 0

@@ -56,9 +56,7 @@ def test_a_segment_of_a_journal_can_be_imported_elsewhere(run: Any, storage: Pat
     assert entries_in(elsewhere) == entries_in(storage)
 
 
-def test_a_dry_run_writes_and_locks_nothing(
-    run: Any, old_entry: Any, write_lines: Any, storage: Path
-) -> None:
+def test_dry_runs_write_and_lock_nothing(run: Any, old_entry: Any, write_lines: Any, storage: Path) -> None:
     result = run("import", "--dry-run", str(write_lines(old_entry(0), old_entry(1))))
     assert result.exit_code == 0
     assert facts(result)["would be imported"] == "2 entries"

@@ -52,9 +52,7 @@ def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
     assert "Qdrant server" in result.stderr or "must look like" in result.stderr
 
 
-def test_a_folder_without_a_server_has_no_owner_and_a_moved_one_is_asked_about(
-    run: Any, storage: Path
-) -> None:
+def test_a_folder_without_a_server_has_no_owner_and_a_moved_one_asks(run: Any, storage: Path) -> None:
     assert "No Qdrant server has been used" in run("owner").stdout
     assert run("owner", "--keep", "--new").exit_code == 1
     first = run("owner", "--new").stdout

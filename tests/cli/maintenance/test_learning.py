@@ -115,9 +115,7 @@ def test_no_secret_reaches_the_screen(run: Any, learn: Any, own: Path) -> None:
     assert token not in done.output + json.dumps(learn())
 
 
-def test_only_this_project_unless_all_are_wanted(
-    learn: Any, own: Path, projects: Path, tmp_path: Path
-) -> None:
+def test_only_this_project_unless_all_wanted(learn: Any, own: Path, projects: Path, tmp_path: Path) -> None:
     other = tmp_path / "site"
     other.mkdir()
     write_transcript(own / "a.jsonl", *MENDED)

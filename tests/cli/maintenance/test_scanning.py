@@ -184,9 +184,7 @@ def test_without_secrets_nothing_is_written(run: Any, storage: Path) -> None:
     assert digests(storage) == before
 
 
-def test_with_redaction_off_nothing_is_scanned_and_the_setting_is_named(
-    run: Any, ids: dict[str, str]
-) -> None:
+def test_with_redaction_off_nothing_is_scanned_and_the_setting_named(run: Any, ids: dict[str, str]) -> None:
     assert ids
     result = run("scan", "--yes", LEARNING_MEMORY_REDACTION="false")
     assert result.exit_code == 1
@@ -211,9 +209,7 @@ def test_a_hub_with_other_settings_is_named_as_the_reason_for_what_is_left(
 
 
 @pytest.mark.slow
-def test_what_a_user_allows_stays_and_what_a_user_names_goes(
-    run: Any, storage: Path, ids: dict[str, str]
-) -> None:
+def test_what_users_allow_stays_and_what_they_name_goes(run: Any, storage: Path, ids: dict[str, str]) -> None:
     allowed = {"LEARNING_MEMORY_REDACTION_ALLOW": json.dumps([TOKEN[:-1] + ".", PASSWORD])}
     assert "No secret was found." in run("scan", **allowed).stdout
     own = {"LEARNING_MEMORY_REDACTION_PATTERNS": json.dumps({"garden word": "two cores"})}

@@ -137,9 +137,7 @@ def test_garbage_is_left_to_the_hub(garbage: bytes) -> None:
     assert Answers().answer(garbage, jsonrpc.read(garbage)) is None
 
 
-def test_an_error_of_the_hub_stays_the_answer_to_an_impossible_greeting(
-    client: Client, hub: ScriptedHub
-) -> None:
+def test_an_error_of_the_hub_answers_an_impossible_greeting(client: Client, hub: ScriptedHub) -> None:
     client.send(initialize(0, clientInfo=None))
     connection = hub.accept()
     assert connection.read() == initialize(0, clientInfo=None)
@@ -148,9 +146,7 @@ def test_an_error_of_the_hub_stays_the_answer_to_an_impossible_greeting(
 
 
 @pytest.mark.parametrize(
-    "opening",
-    [[initialize(), INITIALIZED], [enveloped(0, "server/discover")]],
-    ids=["handshake", "envelope"],
+    "opening", [[initialize(), INITIALIZED], [enveloped(0, "server/discover")]], ids=["handshake", "envelope"]
 )
 def test_a_later_initialize_does_not_open_the_session_of_the_next_hub(
     client: Client, hub: ScriptedHub, opening: list[dict[str, Any]]

@@ -252,9 +252,7 @@ def test_after_one_that_waited_in_vain_hooks_say_nothing_until_the_hub_answers(
     assert hook._answer(GIVEN) == ANSWER
 
 
-def test_what_the_client_says_cannot_be_a_command_to_the_hub(
-    answering: Callable[..., OneAnswer],
-) -> None:
+def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Callable[..., OneAnswer]) -> None:
     hub = answering(ANSWER + b"\n")
 
     hook._answer(b'{},"role":"control","command":"stop"')

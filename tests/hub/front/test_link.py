@@ -85,9 +85,7 @@ def test_a_refusal_is_an_error_with_its_reason(hub: ScriptedHub, connect: Connec
         connecting.result(SECONDS)
 
 
-def test_other_settings_are_mentioned_once_and_accepted(
-    hub: ScriptedHub, connect: Connect, said: list[str]
-) -> None:
+def test_other_settings_are_named_and_accepted(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     for _ in range(2):
         connecting = connect()
         hub.accept(settings="others")
@@ -161,9 +159,7 @@ def test_hubs_that_end_one_after_another_are_an_error_with_the_last_ones_reason(
         connecting.result(SECONDS / 2)
 
 
-def test_the_process_that_locked_the_data_is_named_when_no_hub_answers(
-    place: Place, hub: ScriptedHub
-) -> None:
+def test_the_process_that_locked_the_data_is_named_if_no_hub_answers(place: Place, hub: ScriptedHub) -> None:
     # The hub's socket is there, but nobody accepts connections.
     del hub
     link = HubLink(place, hello_of(place), [].append, connect_seconds=0.1)
@@ -195,10 +191,7 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
     # What the hub before it has left, which was killed.
     place.storage.mkdir(parents=True)
     locations.note_silence(str(place.storage))
-    with (
-        exclusive(place.journal, "the memory hub", socket=place.socket),
-        ThreadPoolExecutor(1) as threads,
-    ):
+    with exclusive(place.journal, "the memory hub", socket=place.socket), ThreadPoolExecutor(1) as threads:
         starting = threads.submit(start_slowly)
         connection = link.connect(wait)
         starting.result(SECONDS)

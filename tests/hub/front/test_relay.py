@@ -249,9 +249,7 @@ def test_a_client_without_requests_starts_no_hub(client: Client) -> None:
 
 
 @pytest.mark.slow
-def test_a_hub_that_gives_signs_of_life_may_take_its_time(
-    client_of: Callable[..., Client], hub: ScriptedHub
-) -> None:
+def test_a_hub_that_gives_signs_of_life_has_time(client_of: Callable[..., Client], hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.1, hung_after=2.0)
     client.send(request(1))
     connection = hub.accept()
@@ -262,9 +260,7 @@ def test_a_hub_that_gives_signs_of_life_may_take_its_time(
 
 
 @pytest.mark.slow
-def test_a_hub_is_pinged_only_while_an_answer_is_due(
-    client_of: Callable[..., Client], hub: ScriptedHub
-) -> None:
+def test_a_hub_is_pinged_only_if_an_answer_is_due(client_of: Callable[..., Client], hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.02)
     begun = time.monotonic()
     client.send(request(1))

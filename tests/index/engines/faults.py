@@ -71,16 +71,8 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
     "redirect": (answers(302, b"", Location="/login"), RefusedError, "status 302"),
     "garbage": (answers(200, b"\x00\xff not json"), RefusedError, "is not a Qdrant server"),
     "nothing": (answers(200, b""), RefusedError, "is not a Qdrant server"),
-    "JSON of another shape": (
-        answers(200, b'{"hello": [1]}'),
-        RefusedError,
-        "is not a Qdrant server",
-    ),
-    "a result of another shape": (
-        answers(200, success("x")),
-        RefusedError,
-        "is not a Qdrant server",
-    ),
+    "JSON of another shape": (answers(200, b'{"hello": [1]}'), RefusedError, "is not a Qdrant server"),
+    "a result of another shape": (answers(200, success("x")), RefusedError, "is not a Qdrant server"),
     "no result": (answers(200, success(None)), RefusedError, "is not a Qdrant server"),
     "a proxy before nothing": (answers(502, b"<html>Bad Gateway</html>"), NoAnswerError, "cannot be reached"),
     "dropped connection": (hangs_up, NoAnswerError, "cannot be reached"),

@@ -8,11 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from learning_memory_server.errors import (
-    MissingCollectionError,
-    StorageUnavailableError,
-    WrongDimensionError,
-)
+from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError, WrongDimensionError
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector, VectorStore
 from tests.index.engines.points import EAST, NORTH, ids_where, point, uid
 
@@ -39,18 +35,14 @@ async def test_ensuring_may_add_a_field_later(store: VectorStore, spec: Collecti
     assert await ids_where(store, Filter(matches=(("author", "bob"),))) == [2]
 
 
-async def test_a_collection_of_another_dimension_is_not_used(
-    store: VectorStore, spec: CollectionSpec
-) -> None:
+async def test_a_collection_of_another_dimension_is_unused(store: VectorStore, spec: CollectionSpec) -> None:
     await store.upsert("notes", [point(1)])
     await store.ensure(replace(spec, dimension=5))
     assert await store.count("notes") == 0
     await store.upsert("notes", [point(1, [1.0] * 5)])
 
 
-async def test_a_collection_keeps_the_data_it_was_created_with(
-    bare_store: VectorStore, spec: CollectionSpec
-) -> None:
+async def test_a_collection_keeps_its_original_data(bare_store: VectorStore, spec: CollectionSpec) -> None:
     about = {"model": "m1", "probe": [0.5, -0.25], "größe": {"a": None}}
     await bare_store.ensure(replace(spec, about=about))
     seen: list[Any] = []
@@ -58,9 +50,7 @@ async def test_a_collection_keeps_the_data_it_was_created_with(
     assert seen == [about]
 
 
-async def test_a_collection_that_the_caller_refuses_is_not_used(
-    bare_store: VectorStore, spec: CollectionSpec
-) -> None:
+async def test_a_collection_callers_refuse_is_not_used(bare_store: VectorStore, spec: CollectionSpec) -> None:
     def refuses(about: Any) -> str | None:
         return None if about["model"] == "m2" else "It is another model's."
 
@@ -75,9 +65,7 @@ async def test_a_collection_that_the_caller_refuses_is_not_used(
     assert [record.id for record in await bare_store.scroll("notes")] == [uid(2)]
 
 
-async def test_a_rebuilt_collection_has_what_the_rebuild_wrote(
-    store: VectorStore, spec: CollectionSpec
-) -> None:
+async def test_a_rebuilt_collection_has_what_was_written(store: VectorStore, spec: CollectionSpec) -> None:
     await store.upsert("notes", [point(1, tags=["old"]), point(2)])
     rebuild = await store.rebuild(spec, resume=True)
     assert rebuild.ids == frozenset()
@@ -245,9 +233,7 @@ async def test_changing_a_result_does_not_change_what_is_stored(store: VectorSto
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_collection_that_was_never_ensured_is_missing(
-    bare_store: VectorStore, operation: str
-) -> None:
+async def test_a_collection_that_was_not_ensured_is_missing(bare_store: VectorStore, operation: str) -> None:
     with pytest.raises(MissingCollectionError, match="`notes` does not exist"):
         await OPERATIONS[operation](bare_store)
 
@@ -262,9 +248,7 @@ async def test_a_vector_of_another_length_is_refused(store: VectorStore, vector:
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-async def test_a_vector_with_a_number_that_is_not_finite_is_refused(
-    store: VectorStore, number: float
-) -> None:
+async def test_a_vector_with_a_non_finite_number_is_refused(store: VectorStore, number: float) -> None:
     with pytest.raises(StorageUnavailableError, match="NaN or infinity"):
         await store.upsert("notes", [point(1), point(2, [number, 0.0, 0.0, 1.0])])
     with pytest.raises(StorageUnavailableError, match="NaN or infinity"):

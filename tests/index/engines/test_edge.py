@@ -12,11 +12,7 @@ from uuid import UUID
 
 import pytest
 
-from learning_memory_server.errors import (
-    DiskFullError,
-    MissingCollectionError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import DiskFullError, MissingCollectionError, StorageUnavailableError
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.system.files import disk_use
@@ -157,9 +153,7 @@ async def test_an_empty_directory_is_treated_as_missing(
     await store.upsert("notes", points(1))
 
 
-async def test_an_interrupted_creation_starts_over(
-    used: Path, store: EdgeStore, spec: CollectionSpec
-) -> None:
+async def test_an_interrupted_creation_restarts(used: Path, store: EdgeStore, spec: CollectionSpec) -> None:
     half = used / ".others.new"
     (used / "notes").rename(half)
     next(half.glob("segments/*/segment.json")).unlink()
@@ -274,9 +268,7 @@ async def test_a_crash_in_the_middle_of_a_promotion_loses_neither_collection(
     assert os.listdir(tmp_path) == ["notes"]  # noqa: PTH208 - in a coroutine
 
 
-async def test_an_empty_collection_takes_the_place_of_a_damaged_one(
-    tmp_path: Path, spec: CollectionSpec
-) -> None:
+async def test_an_empty_collection_replaces_a_damaged_one(tmp_path: Path, spec: CollectionSpec) -> None:
     store = EdgeStore(tmp_path)
     await store.ensure(spec)
     await store.close()
@@ -299,9 +291,7 @@ async def test_keyword_fields_share_an_index(tmp_path: Path, spec: CollectionSpe
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is released")
-async def test_a_log_of_some_megabytes_does_not_stay_in_ram_after_it_was_read(
-    used: Path, store: EdgeStore
-) -> None:
+async def test_a_log_of_some_megabytes_leaves_ram_after_it_was_read(used: Path, store: EdgeStore) -> None:
     writing = EdgeStore(used)
     large = [replace(point, payload={"text": "x" * 100_000}) for point in points(30)]
     await writing.upsert("notes", large)

@@ -150,9 +150,7 @@ async def test_a_refused_connection_is_a_clear_error(server: Stub, owner: Owner,
     assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached."
 
 
-async def test_a_new_collection_is_created_with_its_indexes_before_any_point(
-    server: Stub, owner: Owner
-) -> None:
+async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server: Stub, owner: Owner) -> None:
     server.answer = FreshServer()
     store = QdrantStore([server.url], owner, spread=Spread(replication_factor=2))
     await store.ensure(SPEC)
@@ -303,9 +301,7 @@ async def test_a_collection_with_its_vectors_in_ram_is_changed_in_place_if_the_k
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_no_answer_is_asked_for_in_compressed_form(
-    double: QdrantDouble, owner: Owner, operation: str
-) -> None:
+async def test_no_answer_is_asked_for_compressed(double: QdrantDouble, owner: Owner, operation: str) -> None:
     store = QdrantStore([double.url], owner, api_key=KEY)
     await store.ensure(SPEC)
     double.asked.clear()

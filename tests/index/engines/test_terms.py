@@ -201,9 +201,7 @@ async def test_every_operation_on_a_missing_collection_says_so(bare_store: Vecto
         SparseVector([7], [math.inf]),
     ],
 )
-async def test_invalid_terms_are_refused_and_nothing_is_written(
-    store: VectorStore, terms: SparseVector
-) -> None:
+async def test_invalid_terms_are_refused_and_not_written(store: VectorStore, terms: SparseVector) -> None:
     with pytest.raises(StorageUnavailableError):
         await store.search_terms("notes", terms, limit=1)
     with pytest.raises(StorageUnavailableError):

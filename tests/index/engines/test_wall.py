@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.errors import (
-    NoAnswerError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore

@@ -85,9 +85,7 @@ def test_any_ranking_descends_and_holds_each_candidate_once(
 
 
 @given(st.floats(0, 1), st.floats(0, 1), st.floats(0, 1))
-def test_results_that_were_read_rank_above_those_that_were_not(
-    read: float, unread: float, score: float
-) -> None:
+def test_results_that_were_read_rank_above_the_others(read: float, unread: float, score: float) -> None:
     higher, lower = max(read, unread), min(read, unread)
 
     assert 0 <= reranked(lower, 0.0) <= reranked(higher, score) <= 1

@@ -141,9 +141,7 @@ def test_a_snapshot_covers_another_if_it_has_every_line_and_what_became_of_open_
     assert not newer.covers(take_snapshot(journal.path))
 
 
-def test_an_archive_is_removed_only_if_a_fresh_one_has_the_rest_of_it(
-    journal: Journal, tmp_path: Path
-) -> None:
+def test_an_archive_is_removed_only_if_a_fresh_one_has_its_rest(journal: Journal, tmp_path: Path) -> None:
     journal.memories.append([memory_record(1), memory_record(2)])
     first = archived(journal, tmp_path / "a.tar.gz")
     others = Journal(tmp_path / "others")

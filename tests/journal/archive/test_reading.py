@@ -136,9 +136,7 @@ def test_a_truncated_archive_is_refused_and_a_changed_byte_is_refused_or_changes
 
 
 @pytest.mark.slow
-def test_a_changed_byte_of_the_manifest_is_refused_or_changes_nothing(
-    journal: Journal, tmp_path: Path
-) -> None:
+def test_a_changed_byte_of_a_manifest_is_refused_or_changes_nothing(journal: Journal, tmp_path: Path) -> None:
     path = archived(journal, tmp_path / "a.tar")
     with open_archive(path) as archive:
         said = archive.manifest

@@ -47,9 +47,7 @@ def test_only_the_tombstone_of_a_forgotten_entry_is_archived(journal: Journal, t
     assert JournalRecord.from_line(lines[-1] + b"\n").is_tombstone
 
 
-def test_a_damaged_line_is_set_aside_unless_it_names_something_forgotten(
-    journal: Journal, tmp_path: Path
-) -> None:
+def test_a_damaged_line_is_set_aside_unless_it_names_what_is_gone(journal: Journal, tmp_path: Path) -> None:
     segment = journal.path / "entries" / "2026-03.jsonl"
     naming = f'{{"id":"{numbered(2).id}", broken}}\n'.encode()
     segment.write_bytes(b"{broken}\n" + naming + segment.read_bytes() + b'{"unfinished')

@@ -269,9 +269,7 @@ async def test_a_prompt_is_shown_the_one_experience_that_bears_on_it(parts: Part
 
 
 @pytest.mark.parametrize("prompt", ["", "go on", "fix the pool", "draw the owl in the meadow at midnight"])
-async def test_a_prompt_that_says_little_or_something_else_is_shown_nothing(
-    parts: Parts, prompt: str
-) -> None:
+async def test_a_prompt_saying_little_or_something_else_is_shown_nothing(parts: Parts, prompt: str) -> None:
     assert await advisor(parts).find_lesson(prompt, ALICE, ()) is None
     assert kept(parts) == []
 

@@ -6,13 +6,7 @@ import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.ranking.threshold import Measured, measured_for
-from learning_memory_server.learning.advice.ranking import (
-    Background,
-    Scored,
-    best,
-    is_instructive,
-    sunk,
-)
+from learning_memory_server.learning.advice.ranking import Background, Scored, best, is_instructive, sunk
 from learning_memory_server.model.advice import Kind, Reason
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.learning.advice.parts import MeasuredModel
@@ -83,11 +77,7 @@ def test_an_experience_that_misled_more_often_than_it_helped_sinks() -> None:
 
 @pytest.mark.parametrize(
     ("score", "shared", "reason"),
-    [
-        (0.9, 0.1, Reason.SIMILAR),
-        (0.9, 0.3, Reason.BOTH),
-        (0.75, 0.4, Reason.TERMS),
-    ],
+    [(0.9, 0.1, Reason.SIMILAR), (0.9, 0.3, Reason.BOTH), (0.75, 0.4, Reason.TERMS)],
 )
 def test_what_is_kept_says_what_it_matched_by(score: float, shared: float, reason: Reason) -> None:
     item = replace(scored(1, score), shared=shared).item(0.7)

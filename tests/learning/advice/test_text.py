@@ -14,7 +14,4 @@ def test_an_agent_is_shown_what_nobody_would_see() -> None:
 
     (item,) = related(Related((entry,)))
 
-    assert (item["learned"], item["goal"]) == (
-        "one [31m[U+202E]two[U+200B]",
-        "first[U+202E] second",
-    )
+    assert (item["learned"], item["goal"]) == ("one [31m[U+202E]two[U+200B]", "first[U+202E] second")

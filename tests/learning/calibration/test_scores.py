@@ -8,13 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.calibration import (
-    Forecast,
-    Score,
-    first_stated,
-    last_stated,
-    score,
-)
+from learning_memory_server.learning.calibration import Forecast, Score, first_stated, last_stated, score
 from learning_memory_server.model.entry import Ghap, Resolution
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.support import CONFIRMED, NOON, ghap

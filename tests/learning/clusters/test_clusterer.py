@@ -4,11 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.errors import (
-    InsufficientDataError,
-    NotFoundError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import InsufficientDataError, NotFoundError, StorageUnavailableError
 from learning_memory_server.learning.clusters.clusters import AxisClusters
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
@@ -128,9 +124,7 @@ async def test_an_answer_without_clusters_explains_itself(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-async def test_the_same_experiences_give_the_same_clusters_in_whatever_order_they_came(
-    tmp_path: Path,
-) -> None:
+async def test_the_same_experiences_give_the_same_clusters_whatever_their_order(tmp_path: Path) -> None:
     shuffled = random.Random(3).sample(ALL, len(ALL))  # noqa: S311 - no secret
     async with learning(tmp_path / "one", *ALL) as each:
         at_once = await each.clusters()
@@ -207,11 +201,7 @@ async def test_ids_stay_with_their_members_when_sizes_change(each: Learning) -> 
     await each.parts.learn(*more)
     found = await each.clusters()
 
-    assert named(found) == {
-        "full_2": ids(TYPES) | ids(more),
-        "full_0": ids(POOL),
-        "full_1": ids(CACHE),
-    }
+    assert named(found) == {"full_2": ids(TYPES) | ids(more), "full_0": ids(POOL), "full_1": ids(CACHE)}
     assert [str(cluster.id) for cluster in found.clusters] == ["full_2", "full_0", "full_1"]
 
 

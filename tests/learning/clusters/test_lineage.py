@@ -53,9 +53,7 @@ async def grow(log: LineageLog, groupings: Sequence[Sequence[int]]) -> list[dict
 
 @pytest.mark.slow
 @given(GROUPINGS)
-def test_numbers_are_never_reused_and_lead_to_current_clusters_or_none(
-    groupings: list[list[int]],
-) -> None:
+def test_numbers_are_never_reused_and_lead_to_current_clusters_or_none(groupings: list[list[int]]) -> None:
     async def check(folder: str) -> None:
         journal = Journal(Path(folder) / "journal")
         fits = await grow(LineageLog(journal.clusters, TickingClock()), groupings)
@@ -167,9 +165,7 @@ async def test_a_fit_that_moves_no_entry_is_not_recorded(tmp_path: Path) -> None
     assert len(journal.clusters.read().records) == 1
 
 
-async def test_projects_share_the_numbers_of_an_axis_and_their_names_are_not_journalled(
-    tmp_path: Path,
-) -> None:
+async def test_projects_share_numbers_of_an_axis_and_their_names_are_not_journalled(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     log = LineageLog(journal.clusters, TickingClock())
     for project in (None, "acme/secret", None):

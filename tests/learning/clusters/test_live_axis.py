@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from learning_memory_server.errors import (
-    LearningMemoryError,
-    NoAnswerError,
-)
+from learning_memory_server.errors import LearningMemoryError, NoAnswerError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clusters.parts import ALL, TYPES, Learning, entries_about, ids, learning, named

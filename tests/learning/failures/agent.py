@@ -30,6 +30,10 @@ class Agent:
     async def succeeds(self, command: str, output: str = "") -> str | None:
         return await self.ends(command, output, has_failed=False)
 
+    async def mends(self, failed: str, remedy: str) -> None:
+        await self.fails(failed)
+        await self.succeeds(remedy)
+
     async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
         ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder)
         return await self._error_advisor.saw(ran)

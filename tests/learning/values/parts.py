@@ -47,13 +47,7 @@ def values_over(parts: Parts) -> ValueStore:
         min_experiences=12,
     )
     return ValueStore(
-        parts.values,
-        parts.verdicts,
-        parts.collector,
-        clusterer,
-        parts.index,
-        parts.writer,
-        parts.clock,
+        parts.values, parts.verdicts, parts.collector, clusterer, parts.index, parts.writer, parts.clock
     )
 
 

@@ -13,9 +13,7 @@ ENTRIES = [numbered(number) for number in range(6)]
 YES, NO, NEITHER = Stance.SUPPORTS, Stance.CONTRADICTS, Stance.NEITHER
 
 
-def test_only_verdicts_on_entries_that_are_here_count(
-    journal: Journal, collector: ObservationCollector
-) -> None:
+def test_only_verdicts_on_entries_here_count(journal: Journal, collector: ObservationCollector) -> None:
     values, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
     judged, other = value("judged", member_ids=tuple(entry.id for entry in ENTRIES)), value("other")
     values.add(judged, other)

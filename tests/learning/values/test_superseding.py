@@ -102,9 +102,7 @@ async def test_concurrent_calls_supersede_a_value_once(store: ValueStore, parts:
     assert len(parts.values.all()) == 2
 
 
-async def test_the_same_text_supersedes_nothing_and_keeps_its_verdicts(
-    store: ValueStore, parts: Parts
-) -> None:
+async def test_the_same_text_supersedes_nothing_and_keeps_verdicts(store: ValueStore, parts: Parts) -> None:
     old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
     judging(parts).judge(ALICE, old.id, POOL[0].id, Stance.CONTRADICTS)
     (before,) = listing(parts).list_values()

@@ -115,11 +115,7 @@ async def test_a_value_with_an_unusable_citation_is_not_stored(store: ValueStore
     for cited, error, message in (
         (Cited(("ghap_unknown",)), NotFoundError, "^supported_by: there is no entry ghap_unknown"),
         (Cited((), (still_open.id,)), InvalidInputError, "^contradicted_by: .* is still open"),
-        (
-            Cited((POOL[0].id,), (POOL[0].id,)),
-            InvalidInputError,
-            "^supported_by, contradicted_by: .* both",
-        ),
+        (Cited((POOL[0].id,), (POOL[0].id,)), InvalidInputError, "^supported_by, contradicted_by: .* both"),
     ):
         with pytest.raises(error, match=message):
             await store.store(ALICE, GOOD, FULL_0, Axis.FULL, cited=cited)

@@ -61,9 +61,7 @@ async def test_several_hubs_that_start_at_once_on_an_empty_server_share_its_coll
             assert (await each.index.counts())[Collection.EXPERIENCES_FULL] == len(ENTRIES)
 
 
-async def test_no_request_contains_a_word_of_what_is_kept_or_sought(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_no_request_has_a_word_of_what_is_kept_or_sought(tmp_path: Path, double: QdrantDouble) -> None:
     async with open_services(settings_in(tmp_path, double.url), purpose="a test") as services:
         services.collector.add_resolved(ENTRIES)
         await operate(services, lambda *_: None, "complete", {})

@@ -65,9 +65,7 @@ def test_every_experience_has_a_place_on_its_axes(filled: tuple[dict[str, Any], 
 
 
 @pytest.mark.slow
-def test_clusters_have_the_members_that_the_tool_shows(
-    filled: tuple[dict[str, Any], list[list[str]]],
-) -> None:
+def test_clusters_have_the_members_the_tool_shows(filled: tuple[dict[str, Any], list[list[str]]]) -> None:
     document, expected = filled
     assert len(expected) == len(THEMES)
     assert expected == [
@@ -77,9 +75,7 @@ def test_clusters_have_the_members_that_the_tool_shows(
 
 
 @pytest.mark.slow
-def test_values_advice_failures_memories_and_open_entries_are_in_it(
-    filled: tuple[dict[str, Any], Any],
-) -> None:
+def test_values_advice_failures_memories_open_entries_are_in_it(filled: tuple[dict[str, Any], Any]) -> None:
     document, _ = filled
     old, new = document["values"]
     assert old["superseded_by"] == new["id"]

@@ -19,9 +19,7 @@ pytestmark = IN_CHROMIUM
 VIEWS = ("map", "timeline", "calibration", "values", "advice", "memories", "open", "health")
 
 
-def test_the_map_draws_each_experience_with_its_outcome_and_names_clusters(
-    browser: Browser, filled: Path
-) -> None:
+def test_the_map_draws_experiences_with_outcomes_and_names_clusters(browser: Browser, filled: Path) -> None:
     seen = Seen(browser, filled)
     shown = seen.view("map")
     assert count(shown, '[aria-label="dot"] path') == 30
@@ -293,11 +291,7 @@ async def one_theme(services: Services) -> None:
 
 @pytest.mark.parametrize(
     ("content", "words", "signs"),
-    [
-        (nothing, "Nothing is on the map yet.", 0),
-        (one_entry, "needs", 1),
-        (one_theme, "1 cluster", 24),
-    ],
+    [(nothing, "Nothing is on the map yet.", 0), (one_entry, "needs", 1), (one_theme, "1 cluster", 24)],
 )
 def test_small_stores_look_meant(
     browser: Browser,

@@ -26,16 +26,14 @@ async def test_an_error_that_comes_again_is_answered_with_what_mended_it(error_a
 
 async def test_what_was_learned_outlives_the_process(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
     first = Agent(error_advisor, "first")
-    await first.fails("python -m pytest")
-    await first.succeeds("python3 -m pytest")
+    await first.mends("python -m pytest", "python3 -m pytest")
     later = ErrorAdvisor(FailureLog(Journal(tmp_path).failures), RedactionGate())
     assert "python3 -m pytest" in (await Agent(later, "second").fails("python -m pytest") or "")
 
 
 async def test_another_project_knows_nothing_of_it(error_advisor: ErrorAdvisor) -> None:
     first = Agent(error_advisor, "first")
-    await first.fails("python -m pytest")
-    await first.succeeds("python3 -m pytest")
+    await first.mends("python -m pytest", "python3 -m pytest")
     assert await Agent(error_advisor, "second", "other").fails("python -m pytest") is None
 
 
@@ -89,8 +87,7 @@ async def test_what_was_shown_and_not_tried_is_shown_again(
     error_advisor: ErrorAdvisor, failures: FailureLog
 ) -> None:
     first = Agent(error_advisor, "first")
-    await first.fails("python -m pytest")
-    await first.succeeds("python3 -m pytest")
+    await first.mends("python -m pytest", "python3 -m pytest")
     second = Agent(error_advisor, "second")
     assert await second.fails("python -m pytest -x") is not None
     await second.succeeds("ls")
@@ -99,12 +96,9 @@ async def test_what_was_shown_and_not_tried_is_shown_again(
     assert [each.shown is not None for each in failures.all()] == [False, True, True]
 
 
-async def test_what_was_tried_and_failed_in_the_same_way_is_not_shown_again(
-    error_advisor: ErrorAdvisor,
-) -> None:
+async def test_what_was_tried_and_failed_the_same_way_is_not_shown_again(error_advisor: ErrorAdvisor) -> None:
     first = Agent(error_advisor, "first")
-    await first.fails("python -m pytest")
-    await first.succeeds("python3 -m pytest")
+    await first.mends("python -m pytest", "python3 -m pytest")
     second = Agent(error_advisor, "second")
     assert await second.fails("python -m pytest") is not None
     assert await second.fails("python3 -m pytest") is None
@@ -130,8 +124,7 @@ async def test_nothing_is_told_where_other_sessions_mended_it_otherwise(error_ad
 async def test_the_commands_say_what_the_hook_says(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
     for number in range(2):
         agent = Agent(error_advisor, f"session {number}")
-        await agent.fails("python a.py")
-        await agent.succeeds("python3 a.py")
+        await agent.mends("python a.py", "python3 a.py")
         await agent.fails("kubectl apply -f a", "error: refused")
         await agent.succeeds("kubectl apply -f a --context prod")
     shown = {each[0].command: repeated_error(each) for each in failures.errors()}
@@ -279,8 +272,7 @@ async def test_what_a_client_does_not_say_is_not_a_success(
 async def test_the_text_of_a_here_document_is_not_the_command(error_advisor: ErrorAdvisor) -> None:
     for number in range(2):
         agent = Agent(error_advisor, f"session {number}")
-        await agent.fails("python - <<'END'\nmake\nEND")
-        await agent.succeeds("make")
+        await agent.mends("python - <<'END'\nmake\nEND", "make")
     assert await Agent(error_advisor, "another").fails("python - <<'END'\nmake\nEND") is None
 
 
@@ -289,6 +281,5 @@ async def test_an_error_that_was_seen_before_its_remedy_is_answered_once_it_is_k
 ) -> None:
     waiting, other = Agent(error_advisor, "first"), Agent(error_advisor, "second")
     assert await waiting.fails("python -m pytest") is None
-    await other.fails("python -m pytest")
-    await other.succeeds("python3 -m pytest")
+    await other.mends("python -m pytest", "python3 -m pytest")
     assert await waiting.fails("python -m pytest") is not None

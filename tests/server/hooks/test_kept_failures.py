@@ -19,12 +19,9 @@ def content_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
-async def test_what_is_known_already_is_not_written_again(
-    error_advisor: ErrorAdvisor, tmp_path: Path
-) -> None:
+async def test_what_is_known_already_is_written_once(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
     agent = Agent(error_advisor, "first")
-    await agent.fails("python -m pytest")
-    await agent.succeeds("python3 -m pytest")
+    await agent.mends("python -m pytest", "python3 -m pytest")
     before = content_of(tmp_path)
     await agent.fails("ls x", "ls: x: No such file or directory")
     written = content_of(tmp_path)
@@ -66,9 +63,7 @@ async def test_nothing_is_kept_of_output_but_the_signature_and_of_paths_but_what
     assert b'"signature":"KeyError: <name>"' in written
 
 
-async def test_secrets_are_removed_before_anything_is_written(
-    error_advisor: ErrorAdvisor, tmp_path: Path
-) -> None:
+async def test_secrets_are_removed_before_any_write(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
     secret = "ghp_" + "a8Kd93jfLw02mXq7Zt5vBn1cYr6uPe4oHs8g"
     agent = Agent(error_advisor, "first")
     await agent.fails(f"curl -H 'Authorization: token {secret}' x", f"error: {secret} is invalid")
@@ -114,9 +109,7 @@ async def test_a_forgotten_error_is_not_learned_again_from_the_same_failure(
     assert failures.all() == []
 
 
-async def test_the_newest_failures_of_an_error_are_kept(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
+async def test_an_errors_newest_failures_are_kept(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
     many = 2 * KEPT
     for number in range(many):
         await Agent(error_advisor, f"session {number}").fails("python -m pytest")
@@ -161,8 +154,7 @@ async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(
     error_advisor: ErrorAdvisor, tmp_path: Path
 ) -> None:
     first = Agent(error_advisor, "first")
-    await first.fails("python -m pytest")
-    await first.succeeds("python3 -m pytest")
+    await first.mends("python -m pytest", "python3 -m pytest")
     before = content_of(tmp_path)
     full = ErrorAdvisor(FailureLog(Journal(tmp_path, disk=FullDisk()).failures), RedactionGate())
     second = Agent(full, "second")
@@ -185,9 +177,7 @@ async def test_what_nobody_sees_of_a_command_is_not_shown_or_kept(
     assert failures.all()[0].signature.isprintable()
 
 
-async def test_a_password_is_found_before_paths_are_changed(
-    error_advisor: ErrorAdvisor, tmp_path: Path
-) -> None:
+async def test_a_password_is_found_before_paths_change(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
     agent = Agent(error_advisor, "first", "p")
     await agent.fails("xfreerdp /u:ci /p:Falcon17river /v:host", "Exit code 1\nerror: it failed")
     await agent.succeeds("xfreerdp /u:ci /p:Falcon17river /v:other")

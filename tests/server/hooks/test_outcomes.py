@@ -2,12 +2,7 @@
 
 import pytest
 
-from learning_memory_server.learning.failures.outcomes import (
-    counts_in,
-    is_test_or_build,
-    run_of,
-    shown,
-)
+from learning_memory_server.learning.failures.outcomes import counts_in, is_test_or_build, run_of, shown
 from learning_memory_server.model import limits
 from tests.support import NOON
 

@@ -100,9 +100,7 @@ async def test_a_server_that_was_left_is_forgotten_until_it_is_used_again(
     assert len(said(tmp_path, None)) == 1
 
 
-async def test_a_server_that_no_longer_exists_is_left_without_asking_it(
-    tmp_path: Path, first: QdrantDouble
-) -> None:
+async def test_a_server_that_is_gone_is_left_without_asking_it(tmp_path: Path, first: QdrantDouble) -> None:
     await filled(tmp_path, first.url)
     first.refuse(Wrong.RESETS)
     async with used(tmp_path, None) as services:

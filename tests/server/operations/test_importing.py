@@ -155,9 +155,7 @@ async def test_advice_is_imported_and_forgotten_with_what_it_is_about_and_what_i
     assert await take(services, first, second) == []
 
 
-async def test_failures_are_imported_once_and_an_error_is_forgotten_with_all_of_them(
-    services: Services,
-) -> None:
+async def test_failures_are_imported_once_and_an_error_is_forgotten_with_them_all(services: Services) -> None:
     records = [failure_record("a1"), failure_record("b2"), failure_record("c3", "elsewhere")]
     assert await take(services, *records) == [record.id for record in records]
     assert await take(services, *records) == []

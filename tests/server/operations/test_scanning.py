@@ -158,9 +158,7 @@ async def test_an_open_entry_that_is_resolved_in_between_is_stored_without_its_s
 
 
 @pytest.mark.slow
-async def test_without_a_model_the_journal_is_redacted_and_the_index_follows_by_itself(
-    tmp_path: Path,
-) -> None:
+async def test_without_a_model_the_journal_is_redacted_and_the_index_follows_alone(tmp_path: Path) -> None:
     def missing() -> Embedder:
         raise EmbeddingUnavailableError("The model is not on this machine.")
 
