@@ -39,7 +39,7 @@ LM.views.push({
     );
     const card = LM.make("section", {class: "card"});
     view.append(LM.make("div", {class: "with-side"}, card, side));
-    card.append(LM.drawMap(points, clusters, card.clientWidth - (LM.isNarrow() ? 28 : 40)));
+    card.append(LM.drawMap(points, clusters, Math.max(260, card.clientWidth - (LM.isNarrow() ? 28 : 40))));
   },
 });
 
