@@ -1,15 +1,11 @@
 """A real sentence-transformers model of a few kilobytes that brings an ONNX file, saved by the library. Needs torch."""
 
-from __future__ import annotations
-
 import warnings
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from tests.tiny_onnx import WORDS
 from tests.tiny_reranker import make_tokenizer
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def save_bert(folder: Path) -> Path:

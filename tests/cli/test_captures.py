@@ -1,5 +1,3 @@
-"""Every command, as a terminal shows it."""
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,5 +1,3 @@
-"""`dashboard`: a private file with everything in it."""
-
 import json
 import os
 import re

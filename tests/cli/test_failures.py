@@ -1,5 +1,3 @@
-"""`failures`: errors of commands, and what mended them."""
-
 import json
 from dataclasses import replace
 from pathlib import Path

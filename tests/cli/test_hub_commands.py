@@ -1,5 +1,3 @@
-"""`hub status`, `hub stop` and `hub logs`."""
-
 import os
 import re
 import signal

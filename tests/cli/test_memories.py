@@ -1,5 +1,3 @@
-"""`memories` and `memories search`."""
-
 import json
 import os
 from pathlib import Path

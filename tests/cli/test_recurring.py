@@ -1,5 +1,3 @@
-"""The rule that finds what recurs, and its figures."""
-
 import json
 from datetime import timedelta
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""`replay`: what past entries would have been told."""
-
 import json
 from datetime import timedelta
 from functools import cache

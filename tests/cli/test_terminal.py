@@ -1,5 +1,3 @@
-"""How numbers and texts look."""
-
 import json
 
 import pytest

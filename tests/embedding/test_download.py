@@ -1,7 +1,5 @@
 """`download-model`: from a hub that has the model, and from hubs that do not answer."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -10,16 +8,14 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.embedding.hub_stub import hub_with
 from tests.original_model import ORIGINAL
 from tests.tiny_onnx import change, graph, save_model
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

@@ -1,5 +1,3 @@
-"""Models that are loaded when they are first needed."""
-
 import threading
 from time import monotonic
 

@@ -1,27 +1,22 @@
 """Models that bring an ONNX file and a tokenizer are run as they are, without torch."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.tiny_onnx import POSITIONS, change, expected, graph, save_model, write_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from learning_memory_server.embedding.base import Embedder
 
 TEXTS = ["pool connection", "", "theme", "something else", "colour " * 30]
 POOLING = "1_Pooling/config.json"

@@ -1,5 +1,3 @@
-"""Cross-encoders: real but small ones, and no network."""
-
 import os
 import shutil
 import subprocess

@@ -1,5 +1,3 @@
-"""Threads that can be left behind."""
-
 import threading
 from collections.abc import Iterator
 

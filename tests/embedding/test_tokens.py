@@ -1,5 +1,3 @@
-"""Counting tokens without a model."""
-
 import json
 import shutil
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Queries and documents that wait for a busy model."""
-
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

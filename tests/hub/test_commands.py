@@ -1,5 +1,3 @@
-"""A command's connection, while the hub works for it."""
-
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine

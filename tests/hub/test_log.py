@@ -1,5 +1,3 @@
-"""What a hub writes to its log."""
-
 import json
 from pathlib import Path
 

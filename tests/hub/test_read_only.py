@@ -1,5 +1,3 @@
-"""Data that cannot be written is still read."""
-
 import os
 import subprocess
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-"""Vectors of documents: half the text, half the parts."""
-
 from collections.abc import Iterator
 
 import numpy as np

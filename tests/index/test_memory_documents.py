@@ -1,5 +1,3 @@
-"""A memory as documents."""
-
 import tracemalloc
 
 import pytest

@@ -41,53 +41,50 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 @fast_forward
-async def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        parts.store.down = DOWN
+async def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(parts: Parts) -> None:
+    await parts.index.open()
+    parts.store.down = DOWN
 
-        began = asyncio.get_running_loop().time()
-        assert not await parts.writer.write([document()])
-        assert asyncio.get_running_loop().time() - began < 1
-        await until(lambda: len(parts.store.attempts) == 3)
+    began = asyncio.get_running_loop().time()
+    assert not await parts.writer.write([document()])
+    assert asyncio.get_running_loop().time() - began < 1
+    await until(lambda: len(parts.store.attempts) == 3)
 
-        assert waits(parts) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
-        assert parts.writer.pending == 1
+    assert waits(parts) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
+    assert parts.writer.pending == 1
 
 
 @fast_forward
 async def test_an_unexpected_failure_leaves_a_document_pending_and_the_background_task_alive(
-    tmp_path: Path,
+    parts: Parts,
 ) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        task = asyncio.create_task(parts.writer.run())
+    await parts.index.open()
+    task = asyncio.create_task(parts.writer.run())
 
-        def fail() -> None:
-            raise KeyError("an engine's fault")
+    def fail() -> None:
+        raise KeyError("an engine's fault")
 
-        parts.store.before_upsert = fail
-        assert not await parts.writer.write([document()])
-        await until(lambda: len(parts.store.attempts) > 2)
-        assert not task.done()
-        parts.store.before_upsert = lambda: None
-        await until(lambda: parts.writer.pending == 0)
-        task.cancel()
+    parts.store.before_upsert = fail
+    assert not await parts.writer.write([document()])
+    await until(lambda: len(parts.store.attempts) > 2)
+    assert not task.done()
+    parts.store.before_upsert = lambda: None
+    await until(lambda: parts.writer.pending == 0)
+    task.cancel()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("failures", [1, 2])
 @fast_forward
-async def test_a_write_that_fails_once_is_indexed_in_the_background(tmp_path: Path, failures: int) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        parts.store.failures = [DOWN] * failures
+async def test_a_write_that_fails_once_is_indexed_in_the_background(failures: int, parts: Parts) -> None:
+    await parts.index.open()
+    parts.store.failures = [DOWN] * failures
 
-        assert not await parts.writer.write([document()])
-        await until(lambda: parts.writer.pending == 0)
+    assert not await parts.writer.write([document()])
+    await until(lambda: parts.writer.pending == 0)
 
-        assert len(parts.store.attempts) == failures + 1
-        assert (await parts.index.counts())["values"] == 1
+    assert len(parts.store.attempts) == failures + 1
+    assert (await parts.index.counts())["values"] == 1
 
 
 async def test_pending_documents_are_written_in_small_batches_of_similar_length(tmp_path: Path) -> None:
@@ -232,15 +229,14 @@ async def test_a_burst_of_writes_is_flushed_once_it_is_over(tmp_path: Path) -> N
 
 
 @fast_forward
-async def test_settling_stops_waiting_for_an_engine_that_accepts_no_data(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        parts.collector.add_resolved([numbered(1)])
-        parts.store.gate.clear()
-        async with parts.running():
-            async with asyncio.timeout(60):
-                await parts.writer.settle()
-            assert parts.writer.pending == 2
-            parts.store.gate.set()
+async def test_settling_stops_waiting_for_an_engine_that_accepts_no_data(parts: Parts) -> None:
+    parts.collector.add_resolved([numbered(1)])
+    parts.store.gate.clear()
+    async with parts.running():
+        async with asyncio.timeout(60):
+            await parts.writer.settle()
+        assert parts.writer.pending == 2
+        parts.store.gate.set()
 
 
 @pytest.mark.parametrize("silent", ["model", "engine"])
@@ -266,20 +262,19 @@ async def test_what_model_or_engine_do_not_take_in_time_is_pending(tmp_path: Pat
 
 
 @fast_forward
-async def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.ready()
-        assert await parts.writer.write([document()])
-        parts.store.hangs = True
-        now = asyncio.get_running_loop().time
-        began = now()
+async def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(parts: Parts) -> None:
+    await parts.ready()
+    assert await parts.writer.write([document()])
+    parts.store.hangs = True
+    now = asyncio.get_running_loop().time
+    began = now()
 
-        assert not await parts.writer.remove([document().point_id])
+    assert not await parts.writer.remove([document().point_id])
 
-        assert now() - began < 2
-        parts.store.hangs = False
-        await parts.writer.catch_up()
-        assert (await parts.index.counts())["values"] == 0
+    assert now() - began < 2
+    parts.store.hangs = False
+    await parts.writer.catch_up()
+    assert (await parts.index.counts())["values"] == 0
 
 
 @pytest.mark.parametrize("silent", ["model", "engine"])

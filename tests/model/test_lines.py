@@ -1,5 +1,3 @@
-"""Texts on one line, and shortened ones."""
-
 import pytest
 
 from learning_memory_server.model.lines import one_line, preview, shortened

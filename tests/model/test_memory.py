@@ -1,5 +1,3 @@
-"""The metadata of a memory."""
-
 from typing import Any
 
 import pytest

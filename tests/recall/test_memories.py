@@ -1,5 +1,3 @@
-"""Finding memories."""
-
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence

@@ -1,5 +1,3 @@
-"""The GHAP loop as an agent goes through it."""
-
 from datetime import datetime, timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""Finding experiences as an agent does."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""How functions become tools."""
-
 import pytest
 
 from learning_memory_server.redaction.gate import RedactionGate

@@ -1,5 +1,3 @@
-"""Invalid arguments, and the messages that refuse them."""
-
 from typing import Any
 
 import pytest

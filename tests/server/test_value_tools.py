@@ -1,5 +1,3 @@
-"""The tools that test, store and list values."""
-
 from typing import Any
 
 import pytest

@@ -1,5 +1,3 @@
-"""Retries, and what the log says about them."""
-
 import pytest
 import stamina
 from structlog.testing import capture_logs

@@ -1,5 +1,3 @@
-"""RAM that is released, with its content intact."""
-
 import gc
 import mmap
 import platform

@@ -1,5 +1,3 @@
-"""Which sessions count as running."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""Adding memories."""
-
 import asyncio
 import json
 import threading

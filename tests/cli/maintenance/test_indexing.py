@@ -1,5 +1,3 @@
-"""`reindex`, and what `migrate` says if it is impossible."""
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Where texts are divided."""
-
 import threading
 from itertools import pairwise
 

@@ -1,5 +1,3 @@
-"""Blocks of text that belong together."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,5 +1,3 @@
-"""The contract that every `VectorStore` keeps."""
-
 import random
 from collections.abc import Awaitable, Callable
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""What a filter means, in every engine."""
-
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 

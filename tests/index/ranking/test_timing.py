@@ -1,5 +1,3 @@
-"""The times of searches in the log."""
-
 from typing import Any
 
 import pytest

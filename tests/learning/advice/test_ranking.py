@@ -1,5 +1,3 @@
-"""The order and the threshold of advice."""
-
 from dataclasses import replace
 
 import pytest

@@ -1,5 +1,3 @@
-"""Advice as agents see it."""
-
 from dataclasses import replace
 
 from learning_memory_server.learning.advice.advisor import Related

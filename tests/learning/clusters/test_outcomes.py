@@ -1,5 +1,3 @@
-"""How the members of a cluster ended."""
-
 from dataclasses import replace
 from datetime import timedelta
 

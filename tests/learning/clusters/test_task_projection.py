@@ -1,5 +1,3 @@
-"""What is left of a vector without its task."""
-
 import numpy as np
 from sklearn.metrics import adjusted_mutual_info_score
 

@@ -1,5 +1,3 @@
-"""Values that come along with a search."""
-
 from pathlib import Path
 
 from learning_memory_server.embedding.base import EmbeddingIdentity

@@ -1,5 +1,3 @@
-"""What the verdicts on values add up to."""
-
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, ordered, weigh_all

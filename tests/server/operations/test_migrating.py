@@ -1,5 +1,3 @@
-"""Which engine is filled from which."""
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,5 +1,3 @@
-"""Where fronts and the hub meet."""
-
 import json
 import os
 import tempfile

@@ -1,5 +1,3 @@
-"""Which program runs the hub."""
-
 import json
 import shutil
 import subprocess

@@ -1,5 +1,3 @@
-"""Whose socket it is."""
-
 import ctypes
 import errno
 import os
