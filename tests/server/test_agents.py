@@ -124,7 +124,7 @@ async def test_a_hook_before_a_call_says_nothing_and_keeps_nothing(services: Ser
 
     said = await calls.call(None, "hook", {"event": "PreToolUse", "agent": "a1", "call": "toolu_1"})
 
-    assert (said.text, said.is_error) == ("", False)
+    assert (said.text, said.is_error) == ("{}", False)
     assert not services.journal.path.joinpath("open").exists()
     # More of them than anybody makes at once.
     for number in range(1_000):
