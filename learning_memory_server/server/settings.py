@@ -162,7 +162,7 @@ class Settings(BaseModel):
     )
     check_in_calls: Annotated[Number, Field(ge=0)] = Field(
         default=0,
-        description="After how many tool calls with the same open entry the plugin for Claude Code asks the agent about "
+        description="After how many commands with the same open entry the plugin for Claude Code asks the agent about "
         "it; 0: never.",
     )
     redaction: bool = Field(

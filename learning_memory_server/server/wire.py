@@ -16,6 +16,7 @@ from learning_memory_server.model.limits import REPLY_MAX
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.schema import Schema, explain, explain_fields
 from learning_memory_server.system.invisible import shown
+from learning_memory_server.system.ipc import jsonrpc
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -52,7 +53,7 @@ class Result:
 
 
 class Wire:
-    """The form of one tool's results: a text that a program reads, or nothing where something failed.
+    """The form of one tool's results: a text that a program reads, or `NOTHING_SAID` where something failed.
 
     Nobody can do anything about such a failure, and the log has it. Subclasses are for what models read.
     """
@@ -66,7 +67,7 @@ class Wire:
 
     def reply(self, payload: dict[str, Any]) -> Result:
         """Return the result of a call that succeeded."""
-        return Result(payload["text"])
+        return Result(payload["text"] or jsonrpc.NOTHING_SAID)
 
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
         """Return the payload, which also says how many secrets of each kind were not stored."""
@@ -76,7 +77,7 @@ class Wire:
     def failure(self, error: LearningMemoryError) -> Result:
         """Return the result of a call that failed: one block of text, and no structured content."""
         del error
-        return Result("")
+        return Result(jsonrpc.NOTHING_SAID)
 
     def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
         """Return the payload's `id`, `cluster_id` and `count`, where it has them; other keys are ignored."""

@@ -83,6 +83,7 @@ def test_a_session_learns_and_the_next_one_is_told(claude: ClaudeCode) -> None:
     assert (first.done.returncode, first.done.stdout, first.done.stderr) == (0, "Closed.\n", "")
     # There was no hub, and nothing to say.
     assert [first.told(number) for number in range(5)] == [""] * 5
+    assert "hook success" not in json.dumps(first.requests[:5])
     # The agent had stopped, and its entry was open: it goes on, once.
     found = re.search(r"Entry (ghap_\w+) is still open", first.told(5))
     assert found
@@ -161,7 +162,7 @@ def test_check_ins_reach_the_agent_if_they_are_switched_on(claude: ClaudeCode) -
         LEARNING_MEMORY_CHECK_IN_CALLS="1",
     )
 
-    assert "1 tool calls since entry" in session.told()
+    assert "1 commands since entry" in session.told()
 
 
 def undisturbed(claude: ClaudeCode, *, plugin: Path | None = PLUGIN, before: Any = None) -> Session:

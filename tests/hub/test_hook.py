@@ -38,7 +38,7 @@ def test_damaged_and_hostile_input_is_answered_with_silence(memory: Memory) -> N
         b'{"hook_event_name":"SessionStart","session_id":"' + b"x" * 1_000_000 + b'"}',
         b'{},"role":"control","command":"stop"',
     ):
-        assert answer(place, given) in (b"", b"\n"), given[:40]
+        assert answer(place, given) in (b"", b"{}\n"), given[:40]
 
     front.call("get_stats")
     logged = [json.loads(line) for line in (memory.storage / "hub.log").read_text().splitlines()]

@@ -37,7 +37,7 @@ class Hooked:
         assert not result.is_error
         assert result.structured_content is None
         text = only_text(result)
-        if not text:
+        if text == "{}":
             return ""
         said = json.loads(text)["hookSpecificOutput"]
         assert said.keys() == {"hookEventName", "additionalContext"}
@@ -228,7 +228,7 @@ async def test_arguments_that_do_not_fit_are_answered_with_silence(
 ) -> None:
     result = await hooked.client.call_tool("hook", arguments)
 
-    assert (result.is_error, only_text(result)) == (False, "")
+    assert (result.is_error, only_text(result)) == (False, "{}")
 
 
 class Broken(Hooks):
@@ -256,10 +256,11 @@ async def test_check_ins_are_made_only_if_they_are_switched_on(settings: Setting
         open_services(on, purpose="a test", fitting=InProcessFitting()) as services,
         hooked_to(services) as hooked,
     ):
-        assert [await hooked.fire("PreToolUse") for _ in range(4)] == [""] * 4
+        ran = {"command": "ls"}
+        assert [await hooked.fire("PostToolUse", **ran) for _ in range(4)] == [""] * 4
         entry = (await hooked.call("start_ghap", **ENTRY))["id"]
 
-        told = [await hooked.fire("PreToolUse") for _ in range(7)]
+        told = [await hooked.fire("PostToolUse", **ran) for _ in range(7)]
 
     assert [entry in each for each in told] == [False, False, True, False, False, True, False]
-    assert "2 tool calls" in told[2]
+    assert "2 commands" in told[2]

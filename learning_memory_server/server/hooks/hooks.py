@@ -143,7 +143,7 @@ class Sessions:
 class Hooks:
     """Answers the events of all sessions.
 
-    After `check_in_calls` tool calls with the same open entry an agent is asked about it; 0 for never.
+    After `check_in_calls` commands with the same open entry an agent is asked about it; 0 for never.
     """
 
     collector: ObservationCollector
@@ -162,7 +162,6 @@ class Hooks:
             SESSION_START: self._session_start,
             SESSION_END: self._session_end,
             PROMPT: self._prompt,
-            BEFORE_TOOL: self._before_tool,
             AFTER_TOOL: self._after_tool,
             AFTER_FAILURE: self._after_tool,
             STOP: self._stop,
@@ -197,7 +196,7 @@ class Hooks:
             f"(learned in {item['id']}, {item['outcome']}; its goal: {item['goal']})"
         )
 
-    async def _before_tool(self, event: Event, caller: Caller) -> str:
+    def _check_in(self, event: Event, caller: Caller) -> str:
         entry = self.check_in_calls and self.collector.find_current(caller)
         if not entry:
             return ""
@@ -208,9 +207,7 @@ class Hooks:
         if session.calls <= self.check_in_calls:
             return ""
         session.calls = 0
-        return _reminder(
-            entry, f"{self.check_in_calls} tool calls since entry {entry.id} was last looked at."
-        )
+        return _reminder(entry, f"{self.check_in_calls} commands since entry {entry.id} was last looked at.")
 
     async def _after_tool(self, event: Event, caller: Caller) -> str:
         if not event.command or event.is_background:
@@ -226,7 +223,7 @@ class Hooks:
         if run:
             self.collector.add_run(caller, run)
         told = await self._seen(event, caller.project)
-        return told if caller.is_told else ""
+        return (told if caller.is_told else "") or self._check_in(event, caller)
 
     async def _seen(self, event: Event, project: str) -> str:
         """Let a command's end teach what mends an error, and return what is known of this one."""

@@ -27,6 +27,9 @@ APPS: Final = "io.modelcontextprotocol/ui"
 OWN_ID: Final = "learning-memory-front/"
 """How the ids of requests begin that a front sends by itself. It drops their answers."""
 
+NOTHING_SAID: Final = "{}"
+"""What a hook's call is answered with if there is nothing to say: of an empty text, Claude Code tells its model."""
+
 HEAD: Final = 1 << 16
 """Bytes of the beginning of a message that is too long to keep, where its id may be."""
 TAIL: Final = 1 << 12
@@ -145,8 +148,8 @@ def failure(
 
 
 def empty_reply(identity: str | int | None) -> bytes:
-    """Return the line that answers a tool call with an empty text."""
-    result = _result("", is_error=False)
+    """Return the line that answers a hook's call with nothing."""
+    result = _result(NOTHING_SAID, is_error=False)
     return json.dumps({"jsonrpc": "2.0", "id": identity, "result": result}).encode() + b"\n"
 
 

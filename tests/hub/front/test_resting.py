@@ -56,7 +56,7 @@ def hook(identity: int) -> dict[str, Any]:
     return request(identity, "tools/call", name="hook", arguments={"event": "Stop"})
 
 
-SILENCE = {"content": [{"type": "text", "text": ""}], "isError": False, "resultType": "complete"}
+SILENCE = {"content": [{"type": "text", "text": "{}"}], "isError": False, "resultType": "complete"}
 
 
 @pytest.mark.parametrize("fails", [False, True])
