@@ -74,6 +74,7 @@ class Measured:
     value: float  # the least cosine of a value that is shown unasked
     mean: float  # the usual mean cosine of an experience and a goal with a hypothesis
     deviation: float  # its usual standard deviation in one store
+    error: float = math.inf  # as `advice`, at a command that failed, for the line that names its error
 
     def of_search(self, text: str, points: int) -> float:
         """Return the least score of a result of a question in a collection of so many points."""

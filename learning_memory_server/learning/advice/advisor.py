@@ -96,17 +96,19 @@ class Advisor:
         items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
         return self._shown(self._record(entry, channel, items)) if items else Related()
 
-    async def find_lesson(self, prompt: str, caller: Caller, shown: Container[str]) -> Ghap | None:
-        """Return the experience that bears on what a user has written, and record that it is shown.
+    async def find_lesson(
+        self, text: str, caller: Caller, shown: Container[str], *, is_error: bool = False
+    ) -> Ghap | None:
+        """Return the experience that bears on what a user has written or names an error, and record that it is shown.
 
-        None for nearly all prompts that nothing bears on, if it is withheld, or the model or the engine are late. Only
-        the beginning of the prompt counts. `shown` are the ids of what the session was shown at prompts before.
+        None for nearly all texts that nothing bears on, if it is withheld, or the model or the engine are late. Only
+        the beginning of the text counts. `shown` are the ids of what the agent was shown by hooks before.
         """
-        text = prompt[:_PROMPT_MAX]
+        text = text[:_PROMPT_MAX]
         if len(set(terms(text))) < _TERMS_LEAST:
             return None
         ranked = await self._ranked(self.finder.rank_text(text, caller.project, self.log.effects()))
-        found = ranked.for_prompt() if ranked else None
+        found = ranked.lesson(is_error=is_error) if ranked else None
         if found is None or found[0].id in shown:
             return None
         entry, item = found

@@ -64,9 +64,9 @@ class Ranked:
             ),
         ]
 
-    def for_prompt(self) -> tuple[Ghap, Item] | None:
-        """Return the experience to show if the text is what a user has written: it must be nearer."""
-        least = self.least + PROMPT
+    def lesson(self, *, is_error: bool) -> tuple[Ghap, Item] | None:
+        """Return the one to show where a text names an error, or is what a user has written: it must be nearer."""
+        least = self.least + (self.measured.error - self.measured.advice if is_error else PROMPT)
         return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
 
     def best_values(self) -> list[tuple[Value, float]]:
