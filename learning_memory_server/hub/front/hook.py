@@ -27,26 +27,32 @@ if TYPE_CHECKING:
 
 _INPUT_MAX: Final = 8 << 20
 _CHUNK: Final = 1 << 16
-_FIRST: Final = b'{"hookSpecificOutput":{"hookEventName":'
-_LAST: Final = b"}}\n"
-"""How an answer begins and ends that says something."""
+_FORMS: Final = (
+    (b'{"hookSpecificOutput":{"hookEventName":', b"}}\n"),
+    (b'{"additionalContext":"', b"}}\n"),
+    (b'{"additional_context":"', b'"}\n'),
+)
+"""How an answer that says something begins and ends, in each form that a client takes."""
 _TYPE_AND_OTHERS: Final = 0o170077
 """The bits of a mode that say what a file is, and what other users may do with it."""
 _PRIVATE_FOLDER: Final = 0o040000
 
 
-def main() -> NoReturn:
-    """Answer one hook, and end the process: always with success, for clients show failures to their users."""
+def main(client: str = "") -> NoReturn:
+    """Answer one hook of a client, and end the process: always with success, for clients show failures to their users.
+
+    The client's name is in `event`; without one it is Claude Code.
+    """
     try:
         # Whatever is created is for this user alone.
         os.umask(0o077)
         if given := _given():
-            _write(_answer(given))
+            _write(_answer(given, client))
     finally:
         os._exit(0)
 
 
-def _answer(given: bytes) -> bytes:
+def _answer(given: bytes, client: str = "") -> bytes:
     """Return what the hub says to a hook's input, a JSON object; nothing if it says nothing."""
     steering.ignore_project(os.environ)
     raw = locations.settings_from_environment(os.environ)
@@ -61,7 +67,7 @@ def _answer(given: bytes) -> bytes:
         for socket in locations.socket_files(journal, storage, os.environ):
             if connection := _connect(socket):
                 project = str(raw["project"]) if "project" in raw else None
-                return _ask(connection, _hello(journal, storage, project, given), storage)
+                return _ask(connection, _hello(journal, storage, project, given, client), storage)
     # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
     from contextlib import suppress  # noqa: PLC0415
 
@@ -75,7 +81,7 @@ def _answer(given: bytes) -> bytes:
     for path in place.sockets():
         with suppress(OSError):
             connection = socket_security.connect(path, timeouts.HOOK_HUB)
-            hello = _hello(str(place.journal), str(place.storage), place.project, given)
+            hello = _hello(str(place.journal), str(place.storage), place.project, given, client)
             return _ask(connection, hello, str(place.storage))
     from learning_memory_server.hub.front.link import spawn_hub  # noqa: PLC0415
 
@@ -128,10 +134,10 @@ def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
     return None
 
 
-def _hello(journal: str, storage: str, project: str | None, given: bytes) -> bytes:
+def _hello(journal: str, storage: str, project: str | None, given: bytes, client: str) -> bytes:
     """Return the first line of the connection; see `discovery`."""
     directory = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()  # noqa: PTH109
-    texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory}
+    texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory, "client": client}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
     parts.append(f'"project":{_quoted(project) if project else "null"}')
     # JSON's last key of a name counts, so whatever the input is, it cannot be another role.
@@ -165,7 +171,8 @@ def _ask(connection: Any, hello: bytes, storage: str) -> bytes:  # noqa: ANN401 
         return b""
     finally:
         connection.close()
-    return answer[:-1] if answer.startswith(_FIRST) and answer.endswith(_LAST) else b""
+    is_whole = any(answer.startswith(first) and answer.endswith(last) for first, last in _FORMS)
+    return answer[:-1] if is_whole else b""
 
 
 def _write(answer: bytes) -> None:
@@ -175,4 +182,4 @@ def _write(answer: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -99,6 +99,7 @@ def test_the_hub_hears_what_the_client_says_and_where(
         "storage": str(place.storage),
         "directory": os.environ["CLAUDE_PROJECT_DIR"],
         "project": project,
+        "client": "",
         "given": json.loads(GIVEN),
     }
 
