@@ -55,27 +55,22 @@ class Document(Protocol):
     @property
     def collection(self) -> Collection:
         """The collection that it belongs to."""
-        ...
 
     @property
     def point_id(self) -> str:
         """The point's id."""
-        ...
 
     @property
     def text(self) -> str:
         """The text that is embedded and searched."""
-        ...
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Texts that are also embedded separately; see `index.recipe.embed`."""
-        ...
 
     @property
     def payload(self) -> dict[str, Any]:
         """The point's payload: ids, and fields to filter on. No text: it could be read on the server."""
-        ...
 
 
 def digest_of(document: Document) -> str:

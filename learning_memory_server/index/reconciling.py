@@ -59,15 +59,12 @@ class DocumentSource(Protocol):
 
     def documents(self, only: Container[str] | None = None) -> Iterable[Document]:
         """Return the documents of all records, or only of those with the given ids."""
-        ...
 
     def forgotten(self, only: Container[str] | None = None) -> Iterable[str]:
         """Return the point ids of all forgotten records, or only of those with the given ids."""
-        ...
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point names a record of this kind that the journal has, or has forgotten."""
-        ...
 
 
 class Mark(msgspec.Struct):

@@ -11,6 +11,7 @@ from typing import Final
 from learning_memory_server.cli.access.reading import read_entries
 from learning_memory_server.cli.doctor import Finding, Level, Repair, green, red, yellow
 from learning_memory_server.cli.terminal import counted, readable_size
+from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
@@ -261,8 +262,6 @@ def _closing(folder: Path) -> Repair:
 
 def check_space(free: int) -> Finding:
     """Judge the free space on the disk of the storage folder, in bytes."""
-    from learning_memory_server.index.engines.edge import MIN_FREE_BYTES  # noqa: PLC0415 - numpy
-
     if free < MIN_FREE_BYTES:
         return red(
             "disk",

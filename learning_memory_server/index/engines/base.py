@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 if TYPE_CHECKING:
     import numpy as np
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     Vector = NDArray[np.float32] | Sequence[float]
 
 Payload = Mapping[str, Any]
+
+MIN_FREE_BYTES: Final = 64 * 1024 * 1024
+"""Free space below which the embedded engine refuses to write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +103,15 @@ class Rebuild(Protocol):
     @property
     def ids(self) -> frozenset[str]:
         """The points that an interrupted rebuild had written already."""
-        ...
 
     async def upsert(self, points: Sequence[Point]) -> None:
         """Write points of the rebuilt collection."""
-        ...
 
     async def finish(self, ids: Collection[str]) -> None:
         """Let the collection have exactly these points, all of them written by this rebuild.
 
         What was written to the collection since the rebuild began may be in it too.
         """
-        ...
 
 
 class VectorStore(Protocol):
@@ -125,7 +125,6 @@ class VectorStore(Protocol):
     @property
     def mark_file(self) -> Path | None:
         """A file that is removed with the points, and may say what they are; None if others can change them."""
-        ...
 
     async def ensure(self, spec: CollectionSpec) -> str | None:
         """Make the collection usable: create it and its payload indexes unless they exist. Idempotent.
@@ -136,7 +135,6 @@ class VectorStore(Protocol):
         Returns:
             Why the collection that was there cannot be used and is gone; None if there was none, or it can.
         """
-        ...
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         """Begin to rebuild an ensured collection, or resume a rebuild that was interrupted.
@@ -145,39 +143,31 @@ class VectorStore(Protocol):
             spec: The collection.
             resume: Whether to keep what an interrupted rebuild has written.
         """
-        ...
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert the points, or replace those with the same id. Any number of points."""
-        ...
 
     async def retrieve(
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
     ) -> list[Record]:
         """Return the points that exist among `ids`, in the order of `ids`."""
-        ...
 
     async def scroll(
         self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
     ) -> list[Record]:
         """Return every point, however many there are, ordered by id, with only these fields of their payloads."""
-        ...
 
     async def count(self, collection: str) -> int:
         """Return the exact number of points."""
-        ...
 
     async def size(self, collection: str) -> int:
         """Return how many points there should be, as far as this store knows, without asking a server if it can."""
-        ...
 
     async def former_ids(self, collection: str) -> set[str]:
         """Return the ids of points in other collections of that name that `delete` also reaches: other variants."""
-        ...
 
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
         """Remove the points; ids that do not exist are ignored."""
-        ...
 
     async def search(
         self,
@@ -197,7 +187,6 @@ class VectorStore(Protocol):
             where: Conditions on the points.
             ids: Consider only these, all of them, and without the graph; None for all points.
         """
-        ...
 
     async def search_terms(
         self,
@@ -216,12 +205,9 @@ class VectorStore(Protocol):
         embedded engine may still count deleted points.
         Points that share no term are left out, so an empty query finds nothing.
         """
-        ...
 
     async def flush(self) -> None:
         """Make what was written survive a power loss. May take hundreds of milliseconds."""
-        ...
 
     async def close(self) -> None:
         """Flush and release the engine. Idempotent."""
-        ...

@@ -13,8 +13,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from qdrant_edge import (
+    CountRequest,
+    PayloadSchemaType,
+    Query,
+    QueryRequest,
+    ScrollRequest,
+    SearchParams,
+    UpdateOperation,
+)
+from qdrant_edge import Point as EdgePoint
+from qdrant_edge import SparseVector as EdgeSparseVector
+from typing_extensions import override
+
 from learning_memory_server.errors import DamagedCollectionError
-from learning_memory_server.index.engines.base import Hit, Record
+from learning_memory_server.index.engines.base import MIN_FREE_BYTES, Hit, Record, VectorStore
 from learning_memory_server.index.engines.edge_shards import (
     OpenShards,
     edge_filter,
@@ -53,11 +66,9 @@ _RELEASE_AFTER: Final = 1_000
 _STAGED: Final = "_next"
 """The suffix of a collection that is being built to replace another."""
 _MARK: Final = "compared.json"
-MIN_FREE_BYTES: Final = 64 * 1024 * 1024
-"""Free space below which writes are refused."""
 
 
-class EdgeStore:
+class EdgeStore(VectorStore):
     """A `VectorStore` in this process, on local disk. One process at a time.
 
     Writes survive a killed process immediately, and a power loss after `flush()`.
@@ -65,13 +76,15 @@ class EdgeStore:
 
     def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         self._path = path
-        self.mark_file = path / _MARK
         self._shards = OpenShards(path, min_free_bytes)
 
-    async def ensure(self, spec: CollectionSpec) -> str | None:
-        """Make the collection usable, in place of one that cannot be used; see the port."""
-        from qdrant_edge import PayloadSchemaType, UpdateOperation  # noqa: PLC0415 - loaded on first use
+    @property
+    @override
+    def mark_file(self) -> Path:
+        return self._path / _MARK
 
+    @override
+    async def ensure(self, spec: CollectionSpec) -> str | None:
         reason = self._unusable(spec)
         if reason is not None:
             self._shards.drop(spec.name)
@@ -100,11 +113,8 @@ class EdgeStore:
         ids = frozenset(record.id for record in await self.scroll(staged.name))
         return StagedRebuild(self, self._shards, staged.name, spec.name, ids)
 
+    @override
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        """Insert or replace the points; see the port."""
-        from qdrant_edge import Point as EdgePoint  # noqa: PLC0415 - loaded on first use
-        from qdrant_edge import UpdateOperation  # noqa: PLC0415
-
         shard = self._shards.get(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], shard.dimension)
         terms = [_terms(collection, point.terms) for point in points]
@@ -129,10 +139,10 @@ class EdgeStore:
                 release_mapped(self._path / collection)
             await asyncio.sleep(0)
 
+    @override
     async def retrieve(
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
     ) -> list[Record]:
-        """Return the points that exist among `ids`, in that order; see the port."""
         shard = self._shards.get(collection)
         records: list[Record] = []
         for start in range(0, len(ids), _READ_BATCH):
@@ -148,12 +158,10 @@ class EdgeStore:
             await asyncio.sleep(0)
         return records
 
+    @override
     async def scroll(
         self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
     ) -> list[Record]:
-        """Return every point, ordered by id; see the port."""
-        from qdrant_edge import ScrollRequest  # noqa: PLC0415 - loaded on first use
-
         shard = self._shards.get(collection)
         records: list[Record] = []
         offset: Any = None
@@ -171,10 +179,8 @@ class EdgeStore:
                 return records
             await _yield()
 
+    @override
     async def count(self, collection: str) -> int:
-        """Return the exact number of points; see the port."""
-        from qdrant_edge import CountRequest  # noqa: PLC0415 - loaded on first use
-
         shard = self._shards.get(collection)
         with engine_errors(collection):
             return shard.engine.count(CountRequest(exact=True))
@@ -189,10 +195,8 @@ class EdgeStore:
         self._shards.get(collection)
         return set()
 
+    @override
     async def delete(self, collection: str, ids: Sequence[str]) -> None:
-        """Remove the points; see the port."""
-        from qdrant_edge import UpdateOperation  # noqa: PLC0415 - loaded on first use
-
         shard = self._shards.get(collection)
         for start in range(0, len(ids), _READ_BATCH):
             self._shards.require_space()
@@ -201,6 +205,7 @@ class EdgeStore:
                 shard.engine.update(UpdateOperation.delete_points(list(ids[start : start + _READ_BATCH])))
             await asyncio.sleep(0)
 
+    @override
     async def search(
         self,
         collection: str,
@@ -210,9 +215,6 @@ class EdgeStore:
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        """Return the `limit` most similar points; see the port."""
-        from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
-
         shard = self._shards.get(collection)
         query = Query.Nearest(checked_matrix(collection, [vector], shard.dimension)[0].tolist(), using=VECTOR)
         hits = await best_hits(
@@ -233,8 +235,6 @@ class EdgeStore:
 
         Deleted points count towards term rarity until the shard is reopened.
         """
-        from qdrant_edge import Query  # noqa: PLC0415 - loaded on first use
-
         shard = self._shards.get(collection)
         terms = _terms(collection, query)
         if terms is None:
@@ -244,12 +244,12 @@ class EdgeStore:
             _query(shard, collection, nearest, where, ids), limit, lambda: self.count(collection)
         )
 
+    @override
     async def flush(self) -> None:
-        """Make what was written survive a power loss; see the port."""
         await self._shards.flush()
 
+    @override
     async def close(self) -> None:
-        """Flush and release every shard, even if one of them fails; see the port."""
         self._shards.close()
 
     def _unusable(self, spec: CollectionSpec) -> str | None:
@@ -290,12 +290,11 @@ class StagedRebuild:
 def _query(
     shard: Shard,
     collection: str,
-    query: qdrant_edge.Query,
+    query: Query,
     where: Filter | None,
     ids: Collection[str] | None,
 ) -> Callable[[int], Awaitable[list[Hit]]]:
     """Return a function that fetches a given number of hits, highest score first."""
-    from qdrant_edge import QueryRequest, SearchParams  # noqa: PLC0415 - loaded on first use
 
     async def fetch(asked: int) -> list[Hit]:
         with engine_errors(collection):
@@ -311,10 +310,8 @@ def _query(
     return fetch
 
 
-def _terms(collection: str, terms: SparseVector | None) -> qdrant_edge.SparseVector | None:
+def _terms(collection: str, terms: SparseVector | None) -> EdgeSparseVector | None:
     """Return the terms in the engine's form, or None if there are none."""
-    from qdrant_edge import SparseVector as EdgeSparseVector  # noqa: PLC0415 - loaded on first use
-
     if terms is None:
         return None
     indices, values = checked_terms(collection, terms)

@@ -11,6 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from qdrant_edge import (
+    Distance,
+    EdgeConfig,
+    EdgeOptimizersConfig,
+    EdgeShard,
+    EdgeSparseVectorParams,
+    EdgeVectorParams,
+    FieldCondition,
+    HasIdCondition,
+    MatchValue,
+    Memory,
+    Modifier,
+    RangeDateTime,
+    ScrollRequest,
+)
+from qdrant_edge import Filter as EdgeFilter
+
 from learning_memory_server.errors import (
     DamagedCollectionError,
     DiskFullError,
@@ -24,9 +41,6 @@ from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.memory_release import release_mapped
 
 if TYPE_CHECKING:
-    import qdrant_edge
-    from qdrant_edge import EdgeShard
-
     from learning_memory_server.index.engines.base import CollectionSpec
 
 _ABOUT: Final = "about.json"
@@ -61,17 +75,6 @@ def shard_exists(directory: Path) -> bool:
 
 def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> None:
     """Create a shard next to `directory` and move it there, so that it is complete or absent."""
-    from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
-        Distance,
-        EdgeConfig,
-        EdgeOptimizersConfig,
-        EdgeSparseVectorParams,
-        EdgeVectorParams,
-        Memory,
-        Modifier,
-    )
-    from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415
-
     config = EdgeConfig(
         # Cold: the file is read as needed. By default the engine reads in 32 MB per collection at each opening:
         # with 10,000 points in six collections, 130 MB more RAM and no faster search.
@@ -86,7 +89,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
             shutil.rmtree(staged)
         if directory.exists():
             directory.rmdir()
-        engine = Engine.create(str(staged), config)
+        engine = EdgeShard.create(str(staged), config)
         engine.flush()
         engine.close()
         (staged / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
@@ -95,16 +98,13 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
 
 def load_shard(directory: Path) -> Shard:
     """Open the shard in `directory`, unless it is damaged or another process has it open."""
-    from qdrant_edge import EdgeShard as Engine  # noqa: PLC0415 - loaded on first use
-    from qdrant_edge import ScrollRequest  # noqa: PLC0415
-
     with engine_errors(directory.name, opening=True):
         settings = json.loads((directory / "edge_config.json").read_text(encoding="utf-8"))
         dimension = int(settings["vectors"][VECTOR]["size"])
         kept = directory / _ABOUT
         about = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
         with ExitStack() as on_failure:
-            engine = Engine.load(str(directory))
+            engine = EdgeShard.load(str(directory))
             on_failure.callback(engine.close)
             # The engine opens a shard whose vectors are truncated or missing, and the next write turns them into
             # zeros. Reading one point detects this.
@@ -318,15 +318,8 @@ def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dic
 
 def edge_filter(
     where: Filter | None, fields: tuple[str, ...], ids: Collection[str] | None = None
-) -> qdrant_edge.Filter | None:
+) -> EdgeFilter | None:
     """Return the engine's form of `where`, restricted to `ids` if they are given."""
-    from qdrant_edge import (  # noqa: PLC0415 - loaded on first use
-        FieldCondition,
-        HasIdCondition,
-        MatchValue,
-        RangeDateTime,
-    )
-    from qdrant_edge import Filter as EdgeFilter  # noqa: PLC0415
 
     def has(name: str, value: str) -> FieldCondition:
         if name in fields:

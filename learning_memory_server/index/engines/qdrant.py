@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import structlog
+from qdrant_client import models
+from typing_extensions import override
 
 from learning_memory_server.errors import MissingCollectionError, NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.engines.base import Hit, Record
+from learning_memory_server.index.engines.base import Hit, Record, VectorStore
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place, Spread
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Requests
@@ -29,8 +31,6 @@ from learning_memory_server.index.engines.vectors import (
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
-    from qdrant_client import models
-
     from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector, Vector
     from learning_memory_server.index.engines.owner import Owner
     from learning_memory_server.index.engines.qdrant_requests import Availability
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 
-class QdrantStore:
+class QdrantStore(VectorStore):
     """A `VectorStore` on a Qdrant server that others use too, over REST; see `Requests` for its settings.
 
     `before_use` is called before the first point is written, once the server has answered.
@@ -107,8 +107,8 @@ class QdrantStore:
             self, spec.name, number or self._owner.begin_rebuild(place.name), frozenset(ids)
         )
 
+    @override
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
-        """Insert or replace the points; see the port."""
         if collection in self._written:
             self._written[collection].update(point.id for point in points)
         await self.write(collection, points, None)
@@ -128,27 +128,27 @@ class QdrantStore:
                     known.put(point.id, sparse.indices if sparse else ())
             await asyncio.sleep(0)
 
+    @override
     async def retrieve(
         self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
     ) -> list[Record]:
-        """Return the points that exist among `ids`, in that order; see the port."""
         vectors = [VECTOR] if with_vectors else []
         read = self._points.retrieve(self._place(collection), ids, with_vectors=vectors)
         found = {record.id: record async for record in read}
         return [found[point_id] for point_id in ids if point_id in found]
 
+    @override
     async def scroll(
         self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
     ) -> list[Record]:
-        """Return every point, ordered by id; see the port."""
         place = self._place(collection)
         if with_vectors:
             return sorted(await self._points.vectors(place, fields), key=lambda each: each.id)
         read = await self._read_all(place, fields)
         return [Record(point_id, read[point_id]) for point_id in sorted(read)]
 
+    @override
     async def count(self, collection: str) -> int:
-        """Return the exact number of points; see the port."""
         return await self._points.count(self._place(collection))
 
     async def size(self, collection: str) -> int:
@@ -217,8 +217,6 @@ class QdrantStore:
         A server searches a large collection through HNSW, so a hit may be missed unless `ids` names the points to
         consider; scores are exact.
         """
-        from qdrant_client import models  # noqa: PLC0415 - a second to import
-
         place = self._place(collection)
         query = checked_matrix(collection, [vector], place.dimension)[0].tolist()
         quantization = models.QuantizationSearchParams(rescore=True, oversampling=2.0)
@@ -257,8 +255,8 @@ class QdrantStore:
         """Do nothing: whether writes survive a power loss is up to the server's settings."""
         self.requests.require_open()
 
+    @override
     async def close(self) -> None:
-        """Release the connections; see the port."""
         await self.requests.close()
 
     async def finish_rebuild(self, collection: str, ids: Collection[str]) -> None:
@@ -331,8 +329,6 @@ class RebuildInPlace:
 
 def _terms(collection: str, terms: SparseVector | None) -> models.SparseVector | None:
     """Return the terms in the engine's form, or None if there are none."""
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
-
     if terms is None:
         return None
     indices, values = checked_terms(collection, terms)

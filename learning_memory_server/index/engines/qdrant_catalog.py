@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
+from qdrant_client import models
+
 from learning_memory_server.errors import (
     ForbiddenCollectionError,
     MissingCollectionError,
@@ -26,7 +28,7 @@ from learning_memory_server.index.engines.qdrant_requests import changing_no_ali
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 
 if TYPE_CHECKING:
-    from qdrant_client import AsyncQdrantClient, models
+    from qdrant_client import AsyncQdrantClient
 
     from learning_memory_server.index.engines.base import CollectionSpec
     from learning_memory_server.index.engines.qdrant_requests import Requests
@@ -58,8 +60,6 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
     cache at a start. For 40,000 points of 20 owners that takes 251 MB instead of 324, with recall .989 in place of
     .988; only the first 200 searches after a restart are slower (p95 10 ms instead of 1.5).
     """
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
-
     return {
         "vectors_config": {
             VECTOR: models.VectorParams(size=spec.dimension, distance=models.Distance.COSINE, on_disk=True)
@@ -78,8 +78,6 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
 
 def lean_settings() -> dict[str, Any]:
     """Return the arguments of the vendor's `update_collection` that give a collection the vectors of new ones."""
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
-
     return {
         "vectors_config": {VECTOR: models.VectorParamsDiff(on_disk=True)},
         "quantization_config": _copies_in_ram(),
@@ -94,7 +92,6 @@ def is_lean(info: models.CollectionInfo) -> bool:
 
 
 def _copies_in_ram() -> models.ScalarQuantization:
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
     return models.ScalarQuantization(scalar=int8)
@@ -108,8 +105,6 @@ def payload_indexes(
     The owner is the tenant and comes first: until its index exists, no owner can read. The first datetime field is the
     principal one. Only the owner's index is used to build graphs.
     """
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
-
     times = spec.datetime_fields
     principal = next(iter(times), None)
     indexes: dict[str, models.KeywordIndexParams | models.DatetimeIndexParams] = {
@@ -214,6 +209,15 @@ class Catalog:
         listed = await self.requests.ask("", Kind.READ, lambda client: client.get_collections())
         return [each.name for each in listed.collections]
 
+    async def nodes(self) -> frozenset[str]:
+        """Return the ids of the nodes of a cluster; none for a single server, or if the key may not know them."""
+        try:
+            return await self.requests.ask("", Kind.READ, _peers)
+        except NoAnswerError:
+            raise
+        except StorageUnavailableError:
+            return frozenset()
+
     async def _look(self, spec: CollectionSpec) -> tuple[str, models.CollectionInfo | None]:
         """Return the first collection that fits, or the first name that is not taken."""
         for number in count(1):
@@ -288,16 +292,6 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
         no_creating=await _refusal_of_creating(requests),
         former=await catalog.former_layout(),
     )
-
-
-async def nodes_of(requests: Requests) -> frozenset[str]:
-    """Return the ids of the nodes of a cluster; none for a single server, or if the key may not know them."""
-    try:
-        return await requests.ask("", Kind.READ, _peers)
-    except NoAnswerError:
-        raise
-    except StorageUnavailableError:
-        return frozenset()
 
 
 async def _peers(client: AsyncQdrantClient) -> frozenset[str]:

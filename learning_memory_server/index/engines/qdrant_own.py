@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
+from qdrant_client import models
+
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import Filter, Hit, Record, SparseVector
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD
@@ -23,8 +25,6 @@ from learning_memory_server.index.engines.qdrant_requests import writing_nothing
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vector
 
 if TYPE_CHECKING:
-    from qdrant_client import models
-
     from learning_memory_server.index.engines.base import Payload, Point
     from learning_memory_server.index.engines.owner import Owner
     from learning_memory_server.index.engines.qdrant_catalog import Place
@@ -57,8 +57,6 @@ class OwnPoints:
         rebuild: str | None = None,
     ) -> None:
         """Insert or replace at most `WRITE_BATCH` points."""
-        from qdrant_client import models  # noqa: PLC0415 - a second to import
-
         mine = {OWNER: self.owner.name} | ({REBUILD: rebuild} if rebuild else {})
         stored = [
             models.PointStruct(
@@ -77,8 +75,6 @@ class OwnPoints:
 
     async def delete(self, place: Place, ids: Sequence[str]) -> None:
         """Remove points, unless the storage folder was moved or copied here: they may be another's too."""
-        from qdrant_client import models  # noqa: PLC0415 - a second to import
-
         if not ids:
             return
         if not self.owner.is_settled:
@@ -246,8 +242,6 @@ def qdrant_filter(
 
     `ids` are the ids as the server has them. One that is not a UUID is a ValueError.
     """
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
-
     where = where or Filter()
     conditions, refused = (
         [

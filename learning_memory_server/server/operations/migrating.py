@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from learning_memory_server.errors import InvalidInputError, NoAnswerError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
-from learning_memory_server.index.engines.qdrant_catalog import nodes_of
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.moving import IndexMove
 from learning_memory_server.server.composition.backends import open_embedded, open_server
@@ -67,7 +66,7 @@ def _in_use() -> InvalidInputError:
 
 async def _leave(services: Services, server: QdrantStore) -> int:
     try:
-        nodes = await nodes_of(server.requests)
+        nodes = await server.catalog.nodes()
         if nodes and await _is_in_use(services, nodes):
             raise _in_use()
         return await server.leave(tuple(Collection))
@@ -83,7 +82,7 @@ async def _is_in_use(services: Services, nodes: frozenset[str]) -> bool:
     if not (url := services.settings.qdrant_url):
         return False
     async with _opened(services, url, services.settings.qdrant_key) as used:
-        return bool(nodes & await nodes_of(used.requests))
+        return bool(nodes & await used.catalog.nodes())
 
 
 @asynccontextmanager

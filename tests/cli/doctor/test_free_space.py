@@ -4,7 +4,7 @@ import pytest
 
 from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.settings import check_space
-from learning_memory_server.index.engines.edge import MIN_FREE_BYTES
+from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 
 _GIB = 1024**3
 
