@@ -114,7 +114,8 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
     counter = ModelTokens(model_folder(DEFAULT_MODEL))
     print(f"inside the hub, {entries} entries, {runs} runs")
     for event, found in figures.items():
-        text = json.loads(longest[event])["hookSpecificOutput"]["additionalContext"] if longest[event] else ""
+        said = json.loads(longest[event]).get("hookSpecificOutput", {})
+        text = said.get("additionalContext", "")
         (tokens,) = counter.count([text]) if text else (0,)
         found |= {"bytes": len(text.encode()), "tokens": round(tokens * TOKENS)}
         goal = CEILING_MS.get(event, OTHERS_MS)
