@@ -189,6 +189,11 @@ def _value(value: Value, line: int) -> RelatedItem:
 
 
 def _learned(entry: Ghap) -> str:
-    """Return the root cause of a wrong guess, else the takeaway, else what worked."""
+    """Return the takeaway, else the root cause of a wrong guess, else what worked.
+
+    A takeaway is what transfers; a root cause is about its own case.
+    """
     end = entry.outcome
-    return end.root_cause.description if end.root_cause else lesson_of(entry) or end.result
+    if end.root_cause and not (end.lesson and end.lesson.takeaway):
+        return end.root_cause.description
+    return lesson_of(entry) or end.result

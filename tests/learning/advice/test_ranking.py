@@ -27,8 +27,21 @@ def test_at_most_two_are_shown_and_the_best_first() -> None:
 
 
 def test_nothing_below_the_threshold_is_shown() -> None:
-    assert shown(scored(1, 0.69), scored(2, 0.2)) == []
+    assert shown(scored(1, 0.66), scored(2, 0.2)) == []
     assert shown() == []
+    # One alone leads as much as is usual.
+    assert shown(scored(1, 0.69)) == []
+    assert shown(scored(1, 0.7)) == [1]
+
+
+def test_what_leads_needs_less_than_what_many_match_as_well_as() -> None:
+    assert shown(scored(1, 0.69), scored(2, 0.5)) == [1]
+    assert shown(scored(1, 0.73), scored(2, 0.72), scored(3, 0.71)) == []
+
+
+def test_a_second_one_that_is_much_weaker_is_not_shown() -> None:
+    assert shown(scored(1, 0.95), scored(2, 0.84)) == [1, 2]
+    assert shown(scored(1, 0.95), scored(2, 0.82)) == [1]
 
 
 def test_a_falsified_hypothesis_that_matches_as_well_comes_before_confirmed_ones() -> None:
@@ -37,7 +50,8 @@ def test_a_falsified_hypothesis_that_matches_as_well_comes_before_confirmed_ones
 
 
 def test_a_falsified_hypothesis_that_matches_worse_comes_after_confirmed_ones() -> None:
-    assert shown(scored(1, 0.9), scored(2, 0.75, OutcomeStatus.FALSIFIED)) == [1, 2]
+    assert shown(scored(1, 0.9), scored(2, 0.75, OutcomeStatus.FALSIFIED)) == [1]
+    assert shown(scored(1, 0.9), scored(2, 0.8, OutcomeStatus.FALSIFIED)) == [1, 2]
 
 
 def test_the_threshold_rises_with_a_large_store_only() -> None:
