@@ -35,6 +35,11 @@ class FailureLog(Records[Failure]):
         """Return what is known of an error, oldest first."""
         return sorted(self._grouped().get(project, {}).get(signature, {}).values(), key=_age)
 
+    def with_command(self, project: str, command: str) -> list[Failure]:
+        """Return the failures of a project's command, whatever the error."""
+        errors = self._grouped().get(project, {}).values()
+        return [each for error in errors for each in error.values() if each.command == command]
+
     def errors(self) -> list[list[Failure]]:
         """Return the failures of each error, oldest first."""
         return [

@@ -207,6 +207,32 @@ async def test_a_failing_command_is_answered_with_what_mended_it_in_another_sess
     assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
 
 
+async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_error_once(
+    settings: Settings,
+) -> None:
+    failing = {
+        "command": "shipit deploy",
+        "error": f"Exit code 1\nerror: {ENTRY['goal']}: {ENTRY['hypothesis']}",
+    }
+    async with (
+        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
+        indexing(services),
+    ):
+        services.hooks.advisor = patient(services)
+        async with agent_of(services) as agent:
+            ghap_id = await agent.resolve_new(**CONFIRMED)
+        async with hooked_to(services) as hooked:
+            told = await hooked.fire("PostToolUseFailure", **failing)
+
+            assert "This may bear on it: deploys must clear the cache" in told
+            assert ghap_id in told
+            assert await hooked.fire("PostToolUseFailure", **failing) == ""
+            assert await hooked.fire("PostToolUseFailure", **failing, session="s2") == told
+            # Its words are those of any error.
+            general = {**failing, "error": "Exit code 1\nTypeError: 'NoneType' object is not subscriptable"}
+            assert await hooked.fire("PostToolUseFailure", **general, session="s3") == ""
+
+
 @pytest.mark.parametrize("event", ["", "Unknown", "SessionEnd", "PreToolUse", "UserPromptSubmit"])
 async def test_other_events_are_answered_with_silence(event: str, hooked: Hooked) -> None:
     await hooked.call("start_ghap", **ENTRY)

@@ -32,6 +32,24 @@ _PROMPT_MAX: Final = 2_000
 """Characters of a prompt that are used: a longer one is a log or a document, and the model reads no more, either."""
 _TERMS_LEAST: Final = 3
 """Distinct terms of a prompt. With fewer, such as "run the tests", it says too little to tell what bears on it."""
+_OF_ERRORS: Final = frozenset(
+    terms(
+        """
+        error errors exception failed failure fail fatal warning could not cannot can't unable no such file or directory
+        found missing module named import name object has attribute is type str string int list dict tuple bytes bool
+        float got an unexpected keyword argument arguments positional required takes given but were was from in at on
+        line of to the a with for by expected invalid syntax defined undefined unknown permission denied command option
+        unrecognized partially initialized circular test tests codec encode decode character characters position ordinal
+        range assert raise raised true false none null value values index out key call called function method class
+        callable subscriptable iterable process exit code status exited returned traceback most recent last internal
+        operation operational connection refused timeout timed usr bin lib local site packages py python python3
+        NameError ModuleNotFoundError ImportError AttributeError TypeError ValueError KeyError IndexError SyntaxError
+        AssertionError RuntimeError FileNotFoundError OSError PermissionError UnicodeEncodeError UnicodeDecodeError
+        NoneType
+        """
+    )
+)
+"""Terms of errors in general. A lesson that shares only these with an error is about another one."""
 _SESSIONS: Final = 1_000
 """How many sessions' advice from before their first entry is remembered; the oldest are dropped."""
 
@@ -96,17 +114,22 @@ class Advisor:
         items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
         return self._shown(self._record(entry, channel, items)) if items else Related()
 
-    async def find_lesson(self, prompt: str, caller: Caller, shown: Container[str]) -> Ghap | None:
-        """Return the experience that bears on what a user has written, and record that it is shown.
+    async def find_lesson(
+        self, text: str, caller: Caller, shown: Container[str], *, is_error: bool = False
+    ) -> Ghap | None:
+        """Return the experience that bears on what a user has written or names an error, and record that it is shown.
 
-        None for nearly all prompts that nothing bears on, if it is withheld, or the model or the engine are late. Only
-        the beginning of the prompt counts. `shown` are the ids of what the session was shown at prompts before.
+        None for nearly all texts that nothing bears on, if it is withheld, or the model or the engine are late. Only
+        the beginning of the text counts. `shown` are the ids of what the agent was shown by hooks before.
         """
-        text = prompt[:_PROMPT_MAX]
-        if len(set(terms(text))) < _TERMS_LEAST:
+        text = text[:_PROMPT_MAX]
+        ignored = _OF_ERRORS if is_error else frozenset[str]()
+        if len(set(terms(text)) - ignored) < _TERMS_LEAST:
             return None
-        ranked = await self._ranked(self.finder.rank_text(text, caller.project, self.log.effects()))
-        found = ranked.for_prompt() if ranked else None
+        ranked = await self._ranked(
+            self.finder.rank_text(text, caller.project, self.log.effects(), ignored=ignored)
+        )
+        found = ranked.lesson(is_error=is_error) if ranked else None
         if found is None or found[0].id in shown:
             return None
         entry, item = found

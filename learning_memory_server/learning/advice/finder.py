@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -64,9 +65,9 @@ class Ranked:
             ),
         ]
 
-    def for_prompt(self) -> tuple[Ghap, Item] | None:
-        """Return the experience to show if the text is what a user has written: it must be nearer."""
-        least = self.least + PROMPT
+    def lesson(self, *, is_error: bool) -> tuple[Ghap, Item] | None:
+        """Return the one to show where a text names an error, or is what a user has written: it must be nearer."""
+        least = self.least + (self.measured.error - self.measured.advice if is_error else PROMPT)
         return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
 
     def best_values(self) -> list[tuple[Value, float]]:
@@ -92,12 +93,17 @@ class AdviceFinder:
         return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
 
     async def rank_text(
-        self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
+        self,
+        text: str,
+        project: str,
+        effects: Mapping[str, tuple[int, int]],
+        entry_id: str = "",
+        ignored: AbstractSet[str] = frozenset(),
     ) -> Ranked | None:
         """Return the candidates for what an agent or a user has written; see `rank`.
 
         `effects` says how often each experience misled and helped; `entry_id` is the entry that the text is from, if
-        any.
+        any. The terms that are `ignored` are not looked for.
         """
         if not self.index.is_open:
             return None
@@ -115,7 +121,7 @@ class AdviceFinder:
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
         cosines = {hit.id: hit.score for hit in hits}
         background = Background(
-            frozenset(terms(text)),
+            frozenset(terms(text)) - ignored,
             [self._terms_of(each) for each in newest.values()],
             list(cosines.values()),
             measured,

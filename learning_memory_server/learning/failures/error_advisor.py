@@ -12,16 +12,20 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import line_about, lock_of, mended, remedy_for, seen
-from learning_memory_server.learning.failures.sanitize import kept, shows_error
+from learning_memory_server.learning.failures.sanitize import error_line, kept, shows_error, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.identity import session_hash
+from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
 
 WITHIN: Final = 5
 """How many commands after one that failed can mend it, and after each that fails with the same error."""
+_AGAIN: Final = 2
+"""In how many other sessions a command has failed in vain before an agent is told."""
 _SESSIONS: Final = 200
 """How many sessions are followed at once: those that ran a command last."""
 _SESSION: Final = re.compile(r"[0-9a-f]{16}")
@@ -139,6 +143,16 @@ def _mended_by(pending: list[_Pending], command: str) -> tuple[list[_Pending], M
     return found, Mended(ids, remedy[: limits.COMMAND_MAX])
 
 
+class Known(NamedTuple):
+    """What is known at the end of a command."""
+
+    remedy: str = ""  # a line about what mended its error before, if remedies are known and agree
+    fact: str = ""  # else a line about the sessions in which it failed in vain
+    error: str = (
+        ""  # the line of its output that names its error, if there is no remedy. It may hold secrets.
+    )
+
+
 class ErrorAdvisor:
     """What is known of the errors of commands.
 
@@ -150,15 +164,13 @@ class ErrorAdvisor:
         self._failures = failures
         self._pending = PendingFailures(redaction)
 
-    async def saw(self, ran: Ran) -> str | None:
-        """Record a command that failed, or that mends one of the last failures of its session.
-
-        Returns one line about what mended its error before, if remedies are known and agree.
-        """
+    async def saw(self, ran: Ran) -> Known:
+        """Record a command that failed, or that mends one of the last failures of its session."""
         try:
             result = await self._pending.saw(ran)
             if isinstance(result, Failure):
-                return self._recorded(result, ran.folder)
+                known = self._recorded(result, ran.folder)
+                return known if known.remedy else known._replace(error=error_line(ran.output) or "")
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.
             found = [
                 each
@@ -167,17 +179,56 @@ class ErrorAdvisor:
             ]
             if found:
                 self._failures.add(*(replace(each, remedy=result.remedy) for each in found), at=ran.at)
+            if ran.with_known_end().has_failed is False:
+                self._worked(ran)
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
-        return None
+        return Known()
 
-    def _recorded(self, failure: Failure, folder: str | None) -> str | None:
-        """Record a failure, and return the line about what mended its error before."""
+    def _worked(self, ran: Ran) -> None:
+        """Note of earlier failures of a command that it works now."""
+        command = tidied(ran.command, ran.project, ran.folder).strip()
+        if in_vain := self._failed_in_vain(ran.project, command):
+            self._failures.add(*(replace(each, remedy=command) for each in in_vain), at=ran.at)
+
+    def _failed_in_vain(self, project: str, command: str) -> list[Failure]:
+        """Return the failures of a command with errors that nothing has ever mended.
+
+        Where something has, that it works elsewhere says nothing against the remedy: it may be the folder.
+        """
+        return [
+            each
+            for each in self._failures.with_command(project, command)
+            if not any(other.remedy for other in self._failures.of(project, each.signature))
+        ]
+
+    def _in_vain(self, failure: Failure) -> str:
+        """Return the line that a command never worked here; nothing if it did, or is meant to fail at times."""
+        sessions = {
+            each.session
+            for each in self._failed_in_vain(failure.project, failure.command)
+            if each.signature == failure.signature and not each.imported
+        }
+        if (
+            len(sessions) < _AGAIN
+            or failure.session in sessions
+            or is_check(failure.command)
+            or not parse(failure.command).is_certain
+            # Of these it is not known whether they worked.
+            or MARKER.search(failure.command)
+            or len(failure.command) == limits.COMMAND_MAX
+        ):
+            return ""
+        return f"This command failed in {len(sessions) + 1} sessions of this project, and never worked here."
+
+    def _recorded(self, failure: Failure, folder: str | None) -> Known:
+        """Record a failure, and return what is known of it."""
         # Nothing here awaits, so what is known cannot change before it is written.
         known = self._failures.of(failure.project, failure.signature)
         remedy = remedy_for(
             failure.command, known, named=failure.named, session=failure.session, folder=folder
         )
+        fact = "" if remedy else self._in_vain(failure)
         shown, support = (remedy.failure.id, remedy.support) if remedy else (None, None)
         before = self._failures.find(failure.id)
         if before is None or before.imported:
@@ -186,4 +237,4 @@ class ErrorAdvisor:
                 self._failures.make_room(failure.project, failure.signature, failure.created_at)
         elif shown and before.shown != shown:
             self._failures.add(replace(before, shown=shown, support=support), at=failure.created_at)
-        return line_about(known, failure.command, remedy) if remedy else None
+        return Known(line_about(known, failure.command, remedy) if remedy else "", fact)

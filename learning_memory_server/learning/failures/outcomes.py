@@ -40,6 +40,12 @@ _PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
 """The programs that test or build, with what one of their words must be; nothing for those that do nothing else."""
 _BY_NAME: Final = frozenset({"npx", "bunx", "pnpm", "yarn"})
 """Programs that also run another one whose name comes first."""
+_CHECKS: Final = re.compile(
+    r"test|spec|lint|check|repro|debug|build|compile|ruff|flake8|mypy|pyright|black|isort|prettier|biome|rubocop|tidy"
+    r"|bandit|clippy|vet\b|tsc\b",
+    re.IGNORECASE,
+)
+"""What words of a command say that it looks for mistakes in what is being written."""
 _EXIT: Final = re.compile(
     r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE
 )
@@ -78,6 +84,12 @@ _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")
 def is_test_or_build(command: str) -> bool:
     """Return whether one of a command's steps tests or builds."""
     return any(_is_such(step.call) for step in parse(command).steps if step.call)
+
+
+def is_check(command: str) -> bool:
+    """Return whether a command fails because of what is being written: a test, build, linter or type check."""
+    words = (word for step in parse(command).steps for word in step.words)
+    return is_test_or_build(command) or any(map(_CHECKS.search, words))
 
 
 def run_of(  # noqa: PLR0913 - what is known of a command

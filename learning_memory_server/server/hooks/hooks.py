@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import related
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known, Ran
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import one_line, shortened
@@ -196,6 +196,18 @@ class Hooks:
             f"(learned in {item['id']}, {item['outcome']}; its goal: {item['goal']})"
         )
 
+    async def _failed(self, known: Known, event: Event, caller: Caller) -> str:
+        """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
+        shown = self.sessions.of(event.session).shown
+        said = known.remedy or known.fact
+        if known.error and (
+            entry := await self.advisor.find_lesson(known.error, caller, shown, is_error=True)
+        ):
+            shown.add(entry.id)
+            (item,) = related(Related((entry,)))
+            said += f" This may bear on it: {item['learned']} (learned in {item['id']}, {item['outcome']})"
+        return f"{_OPENING} {said.strip()}" if said else ""
+
     def _check_in(self, event: Event, caller: Caller) -> str:
         entry = self.check_in_calls and self.collector.find_current(caller)
         if not entry:
@@ -222,18 +234,18 @@ class Hooks:
         )
         if run:
             self.collector.add_run(caller, run)
-        told = await self._seen(event, caller.project)
-        return (told if caller.is_told else "") or self._check_in(event, caller)
+        known = await self._seen(event, caller.project)
+        told = await self._failed(known, event, caller) if caller.is_told else ""
+        return told or self._check_in(event, caller)
 
-    async def _seen(self, event: Event, project: str) -> str:
+    async def _seen(self, event: Event, project: str) -> Known:
         """Let a command's end teach what mends an error, and return what is known of this one."""
         if event.error and exit_status(event.error) is None:
-            return ""
+            return Known()
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
         ran = Ran(project, event.session, event.command, output, has_failed, self.clock(), folder)
-        told = await self.error_advisor.saw(ran)
-        return f"{_OPENING} {told}" if told else ""
+        return await self.error_advisor.saw(ran)
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.collector.find_current(caller)

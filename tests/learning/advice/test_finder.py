@@ -1,5 +1,6 @@
 """Which experiences and values are found for a goal and a hypothesis."""
 
+import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -129,10 +130,16 @@ async def test_a_model_that_was_not_measured_says_nothing(tmp_path: Path) -> Non
         assert await finder_over(parts).rank(asked(), {}) is None
 
 
-def test_what_is_shown_at_a_prompt_must_be_nearer() -> None:
-    measured = Measured(0.1, 0.0, 0.0, advice=0.5, value=0.5, mean=0.2, deviation=0.1)
-    near, nearer = Scored(about("pool", 1), 0.52), Scored(about("pool", 2), 0.6)
+def test_what_is_shown_at_a_prompt_must_be_nearer_and_at_an_error_as_near_as_was_measured() -> None:
+    measured = Measured(0.1, 0.0, 0.0, advice=0.5, value=0.5, mean=0.2, deviation=0.1, error=0.4)
+    near, nearer, far = (
+        Scored(about("pool", number), score) for number, score in enumerate((0.56, 0.6, 0.52), start=1)
+    )
     ranked = Ranked([near, nearer], [], 0.5, measured)
     assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])
-    assert ranked.for_prompt() == (nearer.entry, nearer.item(0.55))
-    assert Ranked([near], [], 0.5, measured).for_prompt() is None
+    assert ranked.lesson(is_error=False) == (nearer.entry, nearer.item(0.55))
+    alone = Ranked([far], [], 0.5, measured)
+    assert alone.lesson(is_error=False) is None
+    assert alone.lesson(is_error=True) == (far.entry, far.item(0.4))
+    unmeasured = replace(measured, error=math.inf)
+    assert Ranked([nearer], [], 0.5, unmeasured).lesson(is_error=True) is None

@@ -21,7 +21,7 @@ class Agent:
         folder: str | None = None,
         now: datetime = NOW,
     ) -> None:
-        self._error_advisor, self.now = error_advisor, now
+        self._error_advisor, self.now, self.fact = error_advisor, now, ""
         self._project, self._session, self._folder = project, session, folder
 
     async def fails(self, command: str, error: str = MISSING) -> str | None:
@@ -36,4 +36,6 @@ class Agent:
 
     async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
         ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder)
-        return await self._error_advisor.saw(ran)
+        known = await self._error_advisor.saw(ran)
+        self.fact = known.fact
+        return known.remedy or None

@@ -31,6 +31,41 @@ async def test_what_was_learned_outlives_the_process(error_advisor: ErrorAdvisor
     assert "python3 -m pytest" in (await Agent(later, "second").fails("python -m pytest") or "")
 
 
+async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(
+    error_advisor: ErrorAdvisor,
+) -> None:
+    async def fact(
+        session: str, command: str = "shipit --to stage", error: str = "error: no such lane"
+    ) -> str:
+        agent = Agent(error_advisor, session)
+        await agent.fails(command, f"Exit code 1\n{error}")
+        return agent.fact
+
+    assert [await fact(name) for name in ("first", "first", "second")] == [""] * 3
+    assert await fact("third") == (
+        "This command failed in 3 sessions of this project, and never worked here."
+    )
+    # Once a session, and of this error only.
+    assert await fact("third") == ""
+    assert await fact("fourth", error="error: the disk is full") == ""
+    assert "in 4 sessions" in await fact("fifth")
+    # Without a failure before it in its session, too.
+    await Agent(error_advisor, "sixth").succeeds("shipit --to stage")
+    assert await fact("seventh") == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["pytest -q", "npm run lint", "python -m mypy .", "./repro.sh", "make all"]
+)
+async def test_what_fails_because_of_what_is_being_written_is_no_mistake(
+    error_advisor: ErrorAdvisor, command: str
+) -> None:
+    agents = [Agent(error_advisor, name) for name in ("first", "second", "third")]
+    for agent in agents:
+        await agent.fails(command, "Exit code 1\nerror: no such lane")
+    assert agents[-1].fact == ""
+
+
 async def test_another_project_knows_nothing_of_it(error_advisor: ErrorAdvisor) -> None:
     first = Agent(error_advisor, "first")
     await first.mends("python -m pytest", "python3 -m pytest")
