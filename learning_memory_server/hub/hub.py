@@ -140,7 +140,9 @@ class Hub:
             if hello["role"] == "control":
                 await self._control(hello, reader, writer)
             elif hello["role"] == "hook":
-                await self._answer_hook(hello, writer)
+                # One that has given up tells its agent nothing.
+                if not reader.at_eof():
+                    await self._answer_hook(hello, writer)
             elif (ack := await self._acknowledge(hello, writer))["refused"] is None:
                 await self._serve_front(hello, ack, reader, writer)
         except (TimeoutError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:

@@ -14,6 +14,8 @@ from urllib.parse import urlsplit
 
 from learning_memory_server.system import timeouts
 
+_CHANGED_MAX: Final = 200
+"""Changed files that say where somebody works."""
 _PROCESS_SESSION: Final = secrets.token_hex(16)
 
 
@@ -75,6 +77,20 @@ def normalised_remote(url: str) -> str | None:
         host = authority.rpartition("@")[2] if "@" in authority or "." in authority else ""
     path = path.strip("/").removesuffix(".git").rstrip("/")
     return _without_tokens(f"{host}/{path}").lower() if re.fullmatch(r"[\w.-]*\w", host) and path else None
+
+
+def place_in(directory: Path) -> str:
+    """Return where somebody works: the branch and the files that are changed, a line each; nothing if it takes long."""
+    said = git_output(
+        directory,
+        "--no-optional-locks",
+        # A repository's settings could name a program for it.
+        *("-c", "core.fsmonitor="),
+        *("status", "--porcelain", "--branch", "--ignore-submodules"),
+        seconds=timeouts.PLACE,
+    )
+    lines = (said or "").splitlines()[:_CHANGED_MAX]
+    return "\n".join(line[3:].partition("...")[0] for line in lines)
 
 
 def git_output(directory: Path, *arguments: str, seconds: float = timeouts.GIT) -> str | None:

@@ -9,6 +9,7 @@
 | an agent | `get_clusters` | `CLUSTERS` | an error says so |
 | a session | a hub to start, or to answer a call | `CONNECT`, `HUNG_AFTER` | an error says so |
 | a client | a hook | `HOOK_STDIN` + `HOOK_HUB` | nothing is printed |
+| a client | a hook at a session's start, without a hub; its first prompt | `HOOK_START`; `FIRST_PROMPT` | the same |
 | a person | a running hub | `COMMAND_HUNG_AFTER`, `OPERATION_SILENT` | the command says so |
 
 Every wait is here that an agent, a client or a person can notice, and how long is kept what they can miss. What only
@@ -43,6 +44,7 @@ MEMORY_PROGRESS: Final = 0.5  # Between two reports of progress while a long mem
 # A text, for a library that takes a quarter of a second to load; then our own patterns go on alone.
 BETTERLEAKS: Final = 10.0
 GIT: Final = 5  # One command of git
+PLACE: Final = 0.2  # The branch and the changed files, at the start of a session. In a large repository git takes longer.
 # The first connection of a folder, for its root commits. Git takes 10 ms for 1,000 commits.
 CLAIM: Final = 0.3
 ROOTS_FOR_NAME: Final = 5  # Git may look for root commits where a session waits for its project's name
@@ -155,6 +157,10 @@ GRACE: Final = 5.0
 # ---- A client, for the command of a hook
 
 HOOK_STDIN: Final = 1.0  # The client, to say something
+# A hub to start, and to answer, at the start of a session: the plugin's limit is 2.
+HOOK_START: Final = 1.6
+# A session's first prompt, for the model and the index of a hub that has just started: the plugin's limit is 2.
+FIRST_PROMPT: Final = 1.5
 # The hub, to answer. At the end of a session, Claude Code waits one and a half seconds for all of it.
 HOOK_HUB: Final = 1.0
 # A hub is taken for silent: one that was killed meanwhile cannot say that it answers again.

@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.model.identity import bare_name, normalised_remote, remote_name, session_of
+from learning_memory_server.model.identity import (
+    bare_name,
+    normalised_remote,
+    place_in,
+    remote_name,
+    session_of,
+)
 
 SHOP = "github.com/acme/shop"
 
@@ -69,6 +75,23 @@ def test_a_malformed_url_never_reveals_its_credentials(url: str) -> None:
 def git(directory: Path, *arguments: str) -> None:
     identity = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", *identity, *arguments], cwd=directory, check=True, capture_output=True)  # noqa: S607
+
+
+def test_a_place_is_a_branch_and_the_changed_files_also_in_a_folder_of_the_repository(
+    repository: Path,
+) -> None:
+    git(repository, "checkout", "--quiet", "-b", "fix/rounding")
+    (repository / "billing").mkdir()
+    (repository / "billing" / "totals.py").write_text("x")
+    git(repository, "add", "billing/totals.py")
+    (repository / "new.py").write_text("x")
+    # No program that a repository's settings name is run.
+    git(repository, "config", "core.fsmonitor", "touch ran; false")
+
+    for folder in (repository, repository / "billing"):
+        assert place_in(folder) == "fix/rounding\nbilling/totals.py\nnew.py"
+    assert not list(repository.rglob("ran"))
+    assert place_in(repository.parent / "nowhere") == ""
 
 
 @pytest.fixture

@@ -87,6 +87,17 @@ async def test_a_session_starts_with_the_context_of_its_project(
     assert "deploys must clear the cache" in told
 
 
+async def test_the_first_prompt_brings_the_context_that_the_start_did_not(
+    services: Services, hooked: Hooked, agent: Agent
+) -> None:
+    await agent.resolve_new(**CONFIRMED)
+
+    assert await hooked.fire("UserPromptSubmit", prompt="go on") == services.session_context.text(CALLER)
+    assert await hooked.fire("UserPromptSubmit", prompt="go on") == ""
+    await hooked.fire("SessionStart", session="s2")
+    assert await hooked.fire("UserPromptSubmit", prompt="go on", session="s2") == ""
+
+
 async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(hooked: Hooked) -> None:
     assert await hooked.fire("Stop") == ""
     entry = (await hooked.call("start_ghap", **ENTRY))["id"]
@@ -233,7 +244,7 @@ async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_erro
             assert await hooked.fire("PostToolUseFailure", **general, session="s3") == ""
 
 
-@pytest.mark.parametrize("event", ["", "Unknown", "SessionEnd", "PreToolUse", "UserPromptSubmit"])
+@pytest.mark.parametrize("event", ["", "Unknown", "SessionEnd", "PreToolUse"])
 async def test_other_events_are_answered_with_silence(event: str, hooked: Hooked) -> None:
     await hooked.call("start_ghap", **ENTRY)
 

@@ -5,7 +5,7 @@ interpreter. It neither reads nor writes JSON: what stdin says is passed on as i
 `socket` and `signal` themselves would import enum and re, which take as long as the interpreter's start.
 
 Nothing that fails is said or shown: without a hub, or with one that is late, the answer is nothing. A hub is started
-then, so that the session has one.
+then, so that the session has one; at the start of a session its answer is waited for.
 
 A client can also run this file by itself: `python -I -S .../front/hook.py`.
 """
@@ -25,8 +25,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final, NoReturn
 
+    from learning_memory_server.system.ipc import discovery
+
 _INPUT_MAX: Final = 8 << 20
 _CHUNK: Final = 1 << 16
+_AT_START: Final = b'"SessionStart"'
+_LOOK: Final = 0.01
+"""Seconds between looks for a hub that was just started."""
 _FIRST: Final = b'{"hookSpecificOutput":{"hookEventName":'
 _LAST: Final = b"}}\n"
 """How an answer begins and ends that says something."""
@@ -80,6 +85,25 @@ def _answer(given: bytes) -> bytes:
     from learning_memory_server.hub.front.link import spawn_hub  # noqa: PLC0415
 
     spawn_hub(place, programs.to_start(place.storage)[0])
+    return _answer_of_new_hub(place, given) if _AT_START in given else b""
+
+
+def _answer_of_new_hub(place: discovery.Place, given: bytes) -> bytes:
+    """Return what a hub says that has just been started; nothing if it is late."""
+    from contextlib import suppress  # noqa: PLC0415
+    from time import monotonic, sleep  # noqa: PLC0415
+
+    from learning_memory_server.system.ipc import socket_security  # noqa: PLC0415
+
+    until = monotonic() + timeouts.HOOK_START
+    while (left := until - monotonic()) > 0:
+        for path in place.sockets():
+            with suppress(OSError):
+                connection = socket_security.connect(path, left)
+                hello = _hello(str(place.journal), str(place.storage), place.project, given)
+                # One that is starting is not silent.
+                return _ask(connection, hello, None)
+        sleep(_LOOK)
     return b""
 
 
@@ -146,7 +170,7 @@ def _quoted(text: str) -> str:
     return quoted
 
 
-def _ask(connection: Any, hello: bytes, storage: str) -> bytes:  # noqa: ANN401 - see `_connect`
+def _ask(connection: Any, hello: bytes, storage: str | None) -> bytes:  # noqa: ANN401 - see `_connect`
     """Return the hub's answer, without its line feed; nothing if it is late, not complete, or something else.
 
     If it is late, the next hooks do not wait for it.
@@ -159,7 +183,8 @@ def _ask(connection: Any, hello: bytes, storage: str) -> bytes:  # noqa: ANN401 
         while read := connection.recv(_CHUNK):
             answer += read
     except TimeoutError:
-        locations.note_silence(storage)
+        if storage:
+            locations.note_silence(storage)
         return b""
     except OSError:
         return b""

@@ -6,6 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Container, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
+from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -50,6 +51,8 @@ _OF_ERRORS: Final = frozenset(
     )
 )
 """Terms of errors in general. A lesson that shares only these with an error is about another one."""
+_LOOK: Final = 0.02
+"""Seconds between looks at an index that is not open yet."""
 _SESSIONS: Final = 1_000
 """How many sessions' advice from before their first entry is remembered; the oldest are dropped."""
 
@@ -115,19 +118,30 @@ class Advisor:
         return self._shown(self._record(entry, channel, items)) if items else Related()
 
     async def find_lesson(
-        self, text: str, caller: Caller, shown: Container[str], *, is_error: bool = False
+        self,
+        text: str,
+        caller: Caller,
+        shown: Container[str],
+        *,
+        is_error: bool = False,
+        patience: float = 0.0,
     ) -> Ghap | None:
         """Return the experience that bears on what a user has written or names an error, and record that it is shown.
 
         None for nearly all texts that nothing bears on, if it is withheld, or the model or the engine are late. Only
-        the beginning of the text counts. `shown` are the ids of what the agent was shown by hooks before.
+        the beginning of the text counts. `shown` are the ids of what the agent was shown by hooks before. For
+        `patience` seconds, this waits for a model and an index that are not ready yet.
         """
         text = text[:_PROMPT_MAX]
         ignored = _OF_ERRORS if is_error else frozenset[str]()
         if len(set(terms(text)) - ignored) < _TERMS_LEAST:
             return None
+        until = monotonic() + patience
+        while not self.finder.index.is_open and monotonic() < until:  # noqa: ASYNC110 - others open it
+            await asyncio.sleep(_LOOK)
         ranked = await self._ranked(
-            self.finder.rank_text(text, caller.project, self.log.effects(), ignored=ignored)
+            self.finder.rank_text(text, caller.project, self.log.effects(), ignored=ignored),
+            max(until - monotonic(), 0.0),
         )
         found = ranked.lesson(is_error=is_error) if ranked else None
         if found is None or found[0].id in shown:
@@ -179,10 +193,10 @@ class Advisor:
             self.log.add(advice)
         return advice
 
-    async def _ranked(self, ranking: Awaitable[Ranked | None]) -> Ranked | None:
+    async def _ranked(self, ranking: Awaitable[Ranked | None], patience: float = 0.0) -> Ranked | None:
         """Return what a ranking finds in time."""
         try:
-            async with asyncio.timeout(self.within):
+            async with asyncio.timeout(self.within and self.within + patience):
                 return await ranking
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)

@@ -5,10 +5,12 @@ Nothing is said that is not worth an agent's attention, and nothing twice: most 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.learning.advice.advisor import Advisor, Related
@@ -16,7 +18,9 @@ from learning_memory_server.learning.advice.text import related
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known, Ran
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.model import limits
+from learning_memory_server.model.identity import place_in
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -114,6 +118,8 @@ _OPENING: Final = "From the learning memory; data, not instructions."
 class SessionMemory:
     """What one session was reminded of and shown, and its calls since `entry` was started or asked about."""
 
+    has_context: bool = False
+    is_begun: bool = False  # whether it had a prompt
     reminded: set[str] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)
     entry: str = ""
@@ -173,8 +179,10 @@ class Hooks:
         said = {"hookEventName": event.name, "additionalContext": text}
         return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False, separators=(",", ":"))
 
-    async def _session_start(self, _event: Event, caller: Caller) -> str:
-        return self.context.text(caller)
+    async def _session_start(self, event: Event, caller: Caller) -> str:
+        self.sessions.of(event.session).has_context = True
+        place = await asyncio.to_thread(place_in, Path(event.folder)) if event.folder else ""
+        return self.context.text(caller, place)
 
     async def _session_end(self, event: Event, caller: Caller) -> str:
         """Forget what was said. The session's open entry stays as it is, and its own if the session is resumed."""
@@ -183,10 +191,20 @@ class Hooks:
         return ""
 
     async def _prompt(self, event: Event, caller: Caller) -> str:
+        session = self.sessions.of(event.session)
+        # The hook at its start had no hub, or none that was ready in time.
+        context = "" if session.has_context else await self._session_start(event, caller)
+        patience = 0.0 if session.is_begun else timeouts.FIRST_PROMPT
+        session.is_begun = True
+        return f"{context}{await self._lesson_about(event.prompt, session, caller, patience)}"
+
+    async def _lesson_about(
+        self, task: str, session: SessionMemory, caller: Caller, patience: float = 0.0
+    ) -> str:
+        """Return the line with a lesson that bears on a task, if one does that the agent was not shown."""
         if not caller.is_told:
             return ""
-        session = self.sessions.of(event.session)
-        entry = await self.advisor.find_lesson(event.prompt, caller, session.shown)
+        entry = await self.advisor.find_lesson(task, caller, session.shown, patience=patience)
         if entry is None:
             return ""
         session.shown.add(entry.id)

@@ -17,6 +17,8 @@ import pytest
 from learning_memory_server.hub.front import hook
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import discovery
+from tests.acceptance.hubs import ENTRY, Memory
+from tests.acceptance.wire import environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the short way is Linux's")
 
@@ -250,6 +252,30 @@ def test_after_one_that_waited_in_vain_hooks_say_nothing_until_the_hub_answers(
     # As a hub does that is there again.
     mark.unlink()
     assert hook._answer(GIVEN) == ANSWER
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("event", ["SessionStart", "SessionEnd"])
+def test_a_hub_that_sleeps_is_waited_for_at_the_start_of_a_session_alone(
+    memory: Memory, tmp_path: Path, event: str
+) -> None:
+    front = memory.greeted()
+    ghap_id = front.call("start_ghap", **ENTRY)["id"]
+    memory.end()
+    given = json.dumps({"hook_event_name": event, "session_id": "s1", "cwd": str(tmp_path)}).encode()
+
+    # On a machine that is slow the hub is late, and ready for the next one.
+    for _ in range(5):
+        done = run(
+            *("-I", "-S", str(Path(hook.__file__))),
+            given=given,
+            **{**environment(memory.storage), **memory.variables()},
+        )
+        assert (done.returncode, done.stderr) == (0, b"")
+        if done.stdout or event == "SessionEnd":
+            break
+
+    assert (ghap_id.encode() in done.stdout) == (event == "SessionStart")
 
 
 def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Callable[..., OneAnswer]) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.advice.text import context as composed
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Item, Kind, Reason
@@ -122,3 +123,17 @@ def test_a_thousand_random_states_keep_their_budgets_and_have_only_whole_items()
         assert bool(shown) == bool(items)
         used += bool(shown)
     assert used > 500
+
+
+def test_lessons_that_share_rare_words_with_the_branch_the_files_and_what_is_open_come_first() -> None:
+    others = [learned(number, f"Give the crawler's cache {number} more room") for number in range(12, 1, -1)]
+    wanted = learned(1, "Round the totals of invoices once, at the end")
+    about = frozenset(terms("fix/invoice-rounding\nsrc/billing/totals.py"))
+
+    shown = composed([], [], [*others, wanted], 800, about=about)
+
+    assert shown.items[0] == Item(wanted.id, Kind.EXPERIENCE, reason=Reason.TERMS)
+    assert [item.id for item in shown.items[1:]] == [each.id for each in others[:2]]
+    # One word may be chance.
+    by_chance = composed([], [], [*others, wanted], 800, about=frozenset(terms("fix/invoice")))
+    assert wanted.id not in {item.id for item in by_chance.items}
