@@ -100,7 +100,7 @@ async def _record(folder: Path) -> str:
         return "\n".join(
             [
                 "# An agent says what it believes, acts, and is wrong.",
-                await _started(server, _START),
+                await _exchanged(server, "start_ghap", _START),
                 await _exchanged(server, "resolve_ghap", _RESOLUTION),
                 "# Weeks later, another agent is about to make the same guess.",
                 await _started(server, _LATER),

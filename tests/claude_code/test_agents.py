@@ -14,7 +14,7 @@ from learning_memory_server.model.entry import Ghap
 from tests.acceptance.hubs import END_SECONDS, ENTRY
 from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import Block, Said, delegate, run, say, use
-from tests.claude_code.test_sessions import STALE, TOOLS, context_command, with_rules
+from tests.claude_code.test_sessions import CONFIRMED, LESSON, STALE, TOOLS, context_command, with_rules
 from tests.support import TickingClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -125,3 +125,26 @@ def test_the_entry_of_a_session_that_has_ended_is_an_orphan(claude: ClaudeCode) 
     assert [each["goal"] for each in active["orphaned"]] == ["left open"]
     assert "ghap_id" in active["hint"]
     assert "open_elsewhere" not in active
+
+
+def test_a_subagent_is_told_what_bears_on_its_task_and_of_its_open_entry(claude: ClaudeCode) -> None:
+    model: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+    taught = use(f"{TOOLS}resolve_ghap", **CONFIRMED)
+    claude.session("begin", [load(), start(ENTRY["goal"]), taught, say("Closed.")], **model)
+
+    session = claude.session(
+        "divide the work",
+        [delegate(f"task-one: {ENTRY['goal']}: {ENTRY['hypothesis']}"), say("It works."), say("Done.")],
+        agents={"task-one": [load(), start("a part of it"), say("I stop."), say("I stop again.")]},
+        **model,
+    )
+
+    (last,) = [each for each in session.everything if "I stop." in json.dumps(each)][-1:]
+    told = json.dumps(last)
+    assert f"This may bear on the task: {LESSON}" in told
+    assert "is still open.\\nGoal: a part of it" in told
+    # It is reminded once, and the main agent hears of neither.
+    assert told.count("is still open") == 1
+    main = [json.dumps(each) for each in session.requests if "divide the work" in json.dumps(each)]
+    assert main
+    assert not any("This may bear on the task" in each or "is still open" in each for each in main)

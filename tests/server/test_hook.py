@@ -244,6 +244,44 @@ async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_erro
             assert await hooked.fire("PostToolUseFailure", **general, session="s3") == ""
 
 
+async def test_a_subagent_is_shown_the_lesson_that_bears_on_its_own_task(settings: Settings) -> None:
+    task = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
+    async with (
+        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
+        indexing(services),
+    ):
+        services.hooks.advisor = patient(services)
+        async with agent_of(services) as agent:
+            await agent.resolve_new(**CONFIRMED)
+        async with hooked_to(services) as hooked:
+            assert await hooked.fire("SubagentStart", agent="a0", kind="Explore") == ""
+            for kind, given in (("Plan", "draw the owl in the meadow"), ("Explore", task)):
+                assert await hooked.fire("PreToolUse", agent="", prompt=given, kind=kind) == ""
+
+            told = await hooked.fire("SubagentStart", agent="a1", kind="Explore")
+
+            assert "This may bear on the task: deploys must clear the cache" in told
+            assert await hooked.fire("SubagentStart", agent="a2", kind="Plan") == ""
+            assert await hooked.fire("SubagentStart", agent="a3", kind="Explore") == ""
+            # Another agent has not heard it.
+            await hooked.fire("PreToolUse", agent="", prompt=task, kind="Explore")
+            assert await hooked.fire("SubagentStart", agent="a4", kind="Explore") == told
+
+
+async def test_a_subagent_that_stops_is_reminded_of_its_own_entry_alone(services: Services) -> None:
+    calls = Calls(services.injectable(), CALLER, has_hooks=True)
+
+    async def stops(agent: str, event: str) -> str:
+        return (await calls.call(None, "hook", {"event": event, "session": "s1", "agent": agent})).text
+
+    await calls.call(None, "hook", {"event": "PreToolUse", "agent": "a1", "call": "toolu_1"})
+    await calls.call(1, "start_ghap", dict(ENTRY), tool_use="toolu_1")
+
+    assert await stops("", "Stop") == await stops("a2", "SubagentStop") == "{}"
+    assert "is still open" in await stops("a1", "SubagentStop")
+    assert await stops("a1", "SubagentStop") == "{}"
+
+
 @pytest.mark.parametrize("event", ["", "Unknown", "SessionEnd", "PreToolUse"])
 async def test_other_events_are_answered_with_silence(event: str, hooked: Hooked) -> None:
     await hooked.call("start_ghap", **ENTRY)
