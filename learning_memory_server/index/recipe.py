@@ -47,7 +47,7 @@ class Recipe:
     """Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`."""
     vectors: int = 2
     """How a document's vector is made from the model's (`index.recipe.embed`). 1 ignored the parts."""
-    terms: int = 1  # which terms and weights a text has (`index.ranking.terms`)
+    terms: int = 2  # which terms and weights a text has (`index.ranking.terms`)
     layout: int = 4
     """How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory."""
 

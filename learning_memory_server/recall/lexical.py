@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import date
 from typing import Final, TypeVar
 
-from learning_memory_server.index.ranking.terms import terms, weight
+from learning_memory_server.index.ranking.terms import length, terms, weight
 
 T = TypeVar("T")
 
@@ -29,7 +29,8 @@ def rank(query: str, texts: Sequence[tuple[T, str]], limit: int) -> list[tuple[T
             continue
         for term in shared:
             frequency[term] += 1
-        weights.append((key, {term: weight(found.count(term), len(found)) for term in shared}))
+        size = length(found)
+        weights.append((key, {term: weight(found.count(term), size) for term in shared}))
     rarity = {term: math.log(1 + (len(texts) - n + 0.5) / (n + 0.5)) for term, n in frequency.items()}
     scored = []
     for key, counted in weights:

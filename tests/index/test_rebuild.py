@@ -224,7 +224,7 @@ OUTDATED: list[dict[str, object] | None] = [
     {"layout": 1},
     {"layout": 2},
     {"layout": None},
-    {"terms": 2},
+    {"terms": 1},
     {"vectors": 1},
     {"form": "another"},
     {"form": None},

@@ -26,7 +26,7 @@ from tests.support import NOON, Parts, full_ghap, numbered, open_parts
 FULL = Collection.EXPERIENCES_FULL
 MADE_BEFORE = {
     "layout": 4,
-    "terms": 1,
+    "terms": 2,
     "vectors": 2,
     "model": "words",
     "identity": "937087f50c4b",
@@ -86,7 +86,8 @@ def memories() -> list[Any]:
 def term_weights() -> list[Any]:
     text = (
         "Why doesn't `open_pool()` in src/app.py:42 retry? HTTPServer raised ORA-00942 after v2.1.0; "
-        "retry, retry, retry. Caf\u00e9 \u6570\u636e\u5e93"
+        "retry, retry, retry. Caf\u00e9 \u6570\u636e\u5e93 "
+        "หยุดnginx पुराने короткий 캐시를"
     )
     indices, values = encode_document(text)
     return [indices, [round(value, 6) for value in values]]
@@ -101,7 +102,7 @@ def stored_names() -> list[Any]:
     [
         ("form", SHAPES[FULL].form, entries, "20b13eeff1ba"),
         ("form", MEMORY_SHAPES[Collection.MEMORIES].form, memories, "a0c683109512"),
-        ("terms", Recipe().terms, term_weights, "d745abd2728c"),
+        ("terms", Recipe().terms, term_weights, "f41e9b8cdd5e"),
         ("layout", Recipe().layout, stored_names, "9bb34b3bdf56"),
     ],
 )

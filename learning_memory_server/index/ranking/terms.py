@@ -1,9 +1,9 @@
 """A text as its terms: the vocabulary of every lexical search.
 
-A plain word becomes its stem (Snowball's English stemmer). A name in code becomes its words and itself, so that
-`read_file`, `readFile` and "read the file" find each other, and the exact name still counts most. A path, a version
-or a code such as `ORA-00942` becomes its parts and itself. Terms and weights are stored: if you change them, raise
-`Recipe.terms` in `index.recipe`.
+A plain word becomes its stem (Snowball's Russian stemmer for Cyrillic, else the English one). A name in code becomes
+its words and itself, so that `read_file`, `readFile` and "read the file" find each other, and the exact name still
+counts most. A path, a version or a code such as `ORA-00942` becomes its parts and itself. Terms and weights are
+stored: if you change them, raise `Recipe.terms` in `index.recipe`.
 """
 
 from __future__ import annotations
@@ -36,20 +36,35 @@ _STOP_WORDS: Final = frozenset(
     with would you your
     """.split()  # noqa: SIM905 - a list literal would have one word a line
 )
-_RUN: Final = re.compile(r"(\w{1,64}(?:(?:[./\\-]|::)\w{1,64}){0,16})(?:['\u2019](?:d|ll|m|re|s|t|ve)\b)?")
+_MARKS: Final = "".join(c for c in map(chr, range(0x300, 0x1D00)) if unicodedata.category(c).startswith("M"))
+"""Vowel signs and the like, which `\\w` lacks: without them, a word of Hindi or Thai would end at each."""
+_PIECE: Final = rf"\w[\w{_MARKS}]{{0,63}}"
+_RUN: Final = re.compile(rf"({_PIECE}(?:(?:[./\\-]|::){_PIECE}){{0,16}})(?:['\u2019](?:d|ll|m|re|s|t|ve)\b)?")
 """A word, or several that form a path, a version or a code, without endings such as that of "it's".
 
 Longer runs are divided, so that the cost of data embedded in a text stays linear in its size.
 """
-_WORD: Final = re.compile(r"\w+")
-_PART: Final = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_A-Za-z]+")
-_ACCENT: Final = re.compile("[\u0300-\u036f]")
-_UNSPACED: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
-"""Scripts without spaces between words: any two neighbouring characters are a term."""
+_WORD: Final = re.compile(_PIECE)
+_PART: Final = re.compile(rf"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{_MARKS}])+")
+_POINTS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670"  # Hebrew and Arabic
+# The Russian short i keeps its breve: the stemmer needs it.
+_ACCENT: Final = re.compile(rf"[\u0300-\u0305\u0307-\u036f{_POINTS}]|(?<![\u0418\u0438])\u0306")
+_PAIRS: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
+_TRIPLES: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+_WESTERN: Final = "\0-\u03ff\u1e00-\u1fff"  # Latin and Greek together: "10\u03bcs" is one name
+_SCRIPT: Final = re.compile(f"([{_PAIRS}]+)|([{_TRIPLES}]+)|([{_WESTERN}]+|[^{_PAIRS}{_TRIPLES}{_WESTERN}]+)")
+"""What a word is cut into. Without spaces, and in Hangul, whose words carry their endings, any two neighbours are a
+term where a character is a syllable or a word (`_PAIRS`), any three where it is a letter (`_TRIPLES`).
+
+German pages written without spaces, recall@10 / nDCG@10 of lexical search in percent: pairs 75.9 / 60.5, triples
+86.3 / 72.6, each as a third of a word (`length`) 87.6 / 74.9. French: 68.0 / 52.1, 82.8 / 68.1, 84.9 / 72.4.
+"""
+_TRIPLE: Final = re.compile(f"[{_TRIPLES}]{{3}}")
 _CACHED: Final = 1 << 14
 
 # Without its own cache, whose purging is not thread-safe.
-_stem = Stemmer.Stemmer("english", 0).stemWord
+_english = Stemmer.Stemmer("english", 0).stemWord
+_russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
 def terms(text: str) -> list[str]:
@@ -61,11 +76,17 @@ def terms(text: str) -> list[str]:
         decomposed = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFC", _ACCENT.sub("", decomposed))
     runs = _RUN.findall(text)
-    found = list(chain.from_iterable(map(_significant_terms, runs)))
+    found = list(chain.from_iterable(map(_terms_of_run, runs)))
     return found or [term for run in runs for term in _terms_of_run(run, common=True)]
 
 
-def weight(count: int, length: int) -> float:
+def length(found: list[str]) -> float:
+    """Return the length of a text by its terms: a triple counts as a third of a word."""
+    triples = 0 if "".join(found).isascii() else sum(_TRIPLE.fullmatch(term) is not None for term in found)
+    return len(found) - triples * 2 / 3
+
+
+def weight(count: int, length: float) -> float:
     """Return the weight, without its rarity, of a term that occurs `count` times in a text of `length` terms.
 
     Okapi BM25 (Robertson and Zaragoza 2009) with a constant mean length and at most `MOST_REPEATS` repetitions.
@@ -80,9 +101,10 @@ def encode_document(text: str) -> tuple[list[int], list[float]]:
     Its dot product with an encoded query is the BM25 score, once each term is multiplied by its rarity (Qdrant's `Idf`
     modifier).
     """
-    found = [term_id(term) for term in terms(text)]
-    counts = sorted(Counter(found).items())
-    return [number for number, _ in counts], [weight(count, len(found)) for _, count in counts]
+    found = terms(text)
+    size = length(found)
+    counts = sorted(Counter(map(term_id, found)).items())
+    return [number for number, _ in counts], [weight(count, size) for _, count in counts]
 
 
 def encode_query(text: str) -> tuple[list[int], list[float]]:
@@ -103,27 +125,27 @@ def term_id(term: str) -> int:
 
 
 @functools.lru_cache(_CACHED)
-def _significant_terms(run: str) -> tuple[str, ...]:
-    return tuple(_terms_of_run(run, common=False))
-
-
-def _terms_of_run(run: str, *, common: bool) -> list[str]:
+def _terms_of_run(run: str, *, common: bool = False) -> tuple[str, ...]:
     """Return the terms of a run, including the most common words only if `common`."""
     words = _WORD.findall(run)
     found = [term for word in words for term in _terms_of_word(word, common=common)]
     if len(words) > 1:
         found.append(run.casefold())
-    return found
+    return tuple(found)
 
 
 def _terms_of_word(word: str, *, common: bool) -> list[str]:
-    if _UNSPACED.search(word):
-        return [word[start : start + 2] for start in range(max(1, len(word) - 1))]
-    if word.isalpha() and (word[1:].islower() or word.isupper() or len(word) == 1):
-        parts = [word.casefold()]
-    else:
-        parts = [part.casefold() for part in _PART.findall(word)]
-    found = [_stem(part) for part in parts if common or part not in _STOP_WORDS]
-    if len(parts) > 1:
-        found.append("".join(parts))
+    found: list[str] = []
+    pieces = [("", "", word)] if word.isascii() else _SCRIPT.findall(word)
+    for pairs, triples, spaced in pieces:
+        if unspaced := pairs or triples:
+            size = 2 if pairs else 3
+            found += [unspaced[start : start + size] for start in range(max(1, len(unspaced) - size + 1))]
+            continue
+        stem = _russian if "\u0400" <= spaced[0] <= "\u052f" else _english
+        is_plain = spaced.isalpha() and (spaced[1:].islower() or spaced.isupper() or len(spaced) == 1)
+        parts = [part.casefold() for part in ([spaced] if is_plain else _PART.findall(spaced))]
+        found += [stem(part) for part in parts if common or part not in _STOP_WORDS]
+        if len(parts) > 1:
+            found.append("".join(parts))
     return found

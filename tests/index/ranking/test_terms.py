@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.index.ranking.terms import encode_document, encode_query, term_id, terms, weight
+from learning_memory_server.index.ranking.terms import (
+    encode_document,
+    encode_query,
+    length,
+    term_id,
+    terms,
+    weight,
+)
 from tests.support import TEXTS
 
 
@@ -36,13 +43,38 @@ from tests.support import TEXTS
         ("\u041f\u0440\u0438\u0432\u0435\u0442", ["\u043f\u0440\u0438\u0432\u0435\u0442"]),
         ("\u6570\u636e\u5e93", ["\u6570\u636e", "\u636e\u5e93"]),
         ("\u5e93", ["\u5e93"]),
-        ("\ud55c\uad6d\uc5b4", ["\ud55c\uad6d\uc5b4"]),
+        ("\ud55c\uad6d\uc5b4", ["\ud55c\uad6d", "\uad6d\uc5b4"]),
         ("___ !? \U0001f680", []),
         ("", []),
     ],
 )
 def test_a_text_becomes_stems_names_and_their_parts(text: str, expected: list[str]) -> None:
     assert terms(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("dockerイメージを削除", ["docker", "イメ", "メー", "ージ", "ジを", "を削", "削除"]),
+        ("用redis缓存会话", ["用", "redi", "缓存", "存会", "会话"]),
+        ("Redis가 느리다", ["redi", "가", "느리", "리다"]),
+        ("เปิดnginxใหม่", ["เปิ", "ปิด", "nginx", "ใหม", "หม่"]),
+        ("ย้าย git", ["ย้า", "้าย", "git"]),
+        ("Паузы Nginxом, короткий utf8", ["пауз", "nginx", "ом", "коротк", "utf", "8", "utf8"]),  # noqa: RUF001 - the word mixes scripts
+        ("सभी git शाखाएँ मिटाओ", ["सभी", "git", "शाखाएँ", "मिटाओ"]),
+        ("أعِدْ تشغيل الdocker", ["اعد", "تشغيل", "ال", "docker"]),  # noqa: RUF001 - the word mixes scripts
+        ("קוֹבֶץ־לוג שלnginx", ["קובץ", "לוג", "של", "nginx"]),
+        ("10μs", ["10", "μ", "s", "10μs"]),
+    ],
+)
+def test_a_word_is_cut_where_its_script_changes(text: str, expected: list[str]) -> None:
+    assert terms(text) == expected
+
+
+def test_three_letters_of_a_script_without_spaces_count_as_a_third_of_a_word() -> None:
+    assert length(terms("cache")) == 1
+    assert length(terms("ล้างแคช")) == pytest.approx(5 / 3)
+    assert length(terms("清空缓存")) == 3
 
 
 def test_common_words_are_skipped_next_to_others() -> None:
