@@ -196,7 +196,8 @@ class Hub:
         writer: asyncio.StreamWriter,
     ) -> None:
         folder = hello["directory"], hello["project"]
-        caller = Caller(await self._folders.project_of(*folder), session_hash(hello["session"]))
+        session = session_hash(hello["session"])
+        caller = Caller(await self._folders.project_of(*folder), session, folder=folder[0])
 
         def on_drain() -> bool:
             # Somebody may have come since.
@@ -246,7 +247,7 @@ class Hub:
             # The client calls its session by another name now, of which its front does not know.
             self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
         folder = hello["directory"], hello["project"]
-        caller = Caller(await self._folders.project_of(*folder), session)
+        caller = Caller(await self._folders.project_of(*folder), session, folder=folder[0])
         telling = await self._folders.telling(*folder, caller.project)
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()

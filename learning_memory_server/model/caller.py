@@ -19,6 +19,7 @@ class Caller:
         again: Whether the call is repeated because its answer was lost. A write already stored under `request` is then
             not repeated.
         is_told: Whether it may be shown unasked what the project knows.
+        folder: Where its session was started, an absolute path that is never kept; empty if that is not known.
     """
 
     project: str
@@ -27,3 +28,4 @@ class Caller:
     request: str | None = None
     again: bool = False
     is_told: bool = True
+    folder: str = ""

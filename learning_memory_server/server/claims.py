@@ -46,8 +46,9 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     Claude Code sets CLAUDE_PROJECT_DIR and CLAUDE_CODE_SESSION_ID for a server it starts. Without them, the working
     directory and an id of this process are used.
     """
-    project = settings.project or claims_of(settings).project_of(folder_of(environment))
-    return Caller(project, session_of(environment))
+    folder = folder_of(environment)
+    project = settings.project or claims_of(settings).project_of(folder)
+    return Caller(project, session_of(environment), folder=str(folder))
 
 
 def claims_of(settings: Settings) -> Claims:

@@ -21,6 +21,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT
 from learning_memory_server.model.identity import place_in
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.server.hooks.edits import edit_in
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class Event:
     """One event of a client's session. What a client does not say is empty; the tool `hook` describes the texts.
 
     `is_background`: the command goes on in the background, so that nothing is known of its end. `is_again`: the agent
-    goes on because of a hook of this event. `is_unknown`: the client does not say if the command succeeded.
+    goes on because of a hook of this event. `is_unknown`: the client does not say if the command succeeded. `is_edit`:
+    the file was edited, or made.
     """
 
     name: str
@@ -67,9 +69,13 @@ class Event:
     command: str = ""
     output: str = ""
     error: str = ""
+    file: str = ""  # what a tool has read or edited, mostly an absolute path
+    old: str = ""  # the lines that an edit took out
+    new: str = ""  # the lines that it put in
     is_background: bool = False
     is_again: bool = False
     is_unknown: bool = False
+    is_edit: bool = False
 
     @property
     def kind(self) -> str:
@@ -88,6 +94,7 @@ def arguments_of(given: object) -> dict[str, str]:
     tool_input = tool_input if isinstance(tool_input, dict) else {}
     command = tool_input.get("command") if given.get("tool_name") in _SHELLS else None
     found: dict[str, Any] = {
+        **edit_in(given.get("tool_name"), tool_input),
         # Only a client's main agent begins a session.
         "agent": "" if given.get("hook_event_name") == SESSION_START else given.get("agent_id"),
         "event": given.get("hook_event_name"),

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.identity import session_hash
+from learning_memory_server.server.hooks.edits import old_and_new
 from learning_memory_server.server.hooks.hooks import Event, Hooks
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.wire import SILENT
@@ -57,6 +58,10 @@ async def hook(
     output: Annotated[str, Field(description="What it wrote, if it succeeded.")] = "",
     stderr: Annotated[str, Field(description="What it wrote as errors.")] = "",
     error: Annotated[str, Field(description="What the client says of its failure.")] = "",
+    file: Annotated[str, Field(description="The file that a tool has read or edited.")] = "",
+    patch: Annotated[str, Field(description="The hunks of an edit, as Claude Code says them in JSON.")] = "",
+    old: Annotated[str, Field(description="The text that an edit took out.")] = "",
+    new: Annotated[str, Field(description="The text that it put in.")] = "",
     background: Annotated[str, Field(description="`true` if it was started in the background.")] = "",
     task: Annotated[str, Field(description="The background task that it became, if it did.")] = "",
     unknown: Annotated[str, Field(description="`true` if the client does not say whether it failed.")] = "",
@@ -74,6 +79,7 @@ async def hook(
     if call and caller.agent:
         agents.note(call, caller.agent)
         return ""
+    taken, put = old_and_new(patch, old, new)
     return await hooks.answer(
         Event(
             event,
@@ -85,9 +91,14 @@ async def hook(
             command,
             "\n".join(filter(None, (output, stderr))),
             error,
+            file,
+            taken,
+            put,
             is_background=background == "true" or bool(task),
             is_again=again == "true",
             is_unknown=unknown == "true",
+            # Claude Code says [] of a file that is new.
+            is_edit=bool(patch or old or new),
         ),
         caller,
     )

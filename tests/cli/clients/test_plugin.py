@@ -50,9 +50,10 @@ def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_u
     assert {(each["tool"], each["server"]) for each in calls} == {
         (hook.__name__, f"plugin:{plugin.NAME}:memory")
     }
-    # Claude Code always says whether a command failed.
+    # Claude Code always says whether a command failed, and what an edit took out in its patch.
     assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) - {
-        "unknown"
+        "unknown",
+        "old",
     }
     assert all(each["timeout"] <= 2 for each in hooks_of(read(Path("hooks/hooks.json"))))
     assert all("session" in each["input"] for each in calls)
