@@ -7,11 +7,11 @@ have the dataclass's types; parts of unknown names are kept. A line of the journ
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from enum import Enum
-from functools import cached_property
-from typing import Any, Final, Generic, TypeVar
+from functools import cache, cached_property
+from typing import Any, Final, Generic, TypeVar, cast, get_args, get_type_hints
 
 import msgspec
 
@@ -21,6 +21,7 @@ from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.stored import Stored
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.verdict import Verdict
 
@@ -51,19 +52,21 @@ class Codec(Generic[T]):
     @cached_property
     def fields(self) -> dict[str, str]:
         """The fields of the dataclass, by their names in the journal."""
-        known = (each.name for each in fields(self.type) if each.name != "others")  # type: ignore[arg-type]
-        return {self.names.get(name, name): name for name in known}
+        kind: Any = self.type
+        return {self.names.get(name, name): name for name in _known(kind)[0]}
 
     def encode(self, thing: T) -> Data:
         """Return a thing as JSON data."""
-        data = _to_data(thing)
-        others: Data = data.pop("others")
-        return others | lean({self.names.get(name, name): part for name, part in data.items()})
+        stored = cast("Stored", thing)
+        parts = _parts_of(stored)
+        return {**stored.others, **lean({self.names.get(name, name): part for name, part in parts.items()})}
 
     def decode(self, data: Data) -> T:
         """Return the thing that data describes."""
         names = self.fields
-        parts = self.absent | {names[name]: part for name, part in data.items() if name in names}
+        parts = _sorted_out(
+            self.type, self.absent | {names[name]: part for name, part in data.items() if name in names}
+        )
         if "cluster_id" in parts:
             # It is a dataclass, too, but stands in the journal as a text.
             parts["cluster_id"] = ClusterId.parse(parts["cluster_id"])
@@ -76,19 +79,57 @@ def lean(data: Data) -> Data:
     return {key: value for key, value in data.items() if value not in (None, "", [], {})}
 
 
-def _to_data(thing: Any) -> Any:  # noqa: ANN401 - JSON
-    if isinstance(thing, ClusterId):
-        return str(thing)
-    if isinstance(thing, datetime):
-        return thing.isoformat()
-    if isinstance(thing, Enum):
-        return thing.value
-    if isinstance(thing, tuple):
-        return [_to_data(item) for item in thing]
-    if is_dataclass(thing):
-        parts = ((each.name, getattr(thing, each.name), each.default) for each in fields(thing))
-        return {name: _to_data(part) for name, part, default in parts if part or part != default}
-    return thing
+def _parts_of(thing: Stored) -> Data:
+    """Return the known parts of a thing as JSON data, without those that are as they are by default."""
+    parts = ((each.name, getattr(thing, each.name), each.default) for each in fields(thing))
+    return {
+        name: _to_data(part)
+        for name, part, default in parts
+        if name != "others" and (part or part != default)
+    }
+
+
+def _to_data(part: Any) -> Any:  # noqa: ANN401 - JSON
+    if isinstance(part, Stored):
+        return {**part.others, **_parts_of(part)}
+    if isinstance(part, ClusterId):
+        return str(part)
+    if isinstance(part, datetime):
+        return part.isoformat()
+    if isinstance(part, Enum):
+        return part.value
+    if isinstance(part, tuple):
+        return [_to_data(item) for item in part]
+    return part
+
+
+@cache
+def _known(kind: Any) -> tuple[list[str], dict[str, type[Stored]]]:  # noqa: ANN401 - a dataclass
+    """Return the names of a dataclass's fields, and the dataclass of each field that has objects."""
+    names = [each.name for each in fields(kind) if each.name != "others"]
+    hints = get_type_hints(kind)
+    inner = {
+        name: each
+        for name in names
+        for each in (hints[name], *get_args(hints[name]))
+        if isinstance(each, type) and issubclass(each, Stored)
+    }
+    return names, inner
+
+
+def _sorted_out(kind: Any, data: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return data with what has unknown names under `others`, in each object of it."""
+    if isinstance(data, list):
+        return [_sorted_out(kind, item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    names, inner = _known(kind)
+    parts = {name: data[name] for name in names if name in data}
+    if len(parts) < len(data):
+        parts["others"] = {name: part for name, part in data.items() if name not in names}
+    for name in inner.keys() & parts.keys():
+        parts[name] = _sorted_out(inner[name], parts[name])
+    return parts
 
 
 GHAP: Final = Codec("ghap", Ghap, lambda entry: entry.requests)

@@ -51,7 +51,7 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Stored):
     """Something that an agent says helped or misled it, and that it found by itself, such as by a search."""
 
     id: str
@@ -60,7 +60,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class Item(Stored):
     """One thing that was shown.
 
     Args:

@@ -6,7 +6,7 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, NotRequired, TypedDict, Unpack
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
@@ -16,7 +16,7 @@ from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootC
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(Stored):
     """How a test or build command ended. Its output is not kept.
 
     Args:
@@ -44,6 +44,8 @@ WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABAND
 """How much an experience counts in the centroid of a cluster, by tier."""
 
 
+_TRIED: Final = ("hypothesis", "action", "prediction")
+"""What an iteration consists of."""
 _VAGUE_BELOW_WORDS: Final = 4
 """A hypothesis of fewer words is too vague to learn from."""
 _TAUTOLOGY_JACCARD: Final = 0.8
@@ -51,7 +53,7 @@ _TAUTOLOGY_JACCARD: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
-class RootCause:
+class RootCause(Stored):
     """Why the hypothesis was wrong."""
 
     category: RootCauseCategory
@@ -59,7 +61,7 @@ class RootCause:
 
 
 @dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Stored):
     """What is worth doing again: what worked, which may be empty, and a rule for next time."""
 
     what_worked: str
@@ -71,7 +73,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Stored):
     """A hypothesis, action and prediction that were replaced, when, and how probable the prediction seemed by then."""
 
     at: datetime
@@ -82,7 +84,7 @@ class Revision:
 
 
 @dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Stored):
     """How an entry ended. `auto_captured` marks an outcome that a tool recorded, not the agent.
 
     `cited` is what helped or misled and was not shown unasked; the advice has the rest.
@@ -112,6 +114,40 @@ class Resolution:
                 hint="Call resolve_ghap again with surprise (what contradicted the prediction) and "
                 "root_cause {category, description} (why the hypothesis was wrong).",
             )
+
+
+class Beginning(TypedDict):
+    """What an entry is started with; see `Ghap`."""
+
+    domain: Domain
+    strategy: Strategy
+    goal: str
+    hypothesis: str
+    action: str
+    prediction: str
+    confidence: NotRequired[float | None]
+
+
+class Changes(TypedDict, total=False):
+    """What may be changed of an open entry; see `Ghap`. None stands for what is absent."""
+
+    hypothesis: str | None
+    action: str | None
+    prediction: str | None
+    strategy: Strategy | None
+    note: str | None
+    confidence: float | None
+
+
+class Outcome(TypedDict):
+    """What an entry is resolved with; see `Resolution`."""
+
+    status: OutcomeStatus
+    result: str
+    surprise: NotRequired[str | None]
+    root_cause: NotRequired[RootCause | None]
+    lesson: NotRequired[Lesson | None]
+    cited: NotRequired[tuple[Citation, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -198,41 +234,27 @@ class Ghap(Stored):
         """The tier's weight, 0.2 to 1."""
         return WEIGHTS[self.tier]
 
-    def revised(  # noqa: PLR0913 - each part can change by itself
-        self,
-        *,
-        at: datetime,
-        hypothesis: str | None = None,
-        action: str | None = None,
-        prediction: str | None = None,
-        strategy: Strategy | None = None,
-        note: str | None = None,
-        confidence: float | None = None,
-    ) -> Ghap:
-        """Return the entry with the given parts replaced.
+    def revised(self, at: datetime, **changes: Unpack[Changes]) -> Ghap:
+        """Return the entry with the given parts replaced; those that are None stay.
 
         The old hypothesis, action and prediction go to the history when one of them really changes, and their
         confidence with them: nobody has stated one for the new ones yet. A new strategy, note or confidence alone adds
         no iteration.
         """
+        parts: dict[str, Any] = {
+            name: str(part).strip() if name in _TRIED else part
+            for name, part in changes.items()
+            if part is not None
+        }
+        note = parts.pop("note", None)
+        changed = replace(self, **parts)
         before = (self.hypothesis, self.action, self.prediction)
-        said = (hypothesis, action, prediction)
-        after = tuple((new or old).strip() for new, old in zip(said, before, strict=True))
-        is_same = after == before
-        history = self.history if is_same else (*self.history, Revision(at, *before, self.confidence))
-        if confidence is None and is_same:
-            confidence = self.confidence
-        return replace(
-            self,
-            hypothesis=after[0],
-            action=after[1],
-            prediction=after[2],
-            strategy=strategy or self.strategy,
-            notes=(*self.notes, note) if note else self.notes,
-            history=history,
-            confidence=confidence,
-            first_confidence=confidence if self.first_confidence is None else self.first_confidence,
-        )
+        if (changed.hypothesis, changed.action, changed.prediction) != before:
+            revision = Revision(at, *before, self.confidence)
+            changed = replace(changed, history=(*self.history, revision), confidence=parts.get("confidence"))
+        if self.first_confidence is None:
+            changed = replace(changed, first_confidence=changed.confidence)
+        return replace(changed, notes=(*self.notes, note)) if note else changed
 
     def with_run(self, run: Run) -> Ghap:
         """Return the entry with one more run."""

@@ -23,7 +23,7 @@ FRAME_MAX: Final = 64 * 1024 * 1024
 """Bytes of the longest JSON-RPC message."""
 STATEMENT_MAX: Final = 1_000
 """One limit for goal, hypothesis, action and prediction. A limit for one of them alone needs its own constant, in
-`server/tools/arguments.py` for agents and in `journal/archive/entries_importing.py` for imported files."""
+`server/tools/arguments.py` for agents and in `journal/archive/checking.py` for imported files."""
 NARRATIVE_MAX: Final = 2_000
 """One limit for result, surprise, root_cause.description, lesson.what_worked, lesson.takeaway and note."""
 VALUE_MAX: Final = 500

@@ -16,7 +16,7 @@ from learning_memory_server.model.stored import Stored
 
 
 @dataclass(frozen=True, slots=True)
-class Chunking:
+class Chunking(Stored):
     """How a text is divided into chunks.
 
     Args:

@@ -1,4 +1,4 @@
-"""What everything that the journal keeps has."""
+"""What everything that the journal keeps has, and each part of it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Something that the journal keeps.
+    """Something that the journal keeps, or a part of it that is an object there.
 
     Args:
-        others: What was stored with it under names that this program does not know. A later one wrote it, and finds it
+        others: What was stored in it under names that this program does not know. A later one wrote it, and finds it
             there again, whatever is done with the record in between.
     """
 

@@ -20,7 +20,7 @@ class ValueOrder(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Stored):
     """What a value's topic was tested against, stored in full so that it outlives the cluster.
 
     Args:

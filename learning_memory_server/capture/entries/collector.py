@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Iterator,
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from learning_memory_server.capture.entries.open_entries import OpenEntries, Owner
 from learning_memory_server.capture.entries.timeline import Timeline
@@ -16,17 +16,15 @@ from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Forgetting, Records
-from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause, new_ghap_id
+from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
 
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.model.advice import Citation
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Run
+    from learning_memory_server.model.entry import Beginning, Changes, Outcome, Run
     from learning_memory_server.model.moment import Clock
-    from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +54,7 @@ class ObservationCollector:
         self._open = OpenEntries(journal, is_live)
         self._timeline = Timeline()
 
-    def start(  # noqa: PLR0913 - a GHAP has six parts
-        self,
-        caller: Caller,
-        *,
-        domain: Domain,
-        strategy: Strategy,
-        goal: str,
-        hypothesis: str,
-        action: str,
-        prediction: str,
-        confidence: float | None = None,
-    ) -> Started:
+    def start(self, caller: Caller, **beginning: Unpack[Beginning]) -> Started:
         """Open an entry. The caller's current one, if any, stays open as an orphan."""
         self.load()
         if done := self._done(caller):
@@ -82,15 +69,9 @@ class ObservationCollector:
             agent_session=caller.session,
             agent=caller.agent or "",
             created_at=now,
-            domain=domain,
-            strategy=strategy,
-            goal=goal,
-            hypothesis=hypothesis,
-            action=action,
-            prediction=prediction,
-            confidence=confidence,
-            first_confidence=confidence,
+            first_confidence=beginning.get("confidence"),
             requests=_with(caller),
+            **beginning,
         )
         orphan = self._open.current(caller)
         self._open.save(entry)
@@ -98,18 +79,7 @@ class ObservationCollector:
             self._open.save(replace(orphan, orphaned=True))
         return Started(entry, orphan)
 
-    def update(  # noqa: PLR0913 - each part can change by itself
-        self,
-        caller: Caller,
-        ghap_id: str | None = None,
-        *,
-        hypothesis: str | None = None,
-        action: str | None = None,
-        prediction: str | None = None,
-        strategy: Strategy | None = None,
-        note: str | None = None,
-        confidence: float | None = None,
-    ) -> Ghap:
+    def update(self, caller: Caller, ghap_id: str | None = None, **changes: Unpack[Changes]) -> Ghap:
         """Change an open entry: the caller's current one, or the one with the given id.
 
         A caller without a current entry adopts the one it names, if that belongs to its project and no one else is at
@@ -129,15 +99,7 @@ class ObservationCollector:
         is_free &= caller.agent is not None or not entry.agent or entry.agent_session != caller.session
         if is_free and self._open.current(caller) is None:
             entry = replace(entry, agent_session=caller.session, agent=caller.agent or "", orphaned=False)
-        entry = entry.revised(
-            at=self._clock(),
-            hypothesis=hypothesis,
-            action=action,
-            prediction=prediction,
-            strategy=strategy,
-            note=note,
-            confidence=confidence,
-        )
+        entry = entry.revised(self._clock(), **changes)
         entry = replace(entry, requests=_with(caller, entry))
         self._open.save(entry)
         return entry
@@ -159,18 +121,7 @@ class ObservationCollector:
         self.load()
         return self._done(caller) or self._get_open(caller, ghap_id)
 
-    def resolve(  # noqa: PLR0913 - an outcome has six parts
-        self,
-        caller: Caller,
-        ghap_id: str | None = None,
-        *,
-        status: OutcomeStatus,
-        result: str,
-        surprise: str | None = None,
-        root_cause: RootCause | None = None,
-        lesson: Lesson | None = None,
-        cited: tuple[Citation, ...] = (),
-    ) -> Ghap:
+    def resolve(self, caller: Caller, ghap_id: str | None = None, **outcome: Unpack[Outcome]) -> Ghap:
         """Resolve an open entry: the caller's current one, or the one with the given id.
 
         Raises what `update` raises, and `InvalidInputError` if a falsified hypothesis is not explained.
@@ -180,7 +131,7 @@ class ObservationCollector:
             return done
         entry = self._get_open(caller, ghap_id)
         now = self._clock()
-        resolution = Resolution(status, result, now, surprise, root_cause, lesson, cited=cited)
+        resolution = Resolution(resolved_at=now, **outcome)
         resolution.require_explanation()
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
         self._resolved.add(resolved, at=now)

@@ -74,10 +74,6 @@ class _Archive:
                     Text(f"{counted(present, 'item')} present here: {what}", "yellow") if present else None,
                 ),
                 ("forgotten there", unknown and f"{counted(unknown, 'item')} unknown here: never imported"),
-                *(
-                    ("changed", f"{one_line(change)} ({count}x)")
-                    for change, count in self.theirs.changes.most_common()
-                ),
                 ("rejected", Text(counted(len(rejections), "line"), "red") if rejections else None),
             ]
         )
@@ -113,7 +109,8 @@ class _Archive:
                 "present": sum(map(len, comparison.doomed.values())),
                 "unknown": sum(map(len, comparison.never.values())),
             },
-            "changes": dict(self.theirs.changes),
+            # An archive is read as it is; a file of entries may name a category in other words.
+            "changes": {},
             "rejected": self.theirs.rejections,
             "applied": self.done is not None,
             **(self.done or {}),

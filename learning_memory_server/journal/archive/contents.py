@@ -2,56 +2,38 @@
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.entries_foreign import checked_others
-from learning_memory_server.journal.archive.entries_importing import entry_of_record, parse_open
+from learning_memory_server.journal.archive.checking import (
+    CLUSTERS,
+    checked_record,
+    entry_of_record,
+    is_id,
+    parse_open,
+)
 from learning_memory_server.journal.archive.reading import Archive
 from learning_memory_server.journal.codec import (
     ADVICE,
     FAILURE,
     GHAP,
-    MALFORMED,
-    MEMORY,
     VALUE,
     VERDICT,
-    Codec,
 )
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
-from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.memory import Memory, checked_metadata
-from learning_memory_server.model.value import Value
-from learning_memory_server.model.verdict import Verdict
-from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.redaction.base import shortened_markers
 
 Key = tuple[str, str]
 """A kind and an id."""
 
-CLUSTERS: Final = "clusters"
 _OF_ANOTHER_FOLDER: Final = "server"
 """A kind that is not imported: it says where another storage folder has points."""
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
-_ID: Final = re.compile(r"[A-Za-z0-9_-]+")
-_NAMED_MAX: Final = 50
-"""Names in an error; this program writes fewer."""
-_FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
-_SCORE_MAX: Final = 10
-"""The highest score of advice: present ones are below 1.2."""
-_NUMBER_MAX: Final = 100_000_000
-"""Of a cluster: far more than there can be, and short enough for an id that a tool accepts."""
 
 
 @dataclass(slots=True)
@@ -63,7 +45,6 @@ class Contents:
         clusters: The records about clusters; each continues the ones before it.
         forgotten: The keys of what is forgotten.
         rejections: What could not be read, and why.
-        changes: What was changed in reading, and how often.
     """
 
     entries: dict[str, Ghap] = field(default_factory=dict)
@@ -72,7 +53,6 @@ class Contents:
     clusters: list[JournalRecord] = field(default_factory=list)
     forgotten: set[Key] = field(default_factory=set)
     rejections: list[str] = field(default_factory=list)
-    changes: Counter[str] = field(default_factory=Counter)
 
     def drop_forgotten(self) -> None:
         """Remove what is forgotten, and open entries that are resolved."""
@@ -125,41 +105,13 @@ def contents_here(journal: Journal, entries: Iterable[Ghap], forgotten: Iterable
     return contents
 
 
-def checked_record(record: JournalRecord) -> JournalRecord:
-    """Return an imported record in the form that may be stored; refuse what this program would not have written."""
-    try:
-        return _checked(record)
-    except InvalidInputError:
-        raise
-    except MALFORMED as error:
-        reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise InvalidInputError(f"{record.id}: is not data of the kind {record.kind!r} ({reason}).") from None
-
-
-def _checked(record: JournalRecord) -> JournalRecord:
-    if record.kind == CLUSTERS:
-        _check_clusters(record)
-        return record
-    if record.kind not in _CHECKS:
-        raise InvalidInputError(f"this program does not know records of the kind {record.kind!r}.")
-    codec, checked = _CHECKS[record.kind]
-    thing = codec.decode(record.data)
-    if thing.id != record.id:
-        raise InvalidInputError(f"id: {record.id!r} is not the id of this {record.kind}.")
-    limits.checked_text("project", thing.project, limits.PROJECT_MAX, shortened_markers)
-    if thing.created_at.tzinfo is None:
-        raise InvalidInputError("created_at: must have an offset from UTC.")
-    checked_others(thing.others)
-    return replace(record, data=codec.encode(checked(thing)))
-
-
 def _take(contents: Contents, record: JournalRecord) -> None:
     if record.is_tombstone:
-        if not _is_id(record.id):
+        if not is_id(record.id):
             raise InvalidInputError(f"id: {record.id!r} is not a valid id.")
         contents.forgotten.add((record.kind, record.id))
     elif record.kind == GHAP.kind:
-        contents.entries[record.id] = entry_of_record(record, contents.changes)
+        contents.entries[record.id] = entry_of_record(record)
     elif record.kind == _OF_ANOTHER_FOLDER:
         return
     elif record.kind == CLUSTERS:
@@ -170,102 +122,6 @@ def _take(contents: Contents, record: JournalRecord) -> None:
             # No session of this machine saw it, as far as anybody knows here.
             checked = replace(checked, data={**checked.data, "imported": True})
         contents.records[record.kind, record.id] = checked
-
-
-def _is_id(text: str) -> bool:
-    return _ID.fullmatch(text) is not None and len(text) <= limits.ID_MAX
-
-
-def _check_ids(**ids: str) -> None:
-    for name, given in ids.items():
-        if not _is_id(given):
-            raise InvalidInputError(f"{name}: {given!r} is not a valid id.")
-
-
-def _checked_value(value: Value) -> Value:
-    _check_ids(id=value.id, supersedes=value.supersedes or value.id)
-    limits.checked_text("text", value.text, limits.VALUE_MAX, shortened_markers)
-    if value.supersedes == value.id:
-        raise InvalidInputError("supersedes: a value cannot supersede itself.")
-    evidence = value.evidence
-    if not all(
-        map(
-            math.isfinite,
-            (*evidence.centroid, evidence.similarity, evidence.centroid_distance, evidence.threshold),
-        )
-    ):
-        raise InvalidInputError("evidence: its metrics must be finite numbers.")
-    # `request` names a call of a front that has ended.
-    return replace(value, request=None)
-
-
-def _checked_verdict(verdict: Verdict) -> Verdict:
-    _check_ids(value_id=verdict.value_id, ghap_id=verdict.ghap_id)
-    return replace(verdict, requests=())
-
-
-def _checked_advice(advice: Advice) -> Advice:
-    for given in (advice.ghap_id, *(item.id for item in advice.items)):
-        _check_ids(items=given)
-    if not (advice.revision >= 1 and 0 <= advice.probability <= 1):
-        raise InvalidInputError("revision, probability: are not what this program writes.")
-    if not all(-_SCORE_MAX <= item.score <= _SCORE_MAX for item in advice.items if item.score is not None):
-        raise InvalidInputError(f"score: must be a number from -{_SCORE_MAX} to {_SCORE_MAX}.")
-    return advice
-
-
-def _checked_failure(failure: Failure) -> Failure:
-    for name in (failure.id, failure.shown or failure.id):
-        if not _FAILURE_ID.fullmatch(name):
-            raise InvalidInputError(f"id, shown: {name!r} is not a valid id of a failure.")
-    limits.checked_text("session", failure.session, limits.ID_MAX)
-    limits.checked_text("signature", failure.signature, limits.SIGNATURE_MAX, shortened_markers)
-    for command in (failure.command, *([failure.remedy] if failure.remedy is not None else ())):
-        limits.checked_text("command, remedy", command, limits.COMMAND_MAX, shortened_markers)
-    if failure.times < 1:
-        raise InvalidInputError("times: must be a whole number above 0.")
-    if len(failure.named) > _NAMED_MAX:
-        raise InvalidInputError(f"named: has more than {_NAMED_MAX} names.")
-    for name in failure.named:
-        limits.checked_text("named", name, limits.ID_MAX)
-    if failure.support is not None and not 0 <= failure.support <= 1:
-        raise InvalidInputError("support: must be a number from 0 to 1.")
-    return failure
-
-
-def _checked_memory(memory: Memory) -> Memory:
-    _check_ids(id=memory.id)
-    limits.checked_text("text", memory.text, limits.MEMORY_MAX, shortened_markers)
-    metadata = checked_metadata(memory.metadata, shortened_markers)
-    if memory.date.tzinfo is None:
-        raise InvalidInputError("date: must have an offset from UTC.")
-    # The chunks depend on the model of this store, so they are not imported.
-    return replace(memory, metadata=metadata, request=None, chunking=None)
-
-
-def _check_clusters(record: JournalRecord) -> None:
-    Axis(record.id)
-    given = [number for number in record.data["moved"].values() if number is not None]
-    following = record.data["next_number"]
-    if not all(
-        isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _NUMBER_MAX
-        for number in (following, *given)
-    ):
-        raise InvalidInputError(f"next_number, moved: must be whole numbers from 0 to {_NUMBER_MAX:,}.")
-    if given and following <= max(given):
-        raise InvalidInputError(
-            f"next_number: {following} is not above {max(given)}, which is taken already."
-        )
-
-
-_CHECKS: Final[dict[str, tuple[Codec[Any], Callable[[Any], Any]]]] = {
-    VALUE.kind: (VALUE, _checked_value),
-    VERDICT.kind: (VERDICT, _checked_verdict),
-    ADVICE.kind: (ADVICE, _checked_advice),
-    FAILURE.kind: (FAILURE, _checked_failure),
-    MEMORY.kind: (MEMORY, _checked_memory),
-}
-"""What may be imported besides entries and clusters. A check returns the thing in the form that may be stored."""
 
 
 def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections import Counter
-from collections.abc import Container
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, TypeVar
@@ -117,13 +115,6 @@ class ForeignPart:
         if stated is not None and stated != derived:
             self._changes[f"{self._name(name)} {stated!r} was recomputed as {derived}"] += 1
 
-    def others(self, known: Container[str]) -> dict[str, Any]:
-        """Return the fields with unknown names."""
-        others = {name: value for name, value in self._unread.items() if name not in known}
-        for name in others:
-            del self._unread[name]
-        return checked_others(others)
-
     def note_left_out(self) -> None:
         """Record each non-empty field that was never read."""
         for name, value in self._unread.items():
@@ -150,16 +141,6 @@ class ForeignPart:
 
     def _name(self, name: str) -> str:
         return f"{self._path}.{name}" if self._path else name
-
-
-def checked_others(others: dict[str, Any]) -> dict[str, Any]:
-    """Return what was stored under unknown names, or refuse it if it is too large."""
-    size = len(json.dumps(others))
-    if size > limits.METADATA_MAX:
-        raise InvalidInputError(
-            f"{', '.join(sorted(others)[:3])}: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}."
-        )
-    return others
 
 
 def _checked(name: str, value: object, limit: int) -> str:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.archive.checking import entry_of_record, is_id
 from learning_memory_server.journal.archive.entries_foreign import ForeignPart
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
-
-_HASH: Final = re.compile(r"[0-9a-f]{16}")
-_ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,42 +81,6 @@ def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
     return parsed
 
 
-def entry_of_record(record: JournalRecord, changes: Counter[str] | None = None) -> Ghap:
-    """Return the resolved entry in a journal line.
-
-    Args:
-        record: The line, with a correct checksum.
-
-    Raises:
-        InvalidInputError: If there is none, or this program could not have written it.
-    """
-    if record.kind != "ghap" or not isinstance(record.data, dict):
-        raise InvalidInputError(f"the journal line is about {record.kind!r}, not a GHAP entry.")
-    if record.id != record.data.get("id"):
-        raise InvalidInputError("id: the journal line and its data have different ids.")
-    entry = _own(record.data, Counter() if changes is None else changes)
-    if entry.resolution is None:
-        raise InvalidInputError("the entry is still open; only resolved ones can be imported.")
-    return entry
-
-
-def parse_open(text: bytes) -> Ghap:
-    """Return the open entry in a file of a journal's `open` folder, as an orphan; refuse anything else."""
-    try:
-        data = content_of(text)
-    except DamagedLineError as error:
-        raise InvalidInputError(f"the open entry is damaged: {error}.") from None
-    return open_entry_of(data)
-
-
-def open_entry_of(data: dict[str, Any]) -> Ghap:
-    """Return the open entry in data, as an orphan; refuse anything else."""
-    entry = _own(data, Counter())
-    if entry.resolution is not None:
-        raise InvalidInputError("the open entry is resolved.")
-    return replace(entry, orphaned=True)
-
-
 def _parse(line: bytes, project: str, changes: Counter[str]) -> tuple[Ghap | JournalRecord, bool]:
     """Return the entry of a line, or the line itself if it is a tombstone, and whether it names its project."""
     try:
@@ -134,7 +94,7 @@ def _parse(line: bytes, project: str, changes: Counter[str]) -> tuple[Ghap | Jou
     if "kind" in body or "sum" in body:
         record = _record(line, body)
         is_tombstone = record.kind == "ghap" and record.is_tombstone
-        return record if is_tombstone else entry_of_record(record, changes), True
+        return record if is_tombstone else entry_of_record(record), True
     return _predecessors(ForeignPart("", body, changes), project), False
 
 
@@ -151,38 +111,29 @@ def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
         raise InvalidInputError("the journal line was not written by a journal.") from None
 
 
-def _own(data: dict[str, Any], changes: Counter[str]) -> Ghap:
-    part = ForeignPart("", data, changes)
-    end = part.find_part("resolution")
-    session = part.text("agent_session", limits.ID_MAX)
-    # Read and dropped: these name calls of fronts that no longer exist.
-    part.texts("requests", limits.ID_MAX)
-    part.flag("orphaned")
-    entry = _entry(
-        part,
-        project=part.text("project", limits.PROJECT_MAX),
-        # Anything but a hash is hashed.
-        session=session if _HASH.fullmatch(session) else session_hash(session),
-        resolution=_resolution(end, end, "resolved_at") if end else None,
-        revised="at",
-    )
-    entry = replace(entry, others=part.others(GHAP.fields))
-    part.note_left_out()
-    if end:
-        end.note_left_out()
-    return entry
-
-
 def _predecessors(part: ForeignPart, project: str) -> Ghap:
     end = part.find_part("outcome")
     if end is None:
         raise InvalidInputError("outcome: missing; only resolved entries can be imported.")
-    entry = _entry(
-        part,
+    entry_id = part.text("id", limits.ID_MAX)
+    if not is_id(entry_id):
+        raise InvalidInputError(f"id: {entry_id!r} has characters other than letters, digits, - and _.")
+    entry = Ghap(
+        id=entry_id,
         project=project,
-        session=session_hash(part.find_text("session_id", limits.NARRATIVE_MAX) or "unknown"),
-        resolution=_resolution(end, part, "captured_at"),
-        revised="timestamp",
+        agent_session=session_hash(part.find_text("session_id", limits.NARRATIVE_MAX) or "unknown"),
+        created_at=part.moment("created_at"),
+        domain=part.category("domain", Domain),
+        strategy=part.category("strategy", Strategy),
+        goal=part.text("goal", limits.STATEMENT_MAX),
+        hypothesis=part.text("hypothesis", limits.STATEMENT_MAX),
+        action=part.text("action", limits.STATEMENT_MAX),
+        prediction=part.text("prediction", limits.STATEMENT_MAX),
+        history=tuple(map(_revision, part.parts("history"))),
+        notes=part.texts("notes", limits.NARRATIVE_MAX),
+        confidence=part.find_probability("confidence"),
+        first_confidence=part.find_probability("first_confidence"),
+        resolution=_resolution(end, part),
     )
     # Both follow from the rest here; a reader should know if the file said something else.
     part.note_difference("confidence_tier", entry.tier.value)
@@ -192,34 +143,9 @@ def _predecessors(part: ForeignPart, project: str) -> Ghap:
     return entry
 
 
-def _entry(
-    part: ForeignPart, *, project: str, session: str, resolution: Resolution | None, revised: str
-) -> Ghap:
-    entry_id = part.text("id", limits.ID_MAX)
-    if not _ID.fullmatch(entry_id):
-        raise InvalidInputError(f"id: {entry_id!r} has characters other than letters, digits, - and _.")
-    return Ghap(
-        id=entry_id,
-        project=project,
-        agent_session=session,
-        created_at=part.moment("created_at"),
-        domain=part.category("domain", Domain),
-        strategy=part.category("strategy", Strategy),
-        goal=part.text("goal", limits.STATEMENT_MAX),
-        hypothesis=part.text("hypothesis", limits.STATEMENT_MAX),
-        action=part.text("action", limits.STATEMENT_MAX),
-        prediction=part.text("prediction", limits.STATEMENT_MAX),
-        history=tuple(_revision(item, revised) for item in part.parts("history")),
-        notes=part.texts("notes", limits.NARRATIVE_MAX),
-        confidence=part.find_probability("confidence"),
-        first_confidence=part.find_probability("first_confidence"),
-        resolution=resolution,
-    )
-
-
-def _revision(part: ForeignPart, revised: str) -> Revision:
+def _revision(part: ForeignPart) -> Revision:
     revision = Revision(
-        part.moment(revised),
+        part.moment("timestamp"),
         part.text("hypothesis", limits.STATEMENT_MAX),
         part.text("action", limits.STATEMENT_MAX),
         part.text("prediction", limits.STATEMENT_MAX),
@@ -229,13 +155,13 @@ def _revision(part: ForeignPart, revised: str) -> Revision:
     return revision
 
 
-def _resolution(end: ForeignPart, story: ForeignPart, resolved: str) -> Resolution:
-    """Return the outcome. `story` is the object with surprise, root cause and lesson: `end`, or the one around it."""
+def _resolution(end: ForeignPart, story: ForeignPart) -> Resolution:
+    """Return the outcome `end` of the entry `story`, which has surprise, root cause and lesson."""
     cause, lesson = story.find_part("root_cause"), story.find_part("lesson")
     resolution = Resolution(
         status=end.category("status", OutcomeStatus),
         result=end.text("result", limits.NARRATIVE_MAX),
-        resolved_at=end.moment(resolved),
+        resolved_at=end.moment("captured_at"),
         surprise=story.find_text("surprise", limits.NARRATIVE_MAX),
         root_cause=None
         if cause is None

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from itertools import dropwhile
-from typing import Final
+from typing import Any, Final
 
 from learning_memory_server.learning.failures.parse import head, parse, program
 from learning_memory_server.learning.failures.sanitize import tidied
@@ -114,7 +114,7 @@ def exit_status(error: str) -> int | None:
     return int(found[1]) if found else None
 
 
-def counts_in(output: str) -> dict[str, int]:
+def counts_in(output: str) -> dict[str, Any]:
     """Return how many tests passed, failed and were skipped, as far as an output says so."""
     lines = _COLOUR.sub("", output[-_EXAMINED:]).splitlines()
     if cargo := [line for line in lines if _CARGO.match(line)]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.journal.archive.checking import (
+    CLUSTERS,
+    checked_record,
+    entry_of_record,
+    open_entry_of_record,
+)
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
-from learning_memory_server.journal.archive.contents import CLUSTERS, checked_record
-from learning_memory_server.journal.archive.entries_importing import entry_of_record, open_entry_of
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
@@ -31,15 +35,15 @@ _CARRYING: Final = ("add", "add_open", "add_records")
 
 async def add(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Import resolved entries in the journal's format, all of them or none. They are indexed later."""
-    added = services.collector.add_resolved([_entry(number, data) for number, data in enumerate(entries)])
+    added = services.collector.add_resolved(_entries(entries, entry_of_record))
     services.writer.postpone([document for entry in added for document in documents_of(entry)])
     return {"added": [entry.id for entry in added]}
 
 
 async def add_open(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
     """Import open entries in the journal's format as orphans."""
-    parsed = [open_entry_of(data) for data in entries]
-    return {"added": [entry.id for entry in services.collector.add_open(parsed)]}
+    added = services.collector.add_open(_entries(entries, open_entry_of_record))
+    return {"added": [entry.id for entry in added]}
 
 
 async def add_records(
@@ -93,17 +97,20 @@ async def apply_deletions(
     return reply
 
 
-def _entry(number: int, data: object) -> Ghap:
-    """Return the entry, after the checks that a line of a file gets."""
-    place = f"entries[{number}]"
-    if not isinstance(data, dict) or not isinstance(data.get("id"), str):
-        raise InvalidInputError(f"{place}: must be an object with an id.")
-    record = JournalRecord(GHAP.kind, data["id"], utc_now(), data)
-    _check_line(place, record)
-    try:
-        return entry_of_record(record)
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{place}: {error.message}") from None
+def _entries(entries: list[dict[str, Any]], read: Callable[[JournalRecord], Ghap]) -> list[Ghap]:
+    """Return the entries, after the checks that a line of a file gets."""
+    found = []
+    for number, data in enumerate(entries):
+        place = f"entries[{number}]"
+        if not isinstance(data, dict) or not isinstance(data.get("id"), str):
+            raise InvalidInputError(f"{place}: must be an object with an id.")
+        record = JournalRecord(GHAP.kind, data["id"], utc_now(), data)
+        _check_line(place, record)
+        try:
+            found.append(read(record))
+        except InvalidInputError as error:
+            raise InvalidInputError(f"{place}: {error.message}") from None
+    return found
 
 
 def _record(number: int, fields: object) -> JournalRecord:

@@ -9,13 +9,9 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
+from learning_memory_server.journal.archive.checking import entry_of_record, parse_open
 from learning_memory_server.journal.archive.entries_foreign import find_category
-from learning_memory_server.journal.archive.entries_importing import (
-    ParsedEntries,
-    entry_of_record,
-    parse_entries,
-    parse_open,
-)
+from learning_memory_server.journal.archive.entries_importing import ParsedEntries, parse_entries
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord, open_file_of
 from learning_memory_server.model.entry import Revision
@@ -287,5 +283,5 @@ def test_confidence_is_imported_with_each_hypothesis() -> None:
 @pytest.mark.parametrize("confidence", [1.5, -1, True, "high", float("nan")])
 def test_a_confidence_that_is_not_a_probability_is_refused(confidence: object) -> None:
     data = {**GHAP.encode(full_ghap()), "confidence": confidence}
-    with pytest.raises(InvalidInputError, match="confidence: must be a number from 0 to 1"):
+    with pytest.raises(InvalidInputError, match=r"confidence: must be a number from 0 to 1|Expected `float"):
         entry_of_record(JournalRecord("ghap", data["id"], NOW, data))
