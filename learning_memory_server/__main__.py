@@ -20,10 +20,10 @@ def main() -> None:
 
     Nothing is imported before it is needed: a session must start within milliseconds, and a hook in fewer.
     """
-    if sys.argv[1:] == ["hook"] and COMPLETION not in os.environ:
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:3] != ["--help"] and COMPLETION not in os.environ:
         from learning_memory_server.hub.front.hook import main as hook  # noqa: PLC0415
 
-        hook()
+        hook(*sys.argv[2:3])
     from learning_memory_server.system.interrupts import end_on_interrupt, leave_interrupted  # noqa: PLC0415
     from learning_memory_server.system.steering import ignore_project  # noqa: PLC0415
 

@@ -64,7 +64,12 @@ commands.add_typer(hub, name="hub")
 
 
 @commands.command()
-def hook() -> None:
+def hook(
+    client: Annotated[
+        str,
+        typer.Argument(help="codex, copilot, cursor or gemini, which differ from Claude Code."),
+    ] = "",
+) -> None:
     """Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 
     For programs. It passes the client's words to the hub and prints what the hub
@@ -73,7 +78,7 @@ def hook() -> None:
     """
     from learning_memory_server.hub.front.hook import main as answer  # noqa: PLC0415
 
-    answer()
+    answer(client)
 
 
 @hub.command("status")

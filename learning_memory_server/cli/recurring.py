@@ -31,8 +31,8 @@ from learning_memory_server.learning.failures.transcripts import (
     task_in,
 )
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.hooks import hooks as events
-from learning_memory_server.server.hooks.hooks import Event
+from learning_memory_server.server.hooks import event as events
+from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.server.settings import Settings
 
 EACH: Final = 3

@@ -29,7 +29,7 @@ from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import damage_notice
-from learning_memory_server.server.hooks.hooks import arguments_of
+from learning_memory_server.server.hooks.event import answer_for, arguments_of
 from learning_memory_server.server.settings import Settings, unknown_variables
 from learning_memory_server.server.tools.hook import HOOK
 from learning_memory_server.system import locations, timeouts
@@ -237,7 +237,8 @@ class Hub:
         """Answer a client's hook that is a command. A hub that is not the right one says nothing."""
         if self._place.reason_to_refuse(hello):
             return
-        arguments = arguments_of(hello["given"])
+        client = str(hello.get("client", ""))
+        arguments = arguments_of(hello["given"], client)
         name = session_hash(arguments.get("session") or str(writer.get_extra_info("peername")))
         session = self._renamed.get(name, name)
         given = hello["given"] if isinstance(hello["given"], dict) else {}
@@ -253,7 +254,7 @@ class Hub:
         self._used.set()
         calls = Calls(self._services.injectable(), caller, has_hooks=True, may_tell=telling)
         result = await calls.call(None, HOOK, arguments)
-        writer.write(result.text.encode() + b"\n")
+        writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()
 
     async def _serve_session(self, calls: Calls, lines: EarlyCalls) -> None:

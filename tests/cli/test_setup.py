@@ -84,6 +84,8 @@ def test_a_client_is_set_up_and_restored(run: Run, home: Path, storage: Path) ->
         ("vscode", ".config/Code/User/mcp.json"),
         ("codex", ".codex/config.toml"),
         ("gemini", ".gemini/settings.json"),
+        ("copilot", ".copilot/mcp-config.json"),
+        ("opencode", ".config/opencode/opencode.json"),
         ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
     ],
 )

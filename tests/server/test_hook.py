@@ -14,7 +14,8 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.hooks.hooks import Event, Hooks
+from learning_memory_server.server.hooks.event import Event
+from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, indexing, only_text

@@ -2,7 +2,7 @@
 
 Sources: the clients' documentation as of November 2026; for Codex also its source (`rmcp-client/src/utils.rs`), and for
 Gemini CLI `environmentSanitization.ts`. The entries were tried with Claude Code 2.1.197, Codex 0.169.0 and Gemini CLI
-0.61.0.
+0.61.0, Copilot CLI 1.0.102 and opencode 1.18.33.
 """
 
 import os
@@ -50,6 +50,8 @@ class ClientName(StrEnum):
     VSCODE = "vscode"
     CODEX = "codex"
     GEMINI = "gemini"
+    COPILOT = "copilot"
+    OPENCODE = "opencode"
     CLAUDE_DESKTOP = "claude-desktop"
 
 
@@ -109,6 +111,7 @@ class Client:
         fixed: Fields of the server's entry besides `command`, `args` and `env`.
         passes: The variables of its own environment that a server gets, except on Windows; None for all.
         own_command: Whether its servers are changed through its own command, as with `claude mcp`.
+        is_joined: Whether an entry's `command` has the arguments, too, and its variables are its `environment`.
     """
 
     name: ClientName
@@ -118,9 +121,10 @@ class Client:
     program: str
     afterwards: str
     syntax: Syntax = json_text
-    fixed: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
     passes: frozenset[str] | None = None
     own_command: bool = False
+    is_joined: bool = False
 
     @property
     def path(self) -> tuple[str, str]:
@@ -133,6 +137,12 @@ class Client:
             return dict(machine.environment)
         names = _WINDOWS_NEEDS if machine.platform == "win32" else self.passes
         return {name: value for name, value in machine.environment.items() if name in names}
+
+
+def _opencode_file(machine: Machine) -> Path:
+    folder = (machine.folder("XDG_CONFIG_HOME") or machine.home / ".config") / "opencode"
+    with_comments = folder / "opencode.jsonc"
+    return with_comments if with_comments.exists() else folder / "opencode.json"
 
 
 CLIENTS: Final[Mapping[ClientName, Client]] = {
@@ -183,6 +193,25 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             "mcpServers",
             program="gemini",
             afterwards="New sessions of Gemini CLI have it, in folders that it trusts.",
+        ),
+        Client(
+            ClientName.COPILOT,
+            "Copilot CLI",
+            lambda machine: (machine.folder("COPILOT_HOME") or machine.home / ".copilot") / "mcp-config.json",
+            "mcpServers",
+            program="copilot",
+            afterwards="New sessions of Copilot CLI have it.",
+            fixed={"type": "local", "tools": ["*"]},
+        ),
+        Client(
+            ClientName.OPENCODE,
+            "opencode",
+            _opencode_file,
+            "mcp",
+            program="opencode",
+            afterwards="New sessions of opencode have it.",
+            fixed={"type": "local"},
+            is_joined=True,
         ),
         Client(
             ClientName.CLAUDE_DESKTOP,
@@ -273,6 +302,9 @@ def _recorded() -> list[Path]:
 
 def new_entry(client: Client, launch: Launch, variables: Mapping[str, str]) -> dict[str, Any]:
     """Return the entry of this server in a client's file."""
+    if client.is_joined:
+        joined = {**client.fixed, "command": [launch.command, *launch.arguments]}
+        return {**joined, "environment": dict(variables)} if variables else joined
     entry: dict[str, Any] = {
         **client.fixed,
         "command": launch.command,
@@ -281,11 +313,25 @@ def new_entry(client: Client, launch: Launch, variables: Mapping[str, str]) -> d
     return {**entry, "env": dict(variables)} if variables else entry
 
 
+def as_others_have(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an entry with `command`, `args` and `env` apart, whichever client has it."""
+    command = entry.get("command")
+    if not isinstance(command, list):
+        return dict(entry)
+    return {
+        **entry,
+        "command": next(iter(command), None),
+        "args": command[1:],
+        "env": entry.get("environment", {}),
+    }
+
+
 def is_of_this_server(entry: Mapping[str, Any]) -> bool:
     """Return whether an entry starts this server, whoever wrote it.
 
     It may name the command, a launcher such as uvx, or the module.
     """
+    entry = as_others_have(entry)
     words = [entry.get("command"), *(entry.get("args") or ())]
     return any(
         isinstance(word, str) and re.split(r"[\\/]", word)[-1].removesuffix(".exe") in _OUR_NAMES

@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
-from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine
+from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine, as_others_have
 from learning_memory_server.cli.clients.change import find_entry
 from learning_memory_server.cli.clients.claude_code import find_plugin_entry
 from learning_memory_server.cli.doctor import Finding, Level, green, red, yellow
@@ -60,7 +60,7 @@ def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> 
             f"{client.title} has this server and the plugin, so each tool twice; run: {_setup(client)} --plugin",
         )
         return
-    entry = plugin if entry is None else entry
+    entry = plugin if entry is None else as_others_have(entry)
     if entry is None:
         sentence = f"{client.title} does not have this server; run: {_setup(client)}"
         yield Finding(missing, _TOPIC, sentence)

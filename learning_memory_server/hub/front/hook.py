@@ -29,29 +29,33 @@ if TYPE_CHECKING:
 
 _INPUT_MAX: Final = 8 << 20
 _CHUNK: Final = 1 << 16
-_AT_START: Final = b'"SessionStart"'
+_AT_START: Final = b'essionStart"'
+"""Part of the name of a session's first event, whose first letter is small in Cursor."""
 _LOOK: Final = 0.01
 """Seconds between looks for a hub that was just started."""
-_FIRST: Final = b'{"hookSpecificOutput":{"hookEventName":'
-_LAST: Final = b"}}\n"
-"""How an answer begins and ends that says something."""
+_FIRST: Final = (b'{"hookSpecificOutput":{', b'{"additionalContext":"', b'{"additional_context":"')
+_LAST: Final = b"}\n"
+"""How an answer begins, in each form that a client takes, and ends that says something."""
 _TYPE_AND_OTHERS: Final = 0o170077
 """The bits of a mode that say what a file is, and what other users may do with it."""
 _PRIVATE_FOLDER: Final = 0o040000
 
 
-def main() -> NoReturn:
-    """Answer one hook, and end the process: always with success, for clients show failures to their users."""
+def main(client: str = "") -> NoReturn:
+    """Answer one hook, and end the process: always with success, for clients show failures to their users.
+
+    A client that speaks as Claude Code does has no name.
+    """
     try:
         # Whatever is created is for this user alone.
         os.umask(0o077)
         if given := _given():
-            _write(_answer(given))
+            _write(_answer(given, client))
     finally:
         os._exit(0)
 
 
-def _answer(given: bytes) -> bytes:
+def _answer(given: bytes, client: str = "") -> bytes:
     """Return what the hub says to a hook's input, a JSON object; nothing if it says nothing."""
     steering.ignore_project(os.environ)
     raw = locations.settings_from_environment(os.environ)
@@ -66,7 +70,7 @@ def _answer(given: bytes) -> bytes:
         for socket in locations.socket_files(journal, storage, os.environ):
             if connection := _connect(socket):
                 project = str(raw["project"]) if "project" in raw else None
-                return _ask(connection, _hello(journal, storage, project, given), storage)
+                return _ask(connection, _hello(journal, storage, project, given, client), storage)
     # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
     from contextlib import suppress  # noqa: PLC0415
 
@@ -80,15 +84,15 @@ def _answer(given: bytes) -> bytes:
     for path in place.sockets():
         with suppress(OSError):
             connection = socket_security.connect(path, timeouts.HOOK_HUB)
-            hello = _hello(str(place.journal), str(place.storage), place.project, given)
+            hello = _hello(str(place.journal), str(place.storage), place.project, given, client)
             return _ask(connection, hello, str(place.storage))
     from learning_memory_server.hub.front.link import spawn_hub  # noqa: PLC0415
 
     spawn_hub(place, programs.to_start(place.storage)[0])
-    return _answer_of_new_hub(place, given) if _AT_START in given else b""
+    return _answer_of_new_hub(place, given, client) if _AT_START in given else b""
 
 
-def _answer_of_new_hub(place: discovery.Place, given: bytes) -> bytes:
+def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> bytes:
     """Return what a hub says that has just been started; nothing if it is late."""
     from contextlib import suppress  # noqa: PLC0415
     from time import monotonic, sleep  # noqa: PLC0415
@@ -100,7 +104,7 @@ def _answer_of_new_hub(place: discovery.Place, given: bytes) -> bytes:
         for path in place.sockets():
             with suppress(OSError):
                 connection = socket_security.connect(path, left)
-                hello = _hello(str(place.journal), str(place.storage), place.project, given)
+                hello = _hello(str(place.journal), str(place.storage), place.project, given, client)
                 # One that is starting is not silent.
                 return _ask(connection, hello, None)
         sleep(_LOOK)
@@ -152,10 +156,10 @@ def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
     return None
 
 
-def _hello(journal: str, storage: str, project: str | None, given: bytes) -> bytes:
+def _hello(journal: str, storage: str, project: str | None, given: bytes, client: str) -> bytes:
     """Return the first line of the connection; see `discovery`."""
     directory = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()  # noqa: PTH109
-    texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory}
+    texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory, "client": client}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
     parts.append(f'"project":{_quoted(project) if project else "null"}')
     # JSON's last key of a name counts, so whatever the input is, it cannot be another role.
@@ -200,4 +204,4 @@ def _write(answer: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:2])

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import related
@@ -21,7 +20,18 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT
 from learning_memory_server.model.identity import place_in
 from learning_memory_server.model.lines import one_line, shortened
-from learning_memory_server.server.hooks.edits import edit_in
+from learning_memory_server.server.hooks.event import (
+    AFTER_FAILURE,
+    AFTER_TOOL,
+    AGENT_START,
+    AGENT_STOP,
+    BEFORE_TOOL,
+    PROMPT,
+    SESSION_END,
+    SESSION_START,
+    STOP,
+    Event,
+)
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
@@ -31,94 +41,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
-
-SESSION_START: Final = "SessionStart"
-SESSION_END: Final = "SessionEnd"
-PROMPT: Final = "UserPromptSubmit"
-BEFORE_TOOL: Final = "PreToolUse"
-AFTER_TOOL: Final = "PostToolUse"
-AFTER_FAILURE: Final = "PostToolUseFailure"
-STOP: Final = "Stop"
-AGENT_START: Final = "SubagentStart"
-AGENT_STOP: Final = "SubagentStop"
-
-_OTHER_NAMES: Final = {"BeforeAgent": PROMPT, "BeforeTool": BEFORE_TOOL, "AfterTool": AFTER_TOOL}
-"""What Gemini CLI calls events."""
-_SHELLS: Final = frozenset(
-    {"Bash", "shell", "run_shell_command", "run_in_terminal", "runInTerminal", "runTerminalCommand"}
-)
-"""The tools that run commands: of Claude Code, Codex, Gemini CLI and VS Code."""
-_EXIT_CODE: Final = re.compile(r"^Exit Code: ([1-9]\d*)$", re.MULTILINE)
-"""What Gemini CLI writes below the output of a command that failed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One event of a client's session. What a client does not say is empty; the tool `hook` describes the texts.
-
-    `is_background`: the command goes on in the background, so that nothing is known of its end. `is_again`: the agent
-    goes on because of a hook of this event. `is_unknown`: the client does not say if the command succeeded. `is_edit`:
-    the file was edited, or made.
-    """
-
-    name: str
-    session: str = ""
-    folder: str = ""
-    prompt: str = ""  # what the user has written, or the task that a subagent is about to get
-    kind_of_agent: str = ""
-    command: str = ""
-    output: str = ""
-    error: str = ""
-    file: str = ""  # what a tool has read or edited, mostly an absolute path
-    old: str = ""  # the lines that an edit took out
-    new: str = ""  # the lines that it put in
-    is_background: bool = False
-    is_again: bool = False
-    is_unknown: bool = False
-    is_edit: bool = False
-
-    @property
-    def kind(self) -> str:
-        """Its name in Claude Code."""
-        return _OTHER_NAMES.get(self.name, self.name)
-
-
-def arguments_of(given: object) -> dict[str, str]:
-    """Return what a client gives to a hook that is a command, as arguments of the tool `hook`.
-
-    What is not a JSON object says nothing, not even which event it is.
-    """
-    if not isinstance(given, dict):
-        return {}
-    tool_input, response = given.get("tool_input"), given.get("tool_response")
-    tool_input = tool_input if isinstance(tool_input, dict) else {}
-    command = tool_input.get("command") if given.get("tool_name") in _SHELLS else None
-    found: dict[str, Any] = {
-        **edit_in(given.get("tool_name"), tool_input),
-        # Only a client's main agent begins a session.
-        "agent": "" if given.get("hook_event_name") == SESSION_START else given.get("agent_id"),
-        "event": given.get("hook_event_name"),
-        "session": given.get("session_id"),
-        "folder": given.get("cwd"),
-        "prompt": given.get("prompt"),
-        "command": command,
-        "error": given.get("error"),
-        "again": "true" if given.get("stop_hook_active") is True else "",
-    }
-    if isinstance(response, dict):
-        found |= {
-            "output": response.get("stdout") or response.get("llmContent"),
-            "stderr": response.get("stderr"),
-            "task": response.get("backgroundTaskId"),
-        }
-    elif isinstance(response, str):
-        found |= {"output": response, "unknown": "true"}
-    output = found.get("output")
-    # Clients without an event of its own for failures say so at the end of the output.
-    if isinstance(output, str) and not found["error"] and (status := _EXIT_CODE.search(output)):
-        found["error"] = f"Exit code {status[1]}\n{output}"
-    return {name: value for name, value in found.items() if isinstance(value, str)}
-
 
 _MOST: Final = 500
 """Sessions that are remembered: those that were heard of last."""
@@ -281,13 +203,17 @@ class Hooks:
     async def _after_tool(self, event: Event, caller: Caller) -> str:
         if not event.command or event.is_background:
             return ""
-        run = run_of(
-            event.command,
-            event.output,
-            event.error,
-            at=self.clock(),
-            project=caller.project,
-            folder=event.folder,
+        run = (
+            None
+            if event.is_unknown
+            else run_of(
+                event.command,
+                event.output,
+                event.error,
+                at=self.clock(),
+                project=caller.project,
+                folder=event.folder,
+            )
         )
         if run:
             self.collector.add_run(caller, run)

@@ -20,6 +20,8 @@ EVERYWHERE = {
     "cursor": ".cursor/mcp.json",
     "codex": ".codex/config.toml",
     "gemini": ".gemini/settings.json",
+    "copilot": ".copilot/mcp-config.json",
+    "opencode": ".config/opencode/opencode.json",
 }
 
 
@@ -39,6 +41,7 @@ def test_variables_move_the_files() -> None:
         "CLAUDE_CONFIG_DIR": "/home/ann/a",
         "CODEX_HOME": "/home/ann/b",
         "GEMINI_CLI_HOME": "/home/ann/c",
+        "COPILOT_HOME": "/home/ann/e",
         "XDG_CONFIG_HOME": "/home/ann/d",
     }
 
@@ -47,6 +50,8 @@ def test_variables_move_the_files() -> None:
         "cursor": ".cursor/mcp.json",
         "codex": "b/config.toml",
         "gemini": "c/.gemini/settings.json",
+        "copilot": "e/mcp-config.json",
+        "opencode": "d/opencode/opencode.json",
         "vscode": "d/Code/User/mcp.json",
         "claude-desktop": "d/Claude/claude_desktop_config.json",
     }
@@ -81,6 +86,8 @@ ENVIRONMENT = {
                 "vscode": set(ENVIRONMENT),
                 "codex": {"HOME", "PATH", "LANG"},
                 "gemini": set(ENVIRONMENT),
+                "copilot": set(ENVIRONMENT),
+                "opencode": set(ENVIRONMENT),
                 "claude-desktop": {"HOME", "PATH"},
             },
         ),
@@ -92,6 +99,8 @@ ENVIRONMENT = {
                 "vscode": set(ENVIRONMENT),
                 "codex": {"PATH", "SYSTEMROOT"},
                 "gemini": set(ENVIRONMENT),
+                "copilot": set(ENVIRONMENT),
+                "opencode": set(ENVIRONMENT),
                 "claude-desktop": {"PATH", "SYSTEMROOT"},
             },
         ),

@@ -1,6 +1,7 @@
 """The plugin's copy for this machine, and what Claude Code is asked to do with it."""
 
 import json
+import re
 import stat
 import struct
 import sys
@@ -12,7 +13,8 @@ import pytest
 from learning_memory_server.cli.clients import claude_code as plugin
 from learning_memory_server.cli.clients.catalog import Launch, Machine
 from learning_memory_server.errors import ClientSetupError
-from learning_memory_server.server.hooks.hooks import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
+from learning_memory_server.server.hooks import event
+from learning_memory_server.server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
 from learning_memory_server.server.tools.hook import hook, toolset
 from learning_memory_server.version import VERSION
 
@@ -141,7 +143,8 @@ OTHERS = (
     "claude-code/hooks/codex.json",
     "claude-code/.codex-plugin/plugin.json",
     "gemini-cli/settings.json",
-    "vscode/hooks.json",
+    "copilot/hooks.json",
+    "cursor/hooks.json",
 )
 
 
@@ -153,10 +156,14 @@ def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
     if name.endswith("plugin.json"):
         assert content["version"] == VERSION
         root = folder / "claude-code"
-        assert all((root / content[key]).exists() for key in ("skills", "mcpServers", "hooks"))
+        assert all((root / content[key]).exists() for key in ("skills", "hooks"))
+        # `setup codex` adds the server; without this, Codex takes the one in .mcp.json, too.
+        assert content["mcpServers"] == {}
+        catalog = json.loads((folder / ".agents/plugins/marketplace.json").read_bytes())
+        (listed,) = catalog["plugins"]
+        assert (folder / listed["source"]["path"]) == root
     else:
-        commands = [
-            line.strip() for line in (folder / name).read_text("utf-8").splitlines() if '"command":' in line
-        ]
-        assert set(commands) == {'"command": "learning-memory-server hook",'}
-        assert all(Event(event).kind in KINDS for event in content["hooks"])
+        (command,) = set(re.findall(r'"command": "(.+)"', (folder / name).read_text("utf-8")))
+        assert command.rpartition(" ")[0] == "learning-memory-server hook"
+        assert command.rpartition(" ")[2] in event._DIALECTS
+        assert all(Event(named).kind in KINDS for named in content["hooks"])

@@ -101,6 +101,7 @@ def test_the_hub_hears_what_the_client_says_and_where(
         "storage": str(place.storage),
         "directory": os.environ["CLAUDE_PROJECT_DIR"],
         "project": project,
+        "client": "",
         "given": json.loads(GIVEN),
     }
 
@@ -119,7 +120,7 @@ def test_with_a_settings_file_it_finds_the_same_hub(
 
 
 @pytest.mark.parametrize(
-    "parts", [(), (b"",), (ANSWER,), (ANSWER[:-1] + b"\n",), (b"garbage\n",), (b"{}\n",)]
+    "parts", [(), (b"",), (ANSWER,), (ANSWER[:-2] + b"\n",), (b"garbage\n",), (b"{}\n",)]
 )
 def test_an_answer_that_is_not_complete_is_not_shown(
     answering: Callable[..., OneAnswer], parts: tuple[bytes, ...]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.server.hooks.hooks import Event, arguments_of
+from learning_memory_server.server.hooks.event import Event, answer_for, arguments_of
 
 
 @pytest.mark.parametrize(
@@ -39,30 +39,6 @@ from learning_memory_server.server.hooks.hooks import Event, arguments_of
         ),
         (
             {
-                "hook_event_name": "AfterTool",
-                "tool_name": "run_shell_command",
-                "tool_input": {"command": "make"},
-                "tool_response": {"llmContent": "Output: built"},
-            },
-            {"event": "AfterTool", "command": "make", "output": "Output: built", "again": ""},
-        ),
-        (
-            {
-                "hook_event_name": "AfterTool",
-                "tool_name": "run_shell_command",
-                "tool_input": {"command": "make"},
-                "tool_response": {"llmContent": "Output: broken\nExit Code: 2"},
-            },
-            {
-                "event": "AfterTool",
-                "command": "make",
-                "output": "Output: broken\nExit Code: 2",
-                "error": "Exit code 2\nOutput: broken\nExit Code: 2",
-                "again": "",
-            },
-        ),
-        (
-            {
                 "hook_event_name": "PostToolUse",
                 "tool_name": "run_in_terminal",
                 "tool_input": {"command": "make"},
@@ -89,3 +65,101 @@ def test_the_events_of_gemini_cli_are_those_of_claude_code() -> None:
 @pytest.mark.parametrize("given", [None, [1, 2], "SessionStart", 1])
 def test_what_is_not_an_object_says_nothing(given: object) -> None:
     assert arguments_of(given) == {}
+
+
+WRAPPED = "<untrusted_context>\nOutput: {}\nProcess Group PGID: 46\n</untrusted_context>"
+
+
+@pytest.mark.parametrize(
+    ("client", "given", "wanted"),
+    [
+        ("gemini", {"tool_response": {"llmContent": WRAPPED.format("built")}}, {"output": "built"}),
+        (
+            "gemini",
+            {"tool_response": {"llmContent": WRAPPED.format("Error: no\nExit Code: 3")}},
+            {"output": "Error: no", "error": "Exit code 3\nError: no"},
+        ),
+        (
+            "gemini",
+            {
+                "hook_event_name": "AfterTool",
+                "tool_name": "run_shell_command",
+                "tool_input": {"command": "make"},
+                "tool_response": {"llmContent": "Output: broken\nExit Code: 2"},
+            },
+            {"event": "AfterTool", "command": "make", "output": "broken", "error": "Exit code 2\nbroken"},
+        ),
+        (
+            "gemini",
+            {"tool_response": {"llmContent": "of another form"}},
+            {"output": "of another form", "unknown": "true"},
+        ),
+        (
+            "gemini",
+            {"tool_response": {"llmContent": WRAPPED.format("(empty)\nExit Code: 1")}},
+            {"output": "", "error": "Exit code 1\n"},
+        ),
+        ("codex", {"tool_response": "built\n"}, {"output": "built\n", "unknown": "true"}),
+        (
+            "copilot",
+            {"tool_result": {"text_result_for_llm": "built\n<shellId: 0 completed with exit code 0>"}},
+            {"output": "built"},
+        ),
+        (
+            "copilot",
+            {"tool_result": {"text_result_for_llm": "broken\n<shellId: 1 completed with exit code 3>"}},
+            {"output": "broken", "error": "Exit code 3\nbroken"},
+        ),
+        (
+            "copilot",
+            {"tool_result": {"text_result_for_llm": "still running"}},
+            {"output": "still running", "unknown": "true"},
+        ),
+        # VS Code, by its documentation.
+        (
+            "copilot",
+            {"hookEventName": "PostToolUse", "sessionId": "s", "tool_response": "built"},
+            {"event": "PostToolUse", "session": "s", "output": "built", "unknown": "true"},
+        ),
+        (
+            "cursor",
+            {"hook_event_name": "sessionStart", "conversation_id": "s"},
+            {"event": "sessionStart", "session": "s", "agent": ""},
+        ),
+    ],
+)
+def test_each_client_says_the_end_of_a_command_in_its_way(
+    client: str, given: dict[str, Any], wanted: dict[str, str]
+) -> None:
+    assert arguments_of(given, client) == {"again": "", **wanted}
+
+
+def test_what_hooks_said_before_is_no_part_of_a_prompt() -> None:
+    prompt = "<hook_context>a &lt;lesson&gt;</hook_context>\n\n<hook_context>b</hook_context>\n\nfix <b> this"
+
+    assert arguments_of({"prompt": prompt}, "gemini")["prompt"] == "fix <b> this"
+
+
+@pytest.mark.parametrize(
+    ("client", "wanted"),
+    [
+        ("", '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'),
+        ("gemini", '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'),
+        ("codex", '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é &lt;b&gt;"}}'),
+        (
+            "copilot",
+            (
+                '{"additionalContext":"é <b>",'
+                '"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
+            ),
+        ),
+        ("cursor", '{"additional_context":"é <b>"}'),
+    ],
+)
+def test_each_client_is_answered_in_its_form_and_silence_is_the_same_for_all(
+    client: str, wanted: str
+) -> None:
+    said = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
+
+    assert answer_for(client, said) == wanted
+    assert answer_for(client, "{}") == "{}"

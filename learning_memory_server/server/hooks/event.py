@@ -1,0 +1,180 @@
+"""What clients' hooks say and how they are answered: a row of one table for each client that differs.
+
+The rows of Codex 0.169.0, Gemini CLI 0.61.0 and Copilot CLI 1.0.102 are what these programs were seen to give and to
+take; those of VS Code, which is Copilot's, and Cursor are from their documentation.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from learning_memory_server.server.hooks.edits import edit_in
+
+SESSION_START: Final = "SessionStart"
+SESSION_END: Final = "SessionEnd"
+PROMPT: Final = "UserPromptSubmit"
+BEFORE_TOOL: Final = "PreToolUse"
+AFTER_TOOL: Final = "PostToolUse"
+AFTER_FAILURE: Final = "PostToolUseFailure"
+STOP: Final = "Stop"
+AGENT_START: Final = "SubagentStart"
+AGENT_STOP: Final = "SubagentStop"
+
+_NESTED: Final = "hookSpecificOutput"
+"""The key of an answer in Claude Code."""
+_CONTEXT: Final = "additionalContext"
+
+
+@dataclass(frozen=True, slots=True)
+class _Dialect:
+    """How a client's hooks speak. The defaults are Claude Code's; a field may have several names.
+
+    `events` has the names that only this client has. `written` matches what it gives as the output of a command, with
+    the groups `output` and, if it says the exit status there, `status`; of an output that does not match, the end of the
+    command is unknown. `replies` are the keys of an answer. `is_escaped`: what is told becomes a message of the
+    developer, in which it could pass for the client's own markup.
+    """
+
+    events: Mapping[str, str] = field(default_factory=dict)
+    event: tuple[str, ...] = ("hook_event_name",)
+    session: tuple[str, ...] = ("session_id",)
+    output: tuple[str, ...] = ("tool_response.stdout", "tool_response")
+    written: re.Pattern[str] | None = None
+    replies: tuple[str, ...] = (_NESTED,)
+    is_escaped: bool = False
+
+
+_CLAUDE_CODE: Final = _Dialect()
+_DIALECTS: Final[Mapping[str, _Dialect]] = {
+    "codex": _Dialect(is_escaped=True),
+    "gemini": _Dialect(
+        events={"BeforeAgent": PROMPT, "AfterTool": AFTER_TOOL},
+        output=("tool_response.llmContent",),
+        written=re.compile(
+            r"\A(?:<untrusted_context>\n)?Output: (?P<output>.*?)(?:\nExit Code: (?P<status>\d+))?"
+            r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}(?:\n</untrusted_context>)?\s*\Z",
+            re.DOTALL,
+        ),
+    ),
+    # VS Code reads the same files, and has other names for two fields.
+    "copilot": _Dialect(
+        event=("hook_event_name", "hookEventName"),
+        session=("session_id", "sessionId"),
+        output=("tool_result.text_result_for_llm", "tool_response"),
+        written=re.compile(
+            r"\A(?P<output>.*?)\n?<shellId: \S{1,64} completed with exit code (?P<status>\d+)>\s*\Z",
+            re.DOTALL,
+        ),
+        replies=(_CONTEXT, _NESTED),
+    ),
+    "cursor": _Dialect(
+        events={"sessionStart": SESSION_START, "sessionEnd": SESSION_END},
+        session=("conversation_id",),
+        replies=("additional_context",),
+    ),
+}
+"""The other clients, as the argument of the command `hook` names them."""
+_KINDS: Final = {name: kind for dialect in _DIALECTS.values() for name, kind in dialect.events.items()}
+_SHELLS: Final = frozenset(
+    {"Bash", "shell", "run_shell_command", "run_in_terminal", "runInTerminal", "runTerminalCommand"}
+)
+"""The tools that run commands: of Claude Code, Codex and Copilot CLI, Gemini CLI, and VS Code."""
+_TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
+"""What Gemini CLI puts before a prompt: what hooks said when the session began."""
+_NO_OUTPUT: Final = "(empty)"
+"""What Gemini CLI says of a command that wrote nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a client's session. What a client does not say is empty; the tool `hook` describes the texts.
+
+    `is_background`: the command goes on in the background, so that nothing is known of its end. `is_again`: the agent
+    goes on because of a hook of this event. `is_unknown`: the client does not say if the command succeeded. `is_edit`:
+    the file was edited, or made.
+    """
+
+    name: str
+    session: str = ""
+    folder: str = ""
+    prompt: str = ""  # what the user has written, or the task that a subagent is about to get
+    kind_of_agent: str = ""
+    command: str = ""
+    output: str = ""
+    error: str = ""
+    file: str = ""  # what a tool has read or edited, mostly an absolute path
+    old: str = ""  # the lines that an edit took out
+    new: str = ""  # the lines that it put in
+    is_background: bool = False
+    is_again: bool = False
+    is_unknown: bool = False
+    is_edit: bool = False
+
+    @property
+    def kind(self) -> str:
+        """Its name in Claude Code."""
+        return _KINDS.get(self.name, self.name)
+
+
+def arguments_of(given: object, client: str = "") -> dict[str, str]:
+    """Return what a client gives to a hook that is a command, as arguments of the tool `hook`.
+
+    What is not a JSON object says nothing, not even which event it is.
+    """
+    if not isinstance(given, dict):
+        return {}
+    dialect = _DIALECTS.get(client, _CLAUDE_CODE)
+    event, prompt, output = (_find(given, names) for names in (dialect.event, ("prompt",), dialect.output))
+    tool, tool_input = given.get("tool_name"), given.get("tool_input")
+    found: dict[str, Any] = {
+        **(edit_in(tool, tool_input) if isinstance(tool_input, dict) else {}),
+        # Only a client's main agent begins a session.
+        "agent": "" if _KINDS.get(event or "", event) == SESSION_START else _find(given, ("agent_id",)),
+        "event": event,
+        "session": _find(given, dialect.session),
+        "folder": _find(given, ("cwd",)),
+        "prompt": prompt and _TOLD.sub("", prompt),
+        "command": _find(given, ("tool_input.command",)) if tool in _SHELLS else None,
+        "error": _find(given, ("error",)),
+        "again": "true" if given.get("stop_hook_active") is True else "",
+        "output": output,
+        "stderr": _find(given, ("tool_response.stderr",)),
+        "task": _find(given, ("tool_response.backgroundTaskId",)),
+    }
+    if output is not None and not found["error"]:
+        written = dialect.written.match(output) if dialect.written else None
+        if written:
+            found["output"] = "" if written["output"] == _NO_OUTPUT else written["output"]
+            if int(written["status"] or 0):
+                found["error"] = f"Exit code {written['status']}\n{found['output']}"
+        elif dialect.written or not isinstance(given.get("tool_response"), dict):
+            found["unknown"] = "true"
+    return {name: value for name, value in found.items() if isinstance(value, str)}
+
+
+def answer_for(client: str, said: str) -> str:
+    """Return what a client's hook prints: the answer as Claude Code takes it, in the client's own form."""
+    dialect = _DIALECTS.get(client, _CLAUDE_CODE)
+    told = json.loads(said).get(_NESTED)
+    if told is None or dialect is _CLAUDE_CODE:
+        return said
+    if dialect.is_escaped:
+        told[_CONTEXT] = html.escape(told[_CONTEXT], quote=False)
+    answer = {key: told if key == _NESTED else told[_CONTEXT] for key in dialect.replies}
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+def _find(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    """Return the first text that is under one of these names, whose parts are keys."""
+    for name in names:
+        found: Any = given
+        for key in name.split("."):
+            found = found.get(key) if isinstance(found, dict) else None
+        if isinstance(found, str):
+            return found
+    return None
