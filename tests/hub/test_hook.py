@@ -17,7 +17,7 @@ def answer(place: Place, given: bytes, project: str = "shop") -> bytes:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(60)
         connection.connect(str(place.socket))
-        connection.sendall(_hello(str(place.journal), str(place.storage), project, given))
+        connection.sendall(_hello(str(place.journal), str(place.storage), project, given, ""))
         with connection.makefile("rb") as read:
             return read.read()
 

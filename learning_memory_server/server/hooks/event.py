@@ -35,9 +35,9 @@ class _Dialect:
     """How a client's hooks speak. The defaults are Claude Code's; a field may have several names.
 
     `events` has the names that only this client has. `written` matches what it gives as the output of a command, with
-    the groups `output` and, if it says the exit status there, `status`; of an output that does not match, the end of the
-    command is unknown. `replies` are the keys of an answer. `is_escaped`: what is told becomes a message of the
-    developer, in which it could pass for the client's own markup.
+    the groups `output` and, if it says the exit status there, `status`; otherwise its end is unknown. `replies` are the
+    keys of an answer. `is_escaped`: what is told becomes a message of the developer, in which it could pass for the
+    client's own markup.
     """
 
     events: Mapping[str, str] = field(default_factory=dict)

@@ -203,19 +203,11 @@ class Hooks:
     async def _after_tool(self, event: Event, caller: Caller) -> str:
         if not event.command or event.is_background:
             return ""
-        run = (
-            None
-            if event.is_unknown
-            else run_of(
-                event.command,
-                event.output,
-                event.error,
-                at=self.clock(),
-                project=caller.project,
-                folder=event.folder,
-            )
+        folder = event.folder
+        run = run_of(
+            event.command, event.output, event.error, at=self.clock(), project=caller.project, folder=folder
         )
-        if run:
+        if run and not event.is_unknown:
             self.collector.add_run(caller, run)
         known = await self._seen(event, caller.project)
         told = await self._failed(known, event, caller) if caller.is_told else ""
