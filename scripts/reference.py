@@ -6,6 +6,8 @@ import argparse
 import inspect
 import json
 import sys
+from collections.abc import Iterable
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,13 +20,11 @@ from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.schema import lean_schema
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
-from learning_memory_server.system import paths
+from learning_memory_server.system import locations, paths
 from scripts.answers import recorded
 from scripts.documents import DOCUMENTS, FailureDocument
 
 if TYPE_CHECKING:
-    import click
-
     from learning_memory_server.server.tools.toolset import Tool
 
 DIRECTORY = Path(__file__).parent.parent / "docs" / "reference"
@@ -95,11 +95,23 @@ def settings() -> str:
         # As in config.toml, but for the quotes of a text.
         shown = given if isinstance(given, str) else json.dumps(given)
         default = "" if given is None else f"`{shown}`"
-        rows.append(f"| `{name}` | `{paths.PREFIX}{name.upper()}` | {default} | {field.description} |")
+        about = f"{field.description}{_allowed(name)}"
+        rows.append(f"| `{name}` | `{paths.PREFIX}{name.upper()}` | {default} | {about} |")
     order = (
         "A variable of the environment wins over `config.toml` in the user's configuration folder "
         f"(`{paths.APPLICATION}/config.toml`, or the file that `{paths.PREFIX}CONFIG` names), and both over the "
         "default.\n"
+    )
+    home = str(Path.home())
+    folders = [
+        f"`{locations.data_folder({}, platform).replace(home, '~')}` on {name}"
+        for name, platform in (("Linux", "linux"), ("macOS", "darwin"))
+    ]
+    clients = (
+        f"\nBy default the data is in {' and '.join(folders)}; on Linux, `XDG_DATA_HOME` moves it.\n\n"
+        "Two variables that Claude Code sets for the servers it starts decide whose entries a session sees: "
+        "`CLAUDE_PROJECT_DIR` is the folder whose project it belongs to, else the working directory is; "
+        "`CLAUDE_CODE_SESSION_ID` is the session, else each process is one."
     )
     return "\n".join(
         [
@@ -108,8 +120,29 @@ def settings() -> str:
             "| key | variable | default | meaning |",
             "| --- | --- | --- | --- |",
             *rows,
+            clients,
         ]
     )
+
+
+_BOUNDS = {"ge": "at least", "gt": "above", "le": "at most", "lt": "below"}
+
+
+def _allowed(name: str) -> str:
+    """Return a sentence about the words or the range that a setting allows; nothing if its kind says it all."""
+    schema = Settings.model_json_schema()["properties"][name]
+    for kind in (schema, *schema.get("anyOf", ())):
+        if "enum" in kind:
+            return f" One of {_words(kind['enum'])}."
+        if "maxLength" in kind:
+            return f" Allowed: {kind['minLength']} to {kind['maxLength']} characters."
+        if bounds := [f"{said} {kind[bound]}" for bound, said in _BOUNDS.items() if bound in kind]:
+            return f" Allowed: {', '.join(bounds)}."
+    return ""
+
+
+def _words(words: Iterable[object]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
 
 
 def _table(tool: Tool) -> list[str]:
@@ -134,18 +167,20 @@ def _fields(schema: dict[str, Any]) -> list[str]:
 
 def _kind(schema: dict[str, Any]) -> str:
     if "enum" in schema:
-        text = "one of " + ", ".join(f"`{word}`" for word in schema["enum"])
+        text = f"one of {_words(schema['enum'])}"
     elif schema.get("type") == "string":
         text = f"text, 1-{schema['maxLength']:,} characters" if "maxLength" in schema else "text"
     elif schema.get("type") == "integer":
         low, high = schema.get("minimum"), schema.get("maximum")
         text = "whole number" + (f", {low}-{high}" if high is not None else "")
     elif schema.get("type") == "array":
-        text = "list of: " + _kind(schema["items"])
+        most = f", at most {schema['maxItems']}" if "maxItems" in schema else ""
+        text = f"list of: {_kind(schema['items'])}{most}"
     elif schema.get("type") == "number":
         text = "number" + (f", {schema['minimum']:g}-{schema['maximum']:g}" if "maximum" in schema else "")
     elif "properties" in schema:
-        text = "object with " + ", ".join(f"`{name}`" for name in schema["properties"])
+        named = (f"`{name}`{_limits(node)}" for name, node in schema["properties"].items())
+        text = f"object with {', '.join(named)}"
     else:
         text = str(schema.get("type", "any"))
     if "default" in schema:
@@ -153,15 +188,36 @@ def _kind(schema: dict[str, Any]) -> str:
     return f"{text}. {schema['description']}" if "description" in schema else text
 
 
-def _parameters(command: click.Command) -> list[str]:
+def _limits(schema: dict[str, Any]) -> str:
+    """Return what a field inside an object allows, in brackets; nothing if it is anything of its kind."""
+    is_limited = {"enum", "maxLength", "maximum", "maxItems"} & {*schema, *schema.get("items", ())}
+    return f" ({_kind({**schema, 'description': ''}).removesuffix('. ')})" if is_limited else ""
+
+
+def _parameters(command: Any) -> list[str]:
     rows = []
     for parameter in command.params:
         named = parameter.opts
         if parameter.param_type_name == "argument":
             named = [parameter.metavar or f"[{parameter.name.upper()}]"]
-        listed = ", ".join(f"`{name}`" for name in named)
-        rows.append(f"| {listed} | {getattr(parameter, 'help', None) or ''} |")
+        about = [getattr(parameter, "help", None) or "", *_choices(parameter)]
+        rows.append(f"| {_words(named)} | {' '.join(filter(None, about))} |")
     return ["| argument or option | meaning |", "| --- | --- |", *rows] if rows else []
+
+
+def _choices(parameter: Any) -> list[str]:  # noqa: ANN401 - of typer's private click
+    """Return sentences about what a command's option or argument allows, and its default."""
+    said = []
+    kind = parameter.type_descriptor.annotation
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        words = [each.value for each in kind]
+        said += [] if all(word in (parameter.help or "") for word in words) else [f"One of {_words(words)}."]
+    if parameter.min is not None:
+        said.append(f"From {parameter.min} to {parameter.max:,}." if parameter.max else f"At least {parameter.min}.")
+    default = parameter.default
+    if default and default is not True and not callable(default):
+        said.append(f"Default: `{getattr(default, 'value', default)}`.")
+    return said
 
 
 if __name__ == "__main__":

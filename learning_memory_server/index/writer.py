@@ -298,11 +298,12 @@ class IndexWriter:
     async def _try_again(self, documents: Sequence[Document], first: StorageUnavailableError) -> None:
         """Make two more attempts, then open the engine again; one that is away or refuses is not broken."""
         try:
-            for pause in timeouts.WRITE_PAUSES:
+            for attempt, pause in enumerate(timeouts.WRITE_PAUSES, 2):
                 await asyncio.sleep(pause)
                 try:
                     await self._reconciler.write(documents)
                 except StorageUnavailableError as error:
+                    log.warning("attempt.failed", what="documents", attempt=attempt, type=type(error).__name__)
                     if is_transient(error) and not isinstance(error, NoAnswerError):
                         continue
                 except EmbeddingUnavailableError:

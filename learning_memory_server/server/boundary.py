@@ -61,6 +61,7 @@ class Boundary:
         self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
         self._redaction = cast("RedactionGate", services[RedactionGate])
         self._writing = asyncio.Lock()
+        log.info("tools.registered", count=len(self._named))
 
     async def call(
         self,
@@ -85,6 +86,7 @@ class Boundary:
         # An unknown name could be any text, so it is not logged.
         with bound_contextvars(tool=name if tool else None, request=request):
             call_log = CallLog(arguments, tool.arguments.model_fields if tool else ())
+            log.debug("tool.started")
             try:
                 payload = await self.run(name, arguments, caller, progress, name_call)
             except LearningMemoryError as error:
@@ -137,9 +139,9 @@ class Boundary:
         # Nothing is awaited before this: calls come here in the order in which they were sent.
         async with in_turn(None if reads else self._writing):
             redacted = await self._redacted(tool, arguments)
-            reply = await tool.function(
-                *(available[kind] for kind in tool.services), **_validated(tool, redacted.data)
-            )
+            valid = _validated(tool, redacted.data)
+            log.debug("tool.validated")
+            reply = await tool.function(*(available[kind] for kind in tool.services), **valid)
         payload = tool.wire.payload(reply)
         # A tool that stores nothing has only searched, with the markers that are stored.
         return tool.wire.with_redacted(payload, redacted.kinds) if redacted.kinds and not reads else payload
@@ -256,7 +258,11 @@ class CallLog:
 
     def ended(self, outcome: str, returned: Iterable[object] = (), **facts: object) -> None:
         """Log how the call ended. If that is an unforeseen failure, it is among the facts as `exc_info`."""
-        write = log.error if "exc_info" in facts else log.info
+        write = log.info
+        if "exc_info" in facts:
+            write = log.error
+        elif facts.get("type") == InvalidInputError.wire_type:
+            write = log.warning  # The caller's fault
         milliseconds = round(1000 * (time.perf_counter() - self._started), 1)
         write("tool.called", outcome=outcome, **facts, milliseconds=milliseconds, **self._ids(returned))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from structlog.testing import capture_logs
 
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
@@ -46,9 +47,13 @@ async def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(parts: P
     parts.store.down = DOWN
 
     began = asyncio.get_running_loop().time()
-    assert not await parts.writer.write([document()])
-    assert asyncio.get_running_loop().time() - began < 1
-    await until(lambda: len(parts.store.attempts) == 3)
+    with capture_logs() as logs:
+        assert not await parts.writer.write([document()])
+        assert asyncio.get_running_loop().time() - began < 1
+        await until(lambda: len(parts.store.attempts) == 3)
+        await until(lambda: len(logs) >= 3)
+    assert [line["event"] for line in logs[:3]] == ["documents.postponed", *["attempt.failed"] * 2]
+    assert [line["attempt"] for line in logs[1:3]] == [2, 3]
 
     assert waits(parts) == [pytest.approx(1, abs=0.5), pytest.approx(2, abs=0.5)]
     assert parts.writer.pending == 1

@@ -73,6 +73,19 @@ async def test_the_client_of_an_unforeseen_failure_sees_only_its_number_in_the_l
     assert (entry["outcome"], entry["exc_info"]) == ("crashed", failure)
 
 
+async def test_the_log_tells_a_callers_mistake_from_a_call_that_found_nothing(services: Services) -> None:
+    with capture_logs() as logs:
+        async with agent_of(services.injectable()) as agent:
+            await agent.refused("search_experiences", query=" ")
+            await agent.refused("get_ghap_entry", ghap_id="ghap_20260101_000000_abcdef")
+    levels = [(line.get("type"), line["log_level"]) for line in logs if line["event"] == "tool.called"]
+    assert levels == [("validation_error", "warning"), ("not_found", "info")]
+    (registered,) = (line for line in logs if line["event"] == "tools.registered")
+    assert registered["count"] == 17
+    steps = [line["event"] for line in logs if line["log_level"] == "debug"]
+    assert [steps.count(f"tool.{step}") for step in ("started", "validated")] == [2, 1]
+
+
 async def test_a_failure_does_not_end_the_session(services: Services) -> None:
     broken = {**services.injectable(), ExperienceSearcher: FailingSearcher(RuntimeError(SECRET))}
     async with agent_of(broken) as agent:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Unpack
 
+from structlog.contextvars import bound_contextvars
+
 from learning_memory_server.capture.entries.open_entries import OpenEntries, Owner
 from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
@@ -327,7 +329,9 @@ class ObservationPersister:
 
     async def persist(self, entry: Ghap) -> bool:
         """Index the entry. Return whether it is in the index now; if not, it is pending."""
-        return await self.writer.write(documents_of(entry))
+        # Also in the lines that are logged about later attempts.
+        with bound_contextvars(ghap_id=entry.id):
+            return await self.writer.write(documents_of(entry))
 
 
 def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:

@@ -1,3 +1,6 @@
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
+
 from learning_memory_server.errors import DiskFullError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import documents_of
@@ -28,8 +31,10 @@ async def test_an_entry_that_cannot_be_indexed_is_pending_and_not_an_error(parts
     await parts.index.open()
     parts.store.down = DiskFullError("full")
 
-    assert not await parts.persister.persist(numbered(1))
+    with capture_logs(processors=[merge_contextvars]) as logs:
+        assert not await parts.persister.persist(numbered(1))
     assert parts.writer.pending == 2
+    assert [(line["event"], line["ghap_id"]) for line in logs] == [("documents.postponed", numbered(1).id)]
 
 
 async def test_the_source_is_every_resolved_entry_on_every_axis(parts: Parts) -> None:
