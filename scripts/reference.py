@@ -11,6 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import structlog
 import typer.main
 from pydantic import TypeAdapter
 
@@ -36,6 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
     check = parser.parse_args().check
+    structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
     pages = {"tools.md": tools(), "cli.md": cli(), "settings.md": settings()}
     contents = {DIRECTORY / name: GENERATED + text.rstrip() + "\n" for name, text in pages.items()}
     contents[RECORDED] = recorded()

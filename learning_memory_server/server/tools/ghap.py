@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated, Any, NotRequired, TypeVar, cast
+from typing import Annotated, Any, NotRequired, Required, TypeVar, cast
 
 import structlog
 from pydantic import Field
@@ -96,7 +96,7 @@ class ActiveEntry(entry_views.OpenEntry, total=False):
     At those in `open_elsewhere` somebody else is at work.
     """
 
-    has_active: bool
+    has_active: Required[bool]
     orphaned: list[entry_views.EntryKey]
     open_elsewhere: list[entry_views.EntryKey]
     hint: str
@@ -107,7 +107,7 @@ class ActiveEntry(entry_views.OpenEntry, total=False):
 class ReadEntry(entry_views.WholeEntry, total=False):
     """The whole entry."""
 
-    stored_text: str
+    stored_text: Required[str]
 
 
 class EntryList(entry_views.Paged):
@@ -135,8 +135,8 @@ async def start_ghap(
 ) -> StartedEntry:
     """Record a belief before you act on it, in debugging, design or optimisation.
 
-    Read `related` in the reply, what such situations taught, before you act. State an honest confidence, lower if
-    `track_record` is poor. Then update_ghap if your belief changes, resolve_ghap when you know.
+    Read `related` in the reply, what such situations taught, before you act. State an honest confidence: the
+    reply's `track_record` checks it. Then update_ghap if your belief changes, resolve_ghap when you know.
     """
     started = collector.start(
         caller,
