@@ -215,7 +215,9 @@ def _choices(parameter: Any) -> list[str]:  # noqa: ANN401 - of typer's private 
         words = [each.value for each in kind]
         said += [] if all(word in (parameter.help or "") for word in words) else [f"One of {_words(words)}."]
     if parameter.min is not None:
-        said.append(f"From {parameter.min} to {parameter.max:,}." if parameter.max else f"At least {parameter.min}.")
+        said.append(
+            f"From {parameter.min} to {parameter.max:,}." if parameter.max else f"At least {parameter.min}."
+        )
     default = parameter.default
     if default and default is not True and not callable(default):
         said.append(f"Default: `{getattr(default, 'value', default)}`.")

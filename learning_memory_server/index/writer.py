@@ -303,7 +303,9 @@ class IndexWriter:
                 try:
                     await self._reconciler.write(documents)
                 except StorageUnavailableError as error:
-                    log.warning("attempt.failed", what="documents", attempt=attempt, type=type(error).__name__)
+                    log.warning(
+                        "attempt.failed", what="documents", attempt=attempt, type=type(error).__name__
+                    )
                     if is_transient(error) and not isinstance(error, NoAnswerError):
                         continue
                 except EmbeddingUnavailableError:
