@@ -196,7 +196,7 @@ def _limits(schema: dict[str, Any]) -> str:
     return f" ({_kind({**schema, 'description': ''}).removesuffix('. ')})" if is_limited else ""
 
 
-def _parameters(command: Any) -> list[str]:
+def _parameters(command: Any) -> list[str]:  # noqa: ANN401 - of typer's private click
     rows = []
     for parameter in command.params:
         named = parameter.opts
