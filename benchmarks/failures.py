@@ -29,9 +29,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.recorded import read_sessions
-from learning_memory_server.cli.maintenance.learning import Learner
 from learning_memory_server.cli.recurring import Session
-from learning_memory_server.learning.failures.error_advisor import PendingFailures
+from learning_memory_server.learning.failures.error_advisor import Learner, PendingFailures
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.failures.sanitize import shows_error

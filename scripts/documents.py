@@ -23,6 +23,7 @@ from scripts.report_documents import (
     MigrateDocument,
     ReindexDocument,
     ScanDocument,
+    StartDocument,
 )
 
 
@@ -286,6 +287,7 @@ class FailureDocument(TypedDict):
 
 
 DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
+    "start": (StartDocument,),
     "status": (StatusDocument,),
     "doctor": (DoctorDocument,),
     "list": (EntryDocument,),

@@ -64,6 +64,24 @@ class LearnDocument(TypedDict):
     seconds: float
 
 
+class RepeatedMistake(TypedDict):
+    """A mistake that came back: the shortest `command`, its `remedy`, and the `errors` and `sessions` that it had."""
+
+    command: str
+    remedy: str
+    errors: list[str]
+    sessions: int
+    last: str
+
+
+class StartDocument(TypedDict):
+    """What became of clients: ready, skipped, refused, failed, absent; what was `kept`, and the `mistakes` reported."""
+
+    clients: dict[str, str]
+    kept: int
+    mistakes: list[RepeatedMistake]
+
+
 class RejectedLine(TypedDict):
     """A line that is not an entry."""
 

@@ -10,6 +10,7 @@ from learning_memory_server.cli.endings import FailuresAsSentences, run_to_the_e
 from learning_memory_server.system.paths import APPLICATION
 
 _COMMANDS: Final = """
+start           start                    Begin here: add this server to the clients on this machine, and learn from this project's past sessions.
 status          hub                      Show what is stored, where, and which process is using it.
 doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
 list            listing                  List resolved GHAP entries, newest first.
@@ -25,6 +26,7 @@ hook            hub                      Answer a client's hook: JSON on stdin, 
 replay          replay                   Show what past entries would have been told, from those resolved before each.
 demo            demo                     Show what the server does, with example entries in a temporary folder.
 setup           setup                    Add this server to a client, for all projects: show the change, ask, and make it.
+uninstall       uninstall                Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
 reindex         maintenance.indexing     Rebuild the index from the journal.
 import          maintenance.importing    Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what mended them.

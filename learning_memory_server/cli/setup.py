@@ -32,7 +32,7 @@ from learning_memory_server.cli.clients.change import (
     snippet,
 )
 from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.terminal import output, show_notice
+from learning_memory_server.cli.terminal import is_for_people, output, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
@@ -93,14 +93,22 @@ def setup(  # noqa: PLR0913 - one for each option
     if show:
         _print_entry(chosen, settings, plugin=plugin)
     elif remove:
-        _remove(chosen, yes=yes)
-    elif chosen.own_command and (plugin or claude_code.find_installed(this_machine())):
-        _set_up_plugin(chosen, settings, yes=yes)
+        remove_from(chosen, yes=yes)
     else:
-        _set_up(chosen, settings, yes=yes)
+        set_up(chosen, settings, plugin=plugin, yes=yes)
 
 
-def _set_up(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
+def set_up(
+    client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool
+) -> None:
+    """Add this server, or the plugin that has it, to a client, after a question."""
+    if client.own_command and (plugin or claude_code.find_installed(this_machine())):
+        _set_up_plugin(client, settings_to, yes=yes)
+    else:
+        _set_up_server(client, settings_to, yes=yes)
+
+
+def _set_up_server(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
     """Add this server to a client, or update its entry."""
     machine = this_machine()
     entry, variables = _wanted(client, settings_to)
@@ -134,7 +142,7 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     if launch.caution:
         show_notice(launch.caution)
     if not claude_code.is_written(folder, wanted):
-        output().print(f"The plugin is written to {folder}.")
+        output().print(f"The plugin will be written to {folder}.")
         todo.append(lambda: claude_code.write_plugin(folder, wanted))
     existing, installed = _own_entry(client, machine, yes=yes), claude_code.find_installed(machine)
     commands = claude_code.commands(existing, None)
@@ -151,7 +159,7 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     output().print(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
 
 
-def _remove(client: Client, *, yes: bool) -> None:
+def remove_from(client: Client, *, yes: bool) -> None:
     """Remove this server from a client. Settings in `config.toml` stay: other clients and commands use them."""
     machine = this_machine()
     change = None if client.own_command else removal(client, machine)
@@ -238,7 +246,7 @@ def _prepare(change: Change) -> list[Callable[[], None]]:
     elif change.restores:
         console.print(f"{change.path} will be what it was before `setup`.")
     elif change.copy is not None:
-        console.print(f"A copy of the file is kept: {change.copy_path}")
+        console.print(f"A copy of the file will be kept: {change.copy_path}")
     return [change.apply]
 
 
@@ -254,7 +262,7 @@ def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, y
     if not todo:
         output().print(f"{as_it_is} Nothing to change.")
         return False
-    if not (yes or (sys.stdin.isatty() and os.isatty(2))):
+    if not (yes or (is_for_people() and sys.stdin.isatty() and os.isatty(2))):
         raise InvalidInputError(
             "Nothing was changed, because there is no terminal to ask on.",
             hint="To skip the question, add --yes.",

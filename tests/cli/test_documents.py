@@ -17,6 +17,7 @@ from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.learning.failures.written import failed, ran, write_transcript
 
 CALLS = {
+    "start": ["--yes"],
     "status": [""],
     "doctor": ["--quick"],
     "list": ["", "--limit 3"],

@@ -60,7 +60,7 @@ def test_a_client_is_set_up_and_restored(run: Run, home: Path, storage: Path) ->
     done = run("setup", "cursor", "--yes")
     assert done.exit_code == 0
     assert '+    "learning-memory": {' in done.stdout
-    assert f"A copy of the file is kept: {file}.before-learning-memory" in done.stdout
+    assert f"A copy of the file will be kept: {file}.before-learning-memory" in done.stdout
     assert "Cursor has this server now. Restart Cursor." in done.stdout
     after = file.read_text("utf-8")
     assert f'"LEARNING_MEMORY_STORAGE_PATH": "{storage}"' in after

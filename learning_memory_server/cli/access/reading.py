@@ -10,8 +10,10 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.cli.terminal import counted, readable_size, show_notice
 from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
+from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
@@ -41,6 +43,15 @@ def read_entries(settings: Settings) -> ObservationCollector:
 def read_memories(settings: Settings) -> list[Memory]:
     """Return the memories, oldest first."""
     return Records(Journal(settings.journal_directory).memories, MEMORY).all()
+
+
+def known_projects(settings: Settings) -> list[str]:
+    """Return the projects of which anything is stored, by name."""
+    journal = Journal(settings.journal_directory)
+    found = {each.project for each in (*journal.open_entries(), *read_entries(settings).list_resolved())}
+    found |= {each.project for each in ValueLog(journal.values).all()}
+    found |= {each.project for each in read_memories(settings)}
+    return sorted(found.union(each.project for each in FailureLog(journal.failures).all()))
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:

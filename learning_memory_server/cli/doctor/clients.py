@@ -34,7 +34,7 @@ _SAID_MAX: Final = 200
 
 def check_clients(machine: Machine, *, quick: bool) -> Iterator[Finding]:
     """Check every client that is installed."""
-    found = [client for client in CLIENTS.values() if _is_installed(client, machine)]
+    found = [client for client in CLIENTS.values() if is_installed(client, machine)]
     if not found:
         yield green(_TOPIC, "No client that `setup` supports was found.")
     for client in found:
@@ -120,7 +120,7 @@ def _journal(environment: Mapping[str, str]) -> Any:  # noqa: ANN401 - a path
     return paths.journal_path(raw, environment).resolve()
 
 
-def _is_installed(client: Client, machine: Machine) -> bool:
+def is_installed(client: Client, machine: Machine) -> bool:
     """Return whether the client has its file or its folder, or is on the PATH."""
     file = client.locate(machine)
     has_folder = (

@@ -2,12 +2,11 @@
 
 import os
 import uuid
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
-from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, Final, TypeVar
@@ -15,7 +14,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
-from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.access.reading import known_projects, open_settings
 from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.restoring import file_errors
@@ -36,7 +35,7 @@ from learning_memory_server.journal.codec import FAILURE, MEMORY, Codec
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.learning.failures.error_advisor import PendingFailures, Ran
+from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.learning.failures.transcripts import (
     Passed,
@@ -50,7 +49,6 @@ from learning_memory_server.learning.failures.transcripts import (
 )
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.identity import session_hash
-from learning_memory_server.model.limits import FAILURES_KEPT
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
@@ -69,7 +67,7 @@ _LONGEST: Final = 2_000
 
 
 @dataclass(slots=True)
-class _Lesson:
+class Lesson:
     """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
     `elsewhere` counts transcripts of projects that were not wanted, or that do not say theirs; `known`, failures and
@@ -124,6 +122,20 @@ class _Lesson:
         ]
         facts += [("passed over", reason) for reason in self._reasons()]
         show_facts(facts)
+
+    async def keep(self, settings: Settings) -> None:
+        """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
+        known = known_projects(settings)
+        for project, folder in self.here.items():
+            # The project begins here, and sessions in this folder may be told of it.
+            claims_of(settings).look_up(Path(folder), project, is_new=project not in known)
+        records = [_record(FAILURE, each) for each in self.failures]
+        records += [_record(MEMORY, each) for each in self.tasks]
+        async with open_connection(settings, "learn-from") as connection:
+            self.kept = await connection.add("add_records", "records", records)
+            if self.tasks:
+                await complete_index(connection)
+        output().print(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
 
     def document(self, seconds: float) -> dict[str, Any]:
         """Return a `LearnDocument`."""
@@ -213,23 +225,23 @@ async def learn_from(
     """
     began = monotonic()
     settings = open_settings()
-    lesson = _Lesson(path or projects_folder(os.environ), every, here=folders_here(settings))
-    if path or lesson.place.is_dir():
-        projects = _projects(settings, is_named=path is not None, every=every)
-        await _read(lesson, projects, settings, tasks=tasks)
+    lesson = await read_lesson(settings, path, every=every, tasks=tasks)
     lesson.show()
     refusal = "Nothing was kept. To keep this, add --yes."
     if lesson.size and (yes or (is_for_people() and agrees(f"Keep {lesson.size}?", refusal))):
-        # Oldest first; what an interruption leaves is learned the next time.
-        records = [_record(FAILURE, each) for each in lesson.failures]
-        records += [_record(MEMORY, each) for each in lesson.tasks]
-        async with open_connection(settings, "learn-from") as connection:
-            lesson.kept = await connection.add("add_records", "records", records)
-            if lesson.tasks:
-                await complete_index(connection)
-    if lesson.kept:
-        output().print(f"Kept {lesson.kept:,}. `failures` and `memories` list what is kept.")
+        await lesson.keep(settings)
     return Result(lesson.document(monotonic() - began))
+
+
+async def read_lesson(
+    settings: Settings, path: Path | None = None, *, every: bool = False, tasks: bool = False
+) -> Lesson:
+    """Read the transcripts in a place, by default Claude Code's own, and return what they teach."""
+    lesson = Lesson(path or projects_folder(os.environ), every, here=folders_here(settings))
+    if path or lesson.place.is_dir():
+        projects = _projects(settings, is_named=path is not None, every=every)
+        await _read(lesson, projects, settings, tasks=tasks)
+    return lesson
 
 
 def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[Path], str | None]:
@@ -264,7 +276,7 @@ def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[P
 
 
 async def _read(
-    lesson: _Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool
+    lesson: Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool
 ) -> None:
     """Read the transcripts, and sort out what is new here."""
     gate = redaction_gate(settings)
@@ -333,67 +345,3 @@ def _shortened(text: str) -> str:
     return (
         text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"
     )
-
-
-class Learner:
-    """Takes the commands of earlier sessions, each session's in order, and returns what is to be kept of them.
-
-    The same commands lead to the same failures, with the same ids. They are those that a hook would have recorded,
-    without those that nothing mended: these have nothing to show. RAM grows by about a kilobyte for each failure,
-    whatever its output. `imported` is whether the sessions were on another machine.
-    """
-
-    def __init__(self, redaction: RedactionGate, *, imported: bool = False) -> None:
-        self._pending = PendingFailures(redaction)
-        self._imported = imported
-        self._failures: dict[str, Failure] = {}
-        self._seen: dict[tuple[str, str, str, datetime], str] = {}
-
-    async def saw(self, ran: Ran) -> None:
-        """Take a command; see `PendingFailures.saw`."""
-        result = await self._pending.saw(ran)
-        if isinstance(result, Failure):
-            # A session that was continued in another file begins with a copy of what happened in the first.
-            moment = (ran.project, result.signature, result.command, ran.at)
-            if self._seen.setdefault(moment, result.id) == result.id:
-                known = self._failures.setdefault(result.id, replace(result, imported=self._imported))
-                if ran.at < known.created_at:
-                    self._failures[result.id] = replace(known, created_at=ran.at)
-            return
-        for name in result.ids:
-            # Not the copy of a failure.
-            if known_one := self._failures.get(name):
-                self._failures[name] = replace(known_one, remedy=result.remedy)
-
-    def learned(self) -> list[list[Failure]]:
-        """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""
-        errors: dict[str, list[Failure]] = defaultdict(list)
-        for failure in sorted(self._failures.values(), key=attrgetter("created_at", "id")):
-            errors[failure.error].append(failure)
-        numbered = (
-            [replace(each, times=number) for number, each in enumerate(known, start=1)]
-            for known in errors.values()
-        )
-        mended = ([each for each in known if each.remedy] for known in numbered)
-        return [known[-FAILURES_KEPT:] for known in mended if known]
-
-
-def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
-    """Return the failures of one error that are neither kept nor forgotten here, nor would be forgotten for newer ones.
-
-    What was only imported so far is not known, if a session of this machine has seen it.
-    """
-    learned = list(learned)
-    known = here.of(learned[0].project, learned[0].signature) if learned else []
-    known = [each for each in known if each.imported <= learned[0].imported]
-    ids = {each.id for each in known}
-    # A hook may have seen the same in the session of which this one is a copy.
-    moments = {(each.command, each.created_at) for each in known}
-    new = [
-        each
-        for each in learned
-        if each.id not in ids
-        and not here.is_forgotten(each.id)
-        and (each.command, each.created_at) not in moments
-    ]
-    return new[max(len(new) + len(known) - FAILURES_KEPT, 0) :] if known else new

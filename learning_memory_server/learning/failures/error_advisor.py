@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 import structlog
@@ -238,3 +240,67 @@ class ErrorAdvisor:
         elif shown and before.shown != shown:
             self._failures.add(replace(before, shown=shown, support=support), at=failure.created_at)
         return Known(line_about(known, failure.command, remedy) if remedy else "", fact)
+
+
+class Learner:
+    """Takes the commands of earlier sessions, each session's in order, and returns what is to be kept of them.
+
+    The same commands lead to the same failures, with the same ids. They are those that a hook would have recorded,
+    without those that nothing mended: these have nothing to show. RAM grows by about a kilobyte for each failure,
+    whatever its output. `imported` is whether the sessions were on another machine.
+    """
+
+    def __init__(self, redaction: RedactionGate, *, imported: bool = False) -> None:
+        self._pending = PendingFailures(redaction)
+        self._imported = imported
+        self._failures: dict[str, Failure] = {}
+        self._seen: dict[tuple[str, str, str, datetime], str] = {}
+
+    async def saw(self, ran: Ran) -> None:
+        """Take a command; see `PendingFailures.saw`."""
+        result = await self._pending.saw(ran)
+        if isinstance(result, Failure):
+            # A session that was continued in another file begins with a copy of what happened in the first.
+            moment = (ran.project, result.signature, result.command, ran.at)
+            if self._seen.setdefault(moment, result.id) == result.id:
+                known = self._failures.setdefault(result.id, replace(result, imported=self._imported))
+                if ran.at < known.created_at:
+                    self._failures[result.id] = replace(known, created_at=ran.at)
+            return
+        for name in result.ids:
+            # Not the copy of a failure.
+            if known_one := self._failures.get(name):
+                self._failures[name] = replace(known_one, remedy=result.remedy)
+
+    def learned(self) -> list[list[Failure]]:
+        """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""
+        errors: dict[str, list[Failure]] = defaultdict(list)
+        for failure in sorted(self._failures.values(), key=attrgetter("created_at", "id")):
+            errors[failure.error].append(failure)
+        numbered = (
+            [replace(each, times=number) for number, each in enumerate(known, start=1)]
+            for known in errors.values()
+        )
+        mended = ([each for each in known if each.remedy] for known in numbered)
+        return [known[-limits.FAILURES_KEPT :] for known in mended if known]
+
+
+def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
+    """Return the failures of one error that are neither kept nor forgotten here, nor would be forgotten for newer ones.
+
+    What was only imported so far is not known, if a session of this machine has seen it.
+    """
+    learned = list(learned)
+    known = here.of(learned[0].project, learned[0].signature) if learned else []
+    known = [each for each in known if each.imported <= learned[0].imported]
+    ids = {each.id for each in known}
+    # A hook may have seen the same in the session of which this one is a copy.
+    moments = {(each.command, each.created_at) for each in known}
+    new = [
+        each
+        for each in learned
+        if each.id not in ids
+        and not here.is_forgotten(each.id)
+        and (each.command, each.created_at) not in moments
+    ]
+    return new[max(len(new) + len(known) - limits.FAILURES_KEPT, 0) :] if known else new

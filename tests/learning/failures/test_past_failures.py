@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.cli.maintenance.learning import Learner, unknown
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Learner, Ran, unknown
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate

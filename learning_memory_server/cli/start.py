@@ -1,0 +1,203 @@
+"""`start`: the first steps in a project, each after a question, and a report of what past sessions teach."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from learning_memory_server.cli.access.reading import known_projects, open_settings
+from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
+from learning_memory_server.cli.command import Commands, Result, current_project
+from learning_memory_server.cli.doctor.clients import is_installed
+from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
+from learning_memory_server.cli.setup import set_up
+from learning_memory_server.cli.terminal import (
+    agrees,
+    counted,
+    date,
+    is_for_people,
+    output,
+    short_project,
+    show_failure,
+    show_hanging,
+    show_notice,
+)
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.text import UNCONFIRMED
+from learning_memory_server.learning.failures.remedies import remedy_for
+from learning_memory_server.learning.failures.repeated import Mistake, repeated_mistakes
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.system.paths import APPLICATION
+
+_REPORTED: Final = 3
+"""How many mistakes are shown: as many as a person tells a colleague."""
+_ONLY: Final = "in a working directory where that is right"
+
+commands = Commands()
+
+
+@commands.command(json_help="Print JSON. Nothing is changed without --yes.")
+async def start(
+    yes: Annotated[bool, typer.Option("--yes", help="Agree to every step, and do not ask.")] = False,
+) -> Result:
+    """Begin here: add this server to the clients on this machine, and learn from this project's past sessions.
+
+    Asks before each change, and says how to undo it. Without a terminal,
+    nothing is changed unless --yes is given. Shows which mistakes agents
+    repeated in this project, and what they will be told next time. May be run
+    again: what is there already stays as it is.
+    """
+    settings = open_settings()
+    project = current_project(settings)
+    _show_step(1, "the clients on this machine")
+    clients = _set_up_clients(yes=yes)
+    _show_step(2, f"what past sessions of {short_project(project)} teach")
+    is_first = project not in known_projects(settings)
+    lesson = await read_lesson(settings)
+    errors = _errors(lesson, settings, project)
+    mistakes = repeated_mistakes(errors, lesson.here[project])
+    _show_report(mistakes, lesson, project, errors)
+    if lesson.size and _agreed(f"Keep {lesson.size}, so that agents are told?", yes=yes):
+        await lesson.keep(settings)
+        names = "--project current" if is_first else "with the ids that `failures` shows"
+        _show_undo(f"forget {names}")
+    elif lesson.size:
+        output().print("Skipped: nothing was kept, so agents are told nothing of it.")
+    _show_next(settings, project, clients, is_kept=bool(lesson.kept or lesson.known))
+    shown = [_document(each) for each in mistakes[:_REPORTED]]
+    succeeded = not {"refused", "failed"}.intersection(clients.values())
+    return Result({"clients": clients, "kept": lesson.kept, "mistakes": shown}, succeeded)
+
+
+def _set_up_clients(*, yes: bool) -> dict[str, str]:
+    """Set up each client that is there, after a question, and return what came of it by name."""
+    machine, done = this_machine(), dict[str, str]()
+    for client in CLIENTS.values():
+        if not is_installed(client, machine):
+            done[client.name] = "absent"
+            continue
+        output().print(Text(client.title, "bold"))
+        try:
+            set_up(client, plugin=client.own_command, yes=yes)
+        except typer.Exit:
+            output().print(f"Skipped: {client.title}.")
+            done[client.name] = "skipped"
+        except InvalidInputError as refusal:
+            output().print(f"Skipped: {client.title}. {refusal.sentence}")
+            done[client.name] = "refused"
+        except LearningMemoryError as error:
+            show_failure(error)
+            done[client.name] = "failed"
+        else:
+            _show_undo(f"setup {client.name} --remove")
+            done[client.name] = "ready"
+    absent = [client.title for client in CLIENTS.values() if done[client.name] == "absent"]
+    if absent:
+        output().print(f"Not found, so skipped: {', '.join(absent)}.")
+    return done
+
+
+def _errors(lesson: Lesson, settings: Settings, project: str) -> list[list[Failure]]:
+    """Return the failures of each error of a project: those that are kept, and those that would be."""
+    errors: dict[str, dict[str, Failure]] = {}
+    kept = FailureLog(Journal(settings.journal_directory).failures).errors()
+    for known in (*kept, *lesson.errors):
+        for each in known:
+            if each.project == project:
+                errors.setdefault(each.signature, {})[each.id] = each
+    return [sorted(found.values(), key=lambda each: each.created_at) for found in errors.values()]
+
+
+def _show_report(
+    mistakes: Sequence[Mistake], lesson: Lesson, project: str, errors: Sequence[Sequence[Failure]]
+) -> None:
+    name, where = one_line(short_project(project)), one_line(str(lesson.place))
+    sessions = sum(lesson.projects.values())
+    if not sessions and not mistakes:
+        output().print(
+            f"Claude Code has kept no session of {name} in {where} yet, so there is nothing to report. From now on, "
+            "the plugin's hooks learn while agents work."
+        )
+        return
+    ran = f"{counted(sessions, 'session')}, {lesson.commands:,} commands, of which {lesson.failed:,} failed."
+    output().print(f"{ran}\n")
+    if not mistakes:
+        told = sum(any(remedy_for(each.command, known) for each in known) for known in errors)
+        output().print(
+            f"No mistake came back in two sessions with a remedy that is sure enough to be told. "
+            f"{counted(told, 'error')} seen in one session {'has' if told == 1 else 'have'} one, which is told if the "
+            "error comes again."
+        )
+        return
+    number = len(mistakes[:_REPORTED])
+    output().print(
+        Text(
+            f"{counted(number, 'mistake')} your agents repeated in {name}, and what they will be told next time:",
+            "bold",
+        )
+    )
+    for place, mistake in enumerate(mistakes[:_REPORTED], start=1):
+        others = len(mistake.signatures) - 1
+        also = f"; {counted(others, 'other error')}" if others else ""
+        output().print()
+        for label, text, style in (
+            (f"{place}. They ran", mistake.command, "red"),
+            ("   Failed", f"in {mistake.sessions:,} sessions, last on {date(mistake.last)}", ""),
+            ("   With", f"{mistake.signatures[0]}{also}", ""),
+            ("   Next time", mistake.remedy, "green"),
+            ("   Told only", _ONLY if mistake.is_of_a_folder else "", ""),
+        ):
+            if text:
+                show_hanging(output(), Text(f"{label:<13}  ", "bold"), Text(one_line(text), style))
+    output().print()
+    if number < _REPORTED:
+        output().print(
+            "No other mistake came back in two sessions with a remedy that is sure enough to be told."
+        )
+
+
+def _show_next(settings: Settings, project: str, clients: dict[str, str], *, is_kept: bool) -> None:
+    _show_step(3, "what happens next")
+    folder = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
+    if is_kept and not settings.project and not claims_of(settings).may_tell(Path(folder), project):
+        show_notice(UNCONFIRMED.strip())
+    if "ready" in clients.values():
+        output().print(
+            "Start a session here as usual: agents have the memory now. In Claude Code, they are also told unasked: at "
+            "the start, and when a command fails with a known error."
+        )
+    else:
+        output().print(f"No client has the memory yet. To add it: {APPLICATION} setup CLIENT")
+    output().print(f"What a session here is told at its start: {APPLICATION} context")
+    output().print(f"How often agents were told, and if it helped: {APPLICATION} status")
+    output().print(f"To undo everything: {APPLICATION} uninstall")
+
+
+def _agreed(question: str, *, yes: bool) -> bool:
+    return yes or (is_for_people() and agrees(question, "Nothing was kept. To keep it, add --yes."))
+
+
+def _show_step(number: int, title: str) -> None:
+    output().print(Text(f"\nStep {number} of 3: {one_line(title)}", "bold cyan"))
+
+
+def _show_undo(command: str) -> None:
+    output().print(Text(f"Undo: {APPLICATION} {command}", "dim"), soft_wrap=True)
+
+
+def _document(mistake: Mistake) -> dict[str, Any]:
+    return {
+        "command": mistake.command,
+        "remedy": mistake.remedy,
+        "errors": list(mistake.signatures),
+        "sessions": mistake.sessions,
+        "last": mistake.last.isoformat(),
+    }

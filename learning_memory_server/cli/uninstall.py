@@ -1,0 +1,127 @@
+"""`uninstall`: takes this server out of every client, ends its hub and removes what it can rebuild; data if asked."""
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from learning_memory_server.cli.access.hub_client import stop_running_hub
+from learning_memory_server.cli.access.reading import open_settings
+from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
+from learning_memory_server.cli.clients.change import find_entry
+from learning_memory_server.cli.clients.claude_code import FOLDER, find_installed
+from learning_memory_server.cli.command import Commands
+from learning_memory_server.cli.setup import remove_from
+from learning_memory_server.cli.terminal import agrees, counted, output, show_failure, show_notice
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.journal.archive.backups import back_up
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.system.ipc.discovery import LOG
+from learning_memory_server.system.locking import hold
+from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
+
+_CACHES: Final = (FOLDER, "index", "map", "clusters", "models", "dashboard.html", LOG, f"{LOG}.1", "hub.json")
+"""What is in the storage folder and can be made again."""
+_DATA: Final = ("backups", "claims.json", "sessions.json", "qdrant-owner.json", "outdated-points.json")
+_REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
+
+commands = Commands()
+
+
+@commands.command()
+def uninstall(
+    data: Annotated[
+        bool,
+        typer.Option("--data", help="Also remove the data: journal, backups and the rest of the folder."),
+    ] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            metavar="FOLDER",
+            file_okay=False,
+            help="With --data: where to export everything first; by default your home folder.",
+        ),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Do not ask. With --data, everything is exported.")
+    ] = False,
+) -> None:
+    """Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
+
+    Asks before each step. The data stays, unless --data is given: then an export
+    to another folder is offered first, and read back. Settings in `config.toml`
+    stay. May be run again.
+    """
+    settings, machine = open_settings(), this_machine()
+    for client in CLIENTS.values():
+        try:
+            if find_entry(client, machine) or (client.own_command and find_installed(machine)):
+                remove_from(client, yes=yes)
+        except typer.Exit:
+            output().print(f"Skipped: {client.title}.")
+        except LearningMemoryError as error:
+            show_failure(error)
+    caches = [path for name in _CACHES if os.path.lexists(path := settings.storage_path / name)]
+    if not _agreed(
+        f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?", yes=yes
+    ):
+        raise typer.Exit(1)
+    stop_running_hub()
+    with hold(settings.journal_directory, settings.storage_path, "uninstall"):
+        _remove(caches)
+        if data:
+            _remove_data(settings, export or Path.home(), yes=yes)
+    if settings.qdrant_url:
+        show_notice(f"Points on the server stay until: {APPLICATION} migrate --leave {settings.qdrant_url}")
+    journal = Journal(settings.journal_directory)
+    output().print(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
+    if config_file().exists():
+        output().print(f"Your settings stay in {_shown(config_file())}.")
+    output().print(f"The program itself goes with: pipx uninstall {APPLICATION}")
+
+
+def _remove_data(settings: Settings, folder: Path, *, yes: bool) -> None:
+    """Offer an export, then remove the journal and what else this program keeps."""
+    place = folder.resolve()
+    for own in (settings.storage_path.resolve(), settings.journal_directory.resolve()):
+        if place.is_relative_to(own):
+            raise InvalidInputError(
+                f"--export: {_shown(folder)} is removed with the data.", hint="Name another."
+            )
+    if _agreed(f"Export everything to {_shown(folder)} first?", yes=yes):
+        # It is read back before it gets its name.
+        made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
+        if made:
+            output().print(f"Exported to {_shown(made.path)}. To have it back: {APPLICATION} restore FILE")
+    if not _agreed("Remove all data for good?", yes=yes):
+        return
+    _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)])
+    (settings.storage_path / LOCK).unlink(missing_ok=True)
+    with suppress(OSError):
+        # Whatever else is in it is not ours.
+        settings.storage_path.rmdir()
+
+
+def _remove(paths: list[Path]) -> None:
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    if paths:
+        output().print(f"Removed: {counted(len(paths), 'file or folder')}.")
+
+
+def _shown(path: Path) -> str:
+    return one_line(str(path))
+
+
+def _agreed(question: str, *, yes: bool) -> bool:
+    return yes or agrees(question, _REFUSAL)

@@ -1,0 +1,139 @@
+"""`start`: each step after a question, and a report of mistakes that came back."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.learning.failures.transcripts import folder_name
+from tests.command_line import Run
+from tests.learning.failures.written import failed, ran, write_transcript
+
+OTHER = "Exit code 1\nSyntaxError: invalid syntax"
+LOST = "Exit code 1\n(eval):cd:1: no such file or directory: beds"
+WAITS = "Exit code 1\nfatal: the shed is locked"
+
+
+@pytest.fixture
+def here(tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project's folder, whose transcripts are where `transcripts` says."""
+    path = tmp_path / "shop"
+    path.mkdir()
+    monkeypatch.chdir(path)
+    monkeypatch.setenv("HOME", environment["HOME"])
+    monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
+    environment["PATH"] = ""
+    return path
+
+
+@pytest.fixture
+def transcripts(here: Path, environment: dict[str, str]) -> Path:
+    path = Path(environment["HOME"], ".claude", "projects", folder_name(here))
+    path.mkdir(parents=True)
+    return path
+
+
+def write_sessions(transcripts: Path) -> None:
+    for number, name in enumerate(("a", "b", "c")):
+        write_transcript(
+            transcripts / f"{name}.jsonl",
+            failed("python -m pytest -q"),
+            ran("python3 -m pytest -q"),
+            failed(f"python {name}.py", OTHER),
+            ran(f"python3 {name}.py"),
+            *((failed("cd beds && make"  , LOST), ran("make")) if number else ()),
+            *((failed("sh open.sh", WAITS), ran("sh open.sh --now")) if number else ()),
+            session=name,
+            hour=number,
+        )  # fmt: skip
+
+
+def test_without_a_terminal_nothing_is_changed(run: Run, transcripts: Path, storage: Path) -> None:
+    write_sessions(transcripts)
+    cursor = transcripts.parents[2] / ".cursor"
+    cursor.mkdir()
+
+    done = run("start")
+
+    assert done.exit_code == 1
+    assert "Skipped: Cursor. Nothing was changed, because there is no terminal to ask on." in done.stdout
+    assert "2 mistakes your agents repeated in garden" in done.stdout
+    assert "Nothing was kept. To keep it, add --yes." in done.stderr
+    assert (list(cursor.iterdir()), (storage / "journal").exists()) == ([], False)
+
+
+def test_mistakes_are_put_together_by_what_mended_them(run: Run, transcripts: Path) -> None:
+    write_sessions(transcripts)
+
+    found = json.loads(run("start", "--yes", "--json").stdout)
+
+    told = [(each["command"], each["remedy"], each["sessions"]) for each in found["mistakes"]]
+    # What an option changed is not told: it could be anything.
+    assert told == [("python a.py", "python3 a.py", 3), ("cd beds && make", "make", 2)]
+    assert found["mistakes"][0]["errors"] == [
+        "<path>: No module named pytest",
+        "SyntaxError: invalid syntax",
+    ]
+    assert set(found["clients"].values()) == {"absent"}
+
+
+def test_each_step_is_done_once_and_names_its_undo(run: Run, transcripts: Path) -> None:
+    write_sessions(transcripts)
+    file = transcripts.parents[2] / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+
+    done = run("start", "--yes")
+
+    assert "Undo: learning-memory-server setup cursor --remove" in done.stdout
+    assert "Undo: learning-memory-server forget --project current" in done.stdout
+    assert "1. They ran    python a.py" in done.stdout
+    assert "Told only   in a working directory where that is right" in done.stdout
+    assert "learning-memory" in json.loads(file.read_text("utf-8"))["mcpServers"]
+    again = run("start", "--yes")
+    assert "Cursor already has this server. Nothing to change." in again.stdout
+    assert "1. They ran    python a.py" in again.stdout
+    assert "Kept" not in again.stdout
+
+
+@pytest.mark.usefixtures("transcripts")
+def test_a_project_without_sessions_is_told_so(run: Run) -> None:
+    done = run("start", "--yes")
+    assert "Claude Code has kept no session of garden" in done.stdout
+    assert "Not found, so skipped: Claude Code, Cursor," in done.stdout
+
+
+def test_what_did_not_come_back_is_said_in_a_sentence(run: Run, transcripts: Path) -> None:
+    write_transcript(transcripts / "a.jsonl", failed("python a.py", OTHER), ran("python3 a.py"), session="a")
+    done = run("start", "--yes")
+    assert "1 session, 2 commands, of which 1 failed." in done.stdout
+    assert "No mistake came back in two sessions" in done.stdout
+    assert "1 error seen in one session has one" in done.stdout
+
+
+@pytest.mark.slow
+def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
+    run: Run, transcripts: Path, storage: Path, tmp_path: Path
+) -> None:
+    write_sessions(transcripts)
+    cursor = transcripts.parents[2] / ".cursor"
+    cursor.mkdir()
+    assert run("start", "--yes").exit_code == 0
+    (storage / "mine.txt").touch()
+
+    assert run("uninstall", "--data").exit_code == 1
+    assert (cursor / "mcp.json").exists()
+    done = run("uninstall", "--yes")
+
+    assert done.exit_code == 0, done.output
+    assert "Cursor no longer has this server." in done.stdout
+    assert f"Your data stays in {storage / 'journal'}." in done.stdout
+    assert list(cursor.iterdir()) == []
+    assert not (storage / "index").exists()
+    refused = run("uninstall", "--yes", "--data", "--export", str(storage / "backups"))
+    assert (refused.exit_code, "is removed with the data" in refused.stderr) == (1, True)
+    gone = run("uninstall", "--yes", "--data", "--export", str(tmp_path / "safe"))
+    assert "No data is left." in gone.stdout
+    assert [each.name for each in storage.iterdir()] == ["mine.txt"]
+    (archive,) = (tmp_path / "safe").iterdir()
+    assert run("restore", str(archive), "--yes").exit_code == 0
+    assert "SyntaxError" in run("failures").stdout
