@@ -7,7 +7,6 @@ import inspect
 import json
 import sys
 from collections.abc import Iterable
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import typer.main
 from pydantic import TypeAdapter
 
 from learning_memory_server.cli.app import app, declared
+from learning_memory_server.cli.help import about
 from learning_memory_server.hub.front.answers import RECORDED
 from learning_memory_server.server.app import INSTRUCTIONS
 from learning_memory_server.server.schema import lean_schema
@@ -202,26 +202,8 @@ def _parameters(command: Any) -> list[str]:  # noqa: ANN401 - of typer's private
         named = parameter.opts
         if parameter.param_type_name == "argument":
             named = [parameter.metavar or f"[{parameter.name.upper()}]"]
-        about = [getattr(parameter, "help", None) or "", *_choices(parameter)]
-        rows.append(f"| {_words(named)} | {' '.join(filter(None, about))} |")
+        rows.append(f"| {_words(named)} | {about(parameter, '`')} |")
     return ["| argument or option | meaning |", "| --- | --- |", *rows] if rows else []
-
-
-def _choices(parameter: Any) -> list[str]:  # noqa: ANN401 - of typer's private click
-    """Return sentences about what a command's option or argument allows, and its default."""
-    said = []
-    kind = parameter.type_descriptor.annotation
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        words = [each.value for each in kind]
-        said += [] if all(word in (parameter.help or "") for word in words) else [f"One of {_words(words)}."]
-    if parameter.min is not None:
-        said.append(
-            f"From {parameter.min} to {parameter.max:,}." if parameter.max else f"At least {parameter.min}."
-        )
-    default = parameter.default
-    if default and default is not True and not callable(default):
-        said.append(f"Default: `{getattr(default, 'value', default)}`.")
-    return said
 
 
 if __name__ == "__main__":

@@ -4,47 +4,51 @@ from importlib import import_module, metadata
 from typing import Annotated, Any, Final
 
 import typer
-from typer.core import TyperCommand
 
 from learning_memory_server.cli.endings import FailuresAsSentences, run_to_the_end
+from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.system.paths import APPLICATION
 
 _COMMANDS: Final = """
+# Begin
 start           start                    Begin here: add this server to the clients on this machine, and learn from this project's past sessions.
-status          hub                      Show what is stored, where, and which process is using it.
-doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
-list            listing                  List resolved GHAP entries, newest first.
-show            showing                  Show everything about one entry, value, memory, error or cluster.
-search          searching                Find experiences. The search is hybrid, or lexical if the index cannot be used.
-clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
-values          listing                  List values, the principles learned from clusters, and the verdicts on each.
-failures        listing                  List errors of commands, the last seen first, and what mended them.
-calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
-dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
-context         context                  Show what a new session of this project should know, or nothing if there is nothing.
-hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
-replay          replay                   Show what past entries would have been told, from those resolved before each.
 demo            demo                     Show what the server does, with example entries in a temporary folder.
 setup           setup                    Add this server to a client, for all projects: show the change, ask, and make it.
+doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
+status          hub                      Show what is stored, where, and which process is using it.
 uninstall       uninstall                Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
-reindex         maintenance.indexing     Rebuild the index from the journal.
-import          maintenance.importing    Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
+# See what was learned
+search          searching                Find experiences. The search is hybrid, or lexical if the index cannot be used.
+list            listing                  List resolved GHAP entries, newest first.
+show            showing                  Show everything about one entry, value, memory, error or cluster.
+memories        searching                List memories, the texts that agents kept, the last one added first.
+values          listing                  List values, the principles learned from clusters, and the verdicts on each.
+clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
+failures        listing                  List errors of commands, the last seen first, and what mended them.
+calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
+context         context                  Show what a new session of this project should know, or nothing if there is nothing.
+dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
+replay          replay                   Show what past entries would have been told, from those resolved before each.
+# Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what mended them.
+import          maintenance.importing    Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
 export          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 backup          maintenance.exporting    Export to a dated file in a folder, and remove the oldest backups there.
 restore         maintenance.restoring    Import a backup. If the journal is not empty, first show what will change, then ask.
-migrate         maintenance.indexing     Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
-owner           maintenance.indexing     Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
 forget          maintenance.forgetting   Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.scanning     Find secrets that were stored before redaction knew them, and replace them with markers.
-download-model  maintenance.indexing     Download a model from huggingface.co, and load it once to check that it works.
-memories        searching                List memories, the texts that agents kept, the last one added first.
+# The machinery
 hub             hub                      The process that serves all sessions and owns their data.
+reindex         maintenance.indexing     Rebuild the index from the journal.
+migrate         maintenance.indexing     Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
+owner           maintenance.indexing     Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
+download-model  maintenance.indexing     Download a model from huggingface.co, and load it once to check that it works.
+hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
-"""The name of each command, the module that declares it, and the first line of its help, for the list of commands."""
+"""The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
 
 
-class _Declared(TyperCommand):
+class _Declared(PlainCommand):
     """Stands for a command in the list of commands, so that its module is imported only if it is called for."""
 
     def __init__(self, name: str, module: str, summary: str) -> None:
@@ -57,13 +61,20 @@ class _Declared(TyperCommand):
         return typer.main.get_group(declared).commands[self._called]
 
 
-class _Commands(FailuresAsSentences):
+class _Commands(FailuresAsSentences, PlainGroup):
     """The commands of `_COMMANDS`."""
 
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as typer's
         super().__init__(**settings)
+        self.groups = {}
+        heading = ""
         for line in _COMMANDS.strip().splitlines():
-            self.add_command(_Declared(*line.split(maxsplit=2)))
+            if line.startswith("# "):
+                heading = line.removeprefix("# ")
+                continue
+            name, module, summary = line.split(maxsplit=2)
+            self.add_command(_Declared(name, module, summary))
+            self.groups[name] = heading
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the signature of typer's private click
         """Import the command that the arguments name."""
@@ -74,6 +85,8 @@ class _Commands(FailuresAsSentences):
 app = typer.Typer(
     cls=_Commands,
     no_args_is_help=True,
+    # Its boxes take room, and break words in a narrow terminal.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 
 import typer
 
+from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.cli.terminal import for_programs, show_json
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.moment import parse_moment
@@ -51,6 +52,9 @@ class Commands(typer.Typer):
     option `--json`, with which nothing else is printed on standard output, and nothing is asked.
     """
 
+    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as typer's
+        super().__init__(**{"cls": PlainGroup, **settings})
+
     def command(
         self,
         name: str | None = None,
@@ -58,7 +62,7 @@ class Commands(typer.Typer):
         **settings: Any,  # noqa: ANN401 - as typer's
     ) -> Callable[..., Any]:
         """Declare a function as a command."""
-        declare = super().command(name, **settings)
+        declare = super().command(name, cls=PlainCommand, **settings)
         return lambda body: declare(_runnable(body, json_help))
 
     def callback(self, **settings: Any) -> Callable[..., Any]:  # noqa: ANN401 - as typer's

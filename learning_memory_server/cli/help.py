@@ -1,0 +1,112 @@
+"""`--help`: in groups, at the width of the terminal, with the words that an option takes, without a parser's types."""
+
+import shutil
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from typer.core import TyperCommand, TyperGroup
+
+_WIDEST: Final = 100
+_LEFT: Final = 26
+"""Columns of names at most; longer ones have a line of their own."""
+_NARROW: Final = 60
+"""Below this many columns, every name has."""
+
+
+class _Plain:
+    """Writes the help of a command; shared by commands and groups."""
+
+    help: str | None
+    params: Any
+    get_params: Any
+    groups: Mapping[str, str] = {}
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - the signature of typer's private click
+        """Return what follows the program's name in a usage line."""
+        names = [_name(each) for each in self.params if each.param_type_name == "argument"]
+        command = "[COMMAND]" if getattr(self, "invoke_without_command", False) else "COMMAND"
+        return [*names, *([command] if self._listed() else []), "[options]"]
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+        """Write the help."""
+        width = max(min(shutil.get_terminal_size().columns, _WIDEST), 20)
+        usage = f"Usage: {ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
+        parts = [*_filled(usage, width, "", "  "), ""]
+        for paragraph in (self.help or "").strip().split("\n\n"):
+            parts += [*_filled(paragraph, width, "", ""), ""]
+        heading = "Commands"
+        listed: dict[str, list[tuple[str, str]]] = {}
+        for name, command in self._listed().items():
+            heading = self.groups.get(name, heading)
+            listed.setdefault(heading, []).append((name, (command.help or "").split("\n\n")[0]))
+        shown = [each for each in self.get_params(ctx) if not getattr(each, "hidden", False)]
+        for title, kind in (("Arguments", "argument"), ("Options", "option")):
+            listed[title] = [(_name(each), about(each)) for each in shown if each.param_type_name == kind]
+        for title, rows in listed.items():
+            if rows:
+                parts += [f"{title}:", *_columns(rows, width), ""]
+        formatter.write("\n".join(parts).rstrip())
+
+    def _listed(self) -> dict[str, Any]:
+        commands: dict[str, Any] = getattr(self, "commands", {})
+        return commands
+
+
+class PlainCommand(_Plain, TyperCommand):
+    """A command whose help is plain."""
+
+
+class PlainGroup(_Plain, TyperGroup):
+    """A group whose help is plain."""
+
+
+def about(parameter: Any, mark: str = "") -> str:  # noqa: ANN401 - of typer's private click
+    """Return what an argument or an option means, the words that it takes, its range and its default.
+
+    `mark` is put around words to type.
+    """
+    kind = getattr(parameter, "type_descriptor", None) or parameter.type
+    low, high = (getattr(parameter, end, getattr(kind, end, None)) for end in ("min", "max"))
+    words = [str(getattr(each, "value", each)) for each in getattr(kind, "choices", None) or ()]
+    text = (getattr(parameter, "help", None) or "").strip()
+    notes = [text]
+    # A help that names the words itself is not repeated.
+    if words and not all(word in text for word in words):
+        notes.append(f"One of {', '.join(f'{mark}{word}{mark}' for word in words)}.")
+    if low is not None:
+        notes.append(f"From {low} to {high:,}." if high else f"At least {low}.")
+    if parameter.default and parameter.default is not True and not callable(parameter.default):
+        notes.append(f"Default: {mark}{getattr(parameter.default, 'value', parameter.default)}{mark}.")
+    return " ".join(filter(None, notes))
+
+
+def _name(parameter: Any) -> str:  # noqa: ANN401 - as above
+    if parameter.param_type_name == "argument":
+        return str(parameter.metavar or parameter.name.upper())
+    names = ", ".join(sorted(parameter.opts, key=len))
+    return (
+        names
+        if parameter.is_flag
+        else f"{names} {parameter.metavar or parameter.opts[0].lstrip('-').upper()}"
+    )
+
+
+def _columns(rows: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    rows = list(rows)
+    left = min(max(len(name) for name, _ in rows), _LEFT)
+    if width < _NARROW:
+        left = 2
+    indent = " " * (left + 4)
+    for name, text in rows:
+        if len(name) > left:
+            yield f"  {name}"
+            yield from _filled(text, width, indent, indent)
+        else:
+            yield from _filled(text, width, f"  {name:<{left}}  ", indent)
+
+
+def _filled(text: str, width: int, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
