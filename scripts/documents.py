@@ -36,11 +36,17 @@ class EntryDocument(TypedDict):
 
 
 class FoundDocument(TypedDict):
-    """Experiences, best match first, and the `mode` of the search: hybrid, lexical or reranked."""
+    """Experiences, best match first, and the `mode` of the search: hybrid, lexical or reranked; and what else matches.
+
+    `count` counts `results`. Options that only entries know leave `values`, `memories` and `errors` empty.
+    """
 
     results: list[ScoredExperience]
     count: int
     mode: str
+    values: list[FullValue]
+    memories: list[FoundMemoryView]
+    errors: list[RepeatedError]
 
 
 class MemoryDocument(TypedDict):

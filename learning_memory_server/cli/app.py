@@ -18,7 +18,7 @@ doctor          doctor.command           Check every layer, and say what is wron
 status          hub                      Show what is stored, where, and which process is using it.
 uninstall       uninstall                Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
 # See what was learned
-search          searching                Find experiences. The search is hybrid, or lexical if the index cannot be used.
+search          searching                Search everything: entries, values, memories and errors of commands.
 list            listing                  List resolved GHAP entries, newest first.
 show            showing                  Show everything about one entry, value, memory, error or cluster.
 memories        searching                List memories, the texts that agents kept, the last one added first.

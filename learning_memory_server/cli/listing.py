@@ -21,6 +21,7 @@ from learning_memory_server.cli.command import (
     folders_here,
 )
 from learning_memory_server.cli.terminal import (
+    Record,
     coloured,
     counted,
     date,
@@ -32,16 +33,19 @@ from learning_memory_server.cli.terminal import (
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.values.closest import lesson_of
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import entry_views, value_views
 from learning_memory_server.server.views.failure_views import repeated_error
+from learning_memory_server.system.paths import APPLICATION
 
 View = Mapping[str, Any]
 Facts = list[str | Text]
-Record = tuple[Facts, str]
+
+BEGIN: Final = f"To begin, run `{APPLICATION} start` in a project's folder."
 
 commands = Commands()
 
@@ -63,9 +67,16 @@ def list_(
         since=chosen_time(since),
     )
     entries = read_entries(settings).list_resolved(query)
-    nothing = "No resolved entries match." if query != EntryQuery() else "No resolved entries yet."
+    nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
     shown = [entry_views.summary(entry) for entry in entries[:limit]]
-    return listed(shown, len(entries), "entry", nothing, lambda entry: (entry_facts(entry), entry["goal"]))
+    lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
+    return listed(
+        shown,
+        len(entries),
+        "entry",
+        nothing,
+        lambda entry: Record(entry_facts(entry), entry["goal"], lessons[entry["id"]]),
+    )
 
 
 @commands.command()
@@ -87,8 +98,11 @@ def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
     found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
     here = folders_here(settings) if found else {}
     shown = [repeated_error(known, here.get(known[-1].project)) for known in found[:limit]]
-    nothing = "No failures yet." if wanted is None else "No failures in this project yet."
-    return listed(shown, len(found), "error", nothing, _error_with_id)
+    where = "" if wanted is None else " in this project"
+    nothing = (
+        f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."
+    )
+    return listed(shown, len(found), "error", nothing, error_with_id)
 
 
 def listed(
@@ -118,6 +132,13 @@ def entry_facts(entry: View) -> Facts:
     ]
 
 
+def entry_record(experience: View) -> Record:
+    """Return the record of an experience, with what it taught."""
+    lesson = experience.get("lesson") or {}
+    learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
+    return Record(entry_facts(experience), experience["goal"], learned or "")
+
+
 def error_record(error: View, without_remedy: str = "") -> Record:
     """Return the record of an error, and what is said if it has no remedy."""
     facts: Facts = [
@@ -125,13 +146,14 @@ def error_record(error: View, without_remedy: str = "") -> Record:
         date(datetime.fromisoformat(error["last_seen"])),
         short_project(error["project"]),
     ]
-    remedy = f"; this worked: {error['remedy']}" if "remedy" in error else without_remedy
-    return facts, f"{error['signature']}{remedy}"
+    worked = f"this worked: {error['remedy']}" if "remedy" in error else without_remedy
+    return Record(facts, error["signature"], worked)
 
 
-def _error_with_id(error: View) -> Record:
-    facts, text = error_record(error)
-    return [identity(error["id"]), *facts], text
+def error_with_id(error: View) -> Record:
+    """Return the record of an error that is kept."""
+    record = error_record(error)
+    return record._replace(facts=[identity(error["id"]), *record.facts])
 
 
 _COLOURS: Final = {Status.SUPPORTED: "green", Status.CONTESTED: "red", Status.UNATTESTED: "yellow"}
@@ -158,24 +180,30 @@ def values(
     chosen = log.current(axis, superseded=superseded)
     standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), read_entries(settings))
     results = [value_views.value(standing) for standing in ordered(standings, sort)]
-    show_records((_value_facts(value), value["text"]) for value in results)
+    show_records(map(value_record, results))
     if not results:
-        output().print("No values yet." if axis is None else f"No values on axis {axis} yet.")
+        where = "" if axis is None else f" on axis {axis}"
+        output().print(
+            f"No values{where} yet. Agents draw them from clusters, in a retrospective; `clusters full` shows what keeps "
+            "recurring."
+        )
     return Result({"results": results, "count": len(results)})
 
 
-def _value_facts(value: dict[str, Any]) -> list[str | Text]:
+def value_record(value: View) -> Record:
+    """Return the record of a value."""
     support = value["support"]
-    return [
+    facts: Facts = [
         identity(value["id"]),
         value["cluster_id"],
         status_of(value),
         f"+{support['supporting']} -{support['contradicting']}",
         date(datetime.fromisoformat(value["created_at"])),
     ]
+    return Record(facts, value["text"])
 
 
-def status_of(value: dict[str, Any]) -> Text:
+def status_of(value: View) -> Text:
     """Return whether a value is supported, contested, unattested or superseded."""
     if "superseded_by" in value:
         return Text("superseded", "bright_black")

@@ -1,14 +1,19 @@
 """`search`, `memories` and `memories search`."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Final, TypeVar
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.capture.memories.log import MemoryLog
-from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
+from learning_memory_server.cli.access.connection import (
+    WITHOUT_INDEX,
+    Connection,
+    open_connection,
+    prepare_search,
+)
 from learning_memory_server.cli.access.reading import open_settings, read_entries, read_memories
 from learning_memory_server.cli.command import (
     Commands,
@@ -22,9 +27,19 @@ from learning_memory_server.cli.command import (
     StrategyOption,
     chosen_project,
     chosen_time,
+    folders_here,
 )
-from learning_memory_server.cli.listing import Facts, Record, View, entry_facts, listed
+from learning_memory_server.cli.listing import (
+    BEGIN,
+    Facts,
+    View,
+    entry_record,
+    error_with_id,
+    listed,
+    value_record,
+)
 from learning_memory_server.cli.terminal import (
+    Record,
     date,
     identity,
     output,
@@ -33,21 +48,30 @@ from learning_memory_server.cli.terminal import (
     show_notice,
     show_records,
 )
-from learning_memory_server.errors import AlreadyRunningError
+from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.limits import LISTING_MAX, QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.recall.experiences import search_lexical
+from learning_memory_server.recall.lexical import rank
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.views import memory_views
+from learning_memory_server.server.views import memory_views, value_views
+from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.server.views.score_views import formula, scored_experience
 
+T = TypeVar("T")
 Found = tuple[list[dict[str, Any]], str]
 """The results of a search, and its mode."""
+FoundBoth = tuple[list[dict[str, Any]], str, list[View]]
+"""Entries, the mode of the search, and memories."""
+_OTHERS: Final = 5
+"""How many of each other kind a search shows at most."""
 
 commands = Commands()
 
@@ -69,25 +93,82 @@ async def search(  # noqa: PLR0913 - one for each option
     ] = False,
     explain: ExplainOption = False,
 ) -> Result:
-    """Find experiences. The search is hybrid, or lexical if the index cannot be used."""
+    """Search everything: entries, values, memories and errors of commands.
+
+    Entries and memories are searched by meaning and by words, or by words alone
+    if the index cannot be used; values and errors by words. Options that only
+    entries know (axis, domain, outcome, strategy) leave out the rest.
+    """
     settings = open_settings()
+    named = chosen_project(project, settings)
     wanted = ExperienceQuery(
-        checked_text("QUERY", query, QUERY_MAX),
-        axis,
-        EntryQuery(domain, outcome, strategy, chosen_project(project, settings), chosen_time(since)),
-        limit,
+        _checked(query), axis, EntryQuery(domain, outcome, strategy, named, chosen_time(since)), limit
+    )
+    everything = axis is Axis.FULL and not (domain or outcome or strategy)
+    texts = MemoryQuery(
+        wanted.text,
+        min(limit, _OTHERS),
+        MemoryFilter((), None, chosen_time(since), None, named),
+        min_score=0.0,
     )
 
-    def scan() -> Found:
+    def scan() -> FoundBoth:
         result = search_lexical(read_entries(settings), wanted)
-        return [scored_experience(found, wanted, explain=explain) for found in result.found], result.mode
+        found = [scored_experience(each, wanted, explain=explain) for each in result.found]
+        texts_found = _scan_memories(texts, settings, explain=explain)[0] if everything else []
+        return found, result.mode, list[View](texts_found)
 
-    if lexical:
-        return matches(scan(), _record)
-    return matches(await search_or_scan(_search_index(wanted, settings, explain=explain), scan), _record)
+    results, mode, memories = (
+        scan()
+        if lexical
+        else await search_or_scan(
+            _search_index(wanted, texts if everything else None, settings, explain=explain), scan
+        )
+    )
+    others: dict[str, list[View]] = {"values": [], "memories": memories, "errors": []}
+    if everything:
+        others["values"] = _best(texts, _values(settings, named), lambda value: value["text"])
+        found = _best(
+            texts, _errors(settings, named), lambda error: f"{error['signature']} {error['command']}"
+        )
+        # Those with something to do about them first.
+        others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
+    shown = matches((results, mode), entry_record, others)
+    return Result({**shown.document, **others})
 
 
-async def _search_index(query: ExperienceQuery, settings: Settings, *, explain: bool) -> Found:
+def _values(settings: Settings, project: str | None) -> list[View]:
+    journal = Journal(settings.journal_directory)
+    log = ValueLog(journal.values)
+    chosen = log.current(None, project, superseded=False)
+    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), read_entries(settings))
+    return [value_views.value(each) for each in standings]
+
+
+def _errors(settings: Settings, project: str | None) -> list[View]:
+    known = FailureLog(Journal(settings.journal_directory).failures).errors()
+    here = folders_here(settings) if known else {}
+    return [
+        repeated_error(each, here.get(each[-1].project))
+        for each in known
+        if project in {None, each[-1].project}
+    ]
+
+
+def _best(query: MemoryQuery, things: list[View], text_of: Callable[[View], str]) -> list[View]:
+    """Return the things whose words match, best first, not older than the query allows."""
+    start = query.where.start
+    dated = (
+        each
+        for each in things
+        if start is None or datetime.fromisoformat(each.get("created_at") or each["last_seen"]) >= start
+    )
+    return [each for each, _ in rank(query.text, [(each, text_of(each)) for each in dated], query.limit)]
+
+
+async def _search_index(
+    query: ExperienceQuery, texts: MemoryQuery | None, settings: Settings, *, explain: bool
+) -> FoundBoth:
     where = query.where
     async with open_connection(settings, "search") as connection:
         await prepare_search(connection)
@@ -109,16 +190,18 @@ async def _search_index(query: ExperienceQuery, settings: Settings, *, explain: 
             # A hub of an earlier version does not know this argument.
             **({"explain": True} if explain else {}),
         )
-    return reply["results"], reply["mode"]
+        memories = (await _ask_for_memories(connection, texts, explain=explain))["results"] if texts else []
+    return reply["results"], reply["mode"], memories
 
 
-def _record(experience: View) -> Record:
-    lesson: dict[str, Any] = experience.get("lesson", {})
-    learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
-    return entry_facts(experience), " → ".join(filter(None, (experience["goal"], learned)))
+def _checked(query: str) -> str:
+    """Return a text to search for; one of spaces alone is refused."""
+    if not query.strip():
+        raise InvalidInputError("QUERY: is empty.", hint="Say in a few words what you are looking for.")
+    return checked_text("QUERY", query, QUERY_MAX)
 
 
-async def search_or_scan(hybrid: Awaitable[Found], lexical: Callable[[], Found]) -> Found:
+async def search_or_scan(hybrid: Awaitable[T], lexical: Callable[[], T]) -> T:
     """Return what a search of the index finds or, if that cannot be used, one of the journal."""
     try:
         return await hybrid
@@ -128,18 +211,29 @@ async def search_or_scan(hybrid: Awaitable[Found], lexical: Callable[[], Found])
         return lexical()
 
 
-def matches(found: Found, record: Callable[[View], Record]) -> Result:
-    """Show what a search found, with its scores."""
+def matches(
+    found: Found, record: Callable[[View], Record], others: Mapping[str, Sequence[View]] | None = None
+) -> Result:
+    """Show what a search found, with its scores, and what it found of other kinds."""
     results, mode = found
+    others = {kind: things for kind, things in (others or {}).items() if things}
+    if others and results:
+        output().print(Text("entries", "bold"))
     for each in results:
-        facts, text = record(each)
-        show_records([([Text(f"{each['score']:.2f}", "bold"), *facts], text)])
+        made = record(each)
+        show_records([made._replace(facts=[*made.facts, Text(f"{each['score']:.2f}", "dim")])])
         if parts := each.get("explanation"):
             show_hanging(output(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
-    if results:
-        output().print(Text(f"{len(results)} found, mode: {mode}", "dim"))
+    for kind, things in others.items():
+        output().print(Text(kind, "bold"))
+        show_records(_RECORDS[kind](each) for each in things)
+    total = len(results) + sum(map(len, others.values()))
+    if total:
+        output().print(Text(f"{total} found, mode: {mode}", "dim"))
     else:
-        output().print(f"Nothing found ({mode}).")
+        output().print(
+            f"Nothing found ({mode}). {BEGIN if not results and mode == 'lexical' else ''}".rstrip()
+        )
     return Result({"results": results, "count": len(results), "mode": mode})
 
 
@@ -182,7 +276,7 @@ def list_memories(  # noqa: PLR0913 - one for each option
     kept = read_memories(open_settings())
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     shown = [memory_views.memory(memory) for memory in found[:limit]]
-    nothing = "No memories match." if kept else "No memories yet."
+    nothing = "No memories match." if kept else f"No memories yet. Agents keep texts as they work. {BEGIN}"
     return listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
 
 
@@ -199,34 +293,41 @@ async def search_memories(  # noqa: PLR0913 - one for each option
     """Find memories, each with its best passage. The search is hybrid, or lexical if the index cannot be used."""
     where = _filter(tags, source, project, since)
     settings = open_settings()
-    wanted = MemoryQuery(checked_text("QUERY", query, QUERY_MAX), limit, where, min_score=0.0)
+    wanted = MemoryQuery(_checked(query), limit, where, min_score=0.0)
+    found = await search_or_scan(
+        _search_memories_index(wanted, settings, explain=explain),
+        lambda: _scan_memories(wanted, settings, explain=explain),
+    )
+    return matches(found, _found_memory_record)
 
-    def scan() -> Found:
-        from learning_memory_server.server.composition.backends import chunkers  # noqa: PLC0415 - seldom needed
 
-        kept = MemoryLog(Journal(settings.journal_directory).memories, chunkers(settings))
-        result = search_memories_lexical(kept, wanted)
-        return [memory_views.found_memory(each, explain=explain) for each in result.found], result.mode
+def _scan_memories(query: MemoryQuery, settings: Settings, *, explain: bool) -> Found:
+    from learning_memory_server.server.composition.backends import chunkers  # noqa: PLC0415 - seldom needed
 
-    found = await search_or_scan(_search_memories_index(wanted, settings, explain=explain), scan)
-    return matches(found, lambda memory: _memory_record(memory, memory["passage"]))
+    kept = MemoryLog(Journal(settings.journal_directory).memories, chunkers(settings))
+    result = search_memories_lexical(kept, query)
+    return [memory_views.found_memory(each, explain=explain) for each in result.found], result.mode
 
 
 async def _search_memories_index(query: MemoryQuery, settings: Settings, *, explain: bool) -> Found:
-    where = query.where
     async with open_connection(settings, "memories search") as connection:
         await prepare_search(connection)
-        reply = await connection.run(
-            "search_memories",
-            query=query.text,
-            limit=query.limit,
-            tags=list(where.tags),
-            source=where.source,
-            project=where.project,
-            since=where.start.isoformat() if where.start else None,
-            explain=explain,
-        )
+        reply = await _ask_for_memories(connection, query, explain=explain)
     return reply["results"], reply["mode"]
+
+
+async def _ask_for_memories(connection: Connection, query: MemoryQuery, *, explain: bool) -> dict[str, Any]:
+    where = query.where
+    return await connection.run(
+        "search_memories",
+        query=query.text,
+        limit=query.limit,
+        tags=list(where.tags),
+        source=where.source,
+        project=where.project,
+        since=where.start.isoformat() if where.start else None,
+        explain=explain,
+    )
 
 
 def _filter(
@@ -246,4 +347,16 @@ def _memory_record(memory: View, text: str) -> Record:
         f"[{', '.join(map(str, tags))}]" if isinstance(tags, list) and tags else "",
         str(metadata.get("source") or ""),
     ]
-    return facts, f"{title}: {text}" if title else text
+    return Record(facts, str(title), text) if title else Record(facts, text)
+
+
+def _found_memory_record(memory: View) -> Record:
+    return _memory_record(memory, memory["passage"])
+
+
+_RECORDS: Final[Mapping[str, Callable[[View], Record]]] = {
+    "values": value_record,
+    "memories": _found_memory_record,
+    "errors": error_with_id,
+}
+"""How what a search finds beside entries is shown, by kind."""

@@ -12,9 +12,10 @@ from rich.text import Text
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
-from learning_memory_server.cli.listing import entry_facts, status_of
+from learning_memory_server.cli.listing import entry_record, status_of
 from learning_memory_server.cli.terminal import (
     SHOWN,
+    Record,
     coloured,
     counted,
     date_and_time,
@@ -285,7 +286,7 @@ async def clusters(
     project = chosen_project(project, settings)
     if wanted is not None:
         cluster = await _read_cluster(wanted, project)
-        _show_members(cluster)
+        _show_members(cluster, whole=True)
         return Result(cluster)
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
@@ -322,8 +323,8 @@ async def _read_cluster(cluster_id: ClusterId, project: str | None = None) -> di
     }
 
 
-def _show_members(cluster: dict[str, Any]) -> None:
-    """Print a cluster and its experiences, from a `MemberDocument`."""
+def _show_members(cluster: dict[str, Any], *, whole: bool = False) -> None:
+    """Print a cluster and its experiences, or the most central of them, from a `MemberDocument`."""
     facts: list[tuple[str, str | Text]] = [
         ("cluster", identity(cluster["cluster_id"])),
         ("experiences", f"{cluster['count']:,}"),
@@ -336,19 +337,24 @@ def _show_members(cluster: dict[str, Any]) -> None:
         ]
     show_facts([*facts, ("root causes", _counts(cluster.get("root_causes", {})))])
     output().print()
-    show_records((entry_facts(entry), entry["goal"]) for entry in cluster["members"])
+    shown = cluster["members"] if whole else cluster["members"][:SHOWN]
+    show_records(entry_record(entry) for entry in shown)
+    if len(shown) < cluster["count"]:
+        every = f"clusters {cluster['axis']} --members {cluster['cluster_id']}"
+        output().print(f"{len(shown)} of {counted(cluster['count'], 'experience')}; `{every}` shows all.")
 
 
 def _show_clusters(found: dict[str, Any]) -> None:
     show_records(
-        (
+        Record(
             [
                 identity(cluster["cluster_id"]),
                 counted(cluster["size"], "experience"),
                 _counts(cluster["outcomes"]),
                 f"last {cluster['last_seen']}",
             ],
-            f"{cluster['label']}: " + " / ".join(entry["goal"] for entry in cluster["exemplars"]),
+            cluster["label"],
+            " / ".join(entry["goal"] for entry in cluster["exemplars"]),
         )
         for cluster in found["clusters"]
     )
@@ -359,7 +365,7 @@ def _show_clusters(found: dict[str, Any]) -> None:
     if noise := found.get("noise"):
         newest = "" if len(noise) == found["noise_count"] else f", the newest {len(noise)}"
         output().print(f"In no cluster{newest}:")
-        show_records(([identity(entry["id"])], entry["goal"]) for entry in noise)
+        show_records(Record([identity(entry["id"])], entry["goal"]) for entry in noise)
     if "explanation" in found:
         output().print(Text(found["explanation"], "yellow"))
 

@@ -1,13 +1,14 @@
 """How output looks: colours and tables in a terminal, plain unwrapped lines in a pipe."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import typer
 from rich import box
@@ -26,6 +27,7 @@ from rich.text import Text
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.lines import one_line, without_controls
+from learning_memory_server.model.lines import shortened as first_of
 from learning_memory_server.system.invisible import shown
 
 Report = Callable[..., None]
@@ -43,12 +45,26 @@ COLOURS: Final = {
 SHOWN: Final = 20
 """How many lines of a long list are shown."""
 _GAP: Final = "  "
+_ARROW: Final = " \N{RIGHTWARDS ARROW} "
+_IDENTITY: Final = "bold cyan"
+_RECORD_MAX: Final = 400
+"""Characters of a text that a list shows in a terminal: five lines of 80 columns."""
 _PADDING: Final = 3
 """Characters between two columns of a table in a terminal."""
 _LAST_COLUMN: Final = 30
 """Characters that a long last column needs next to the others."""
 _UNWRAPPED: Final = 100_000
 _KIB: Final = 1024
+_COMMANDS: Final = {
+    "get_clusters": "clusters",
+    "get_cluster_members": "show",
+    "search_experiences": "search",
+    "list_ghap_entries": "list",
+    "list_values": "values",
+    "search_memory": "memories search",
+}
+"""What people run where an agent calls a tool that a message names."""
+_TOOLS: Final = re.compile(rf"\b({'|'.join(_COMMANDS)})\b")
 _IS_FOR_PROGRAMS: Final = ContextVar("is_for_programs", default=False)
 
 
@@ -96,11 +112,15 @@ def show_json(document: Mapping[str, Any]) -> None:
 
 def show_failure(error: LearningMemoryError) -> None:
     """Print what is wrong and what to do, on standard error."""
+    message, hint = (
+        _TOOLS.sub(lambda found: f"`{_COMMANDS[found[0]]}`", text or "")
+        for text in (error.message, error.hint)
+    )
     errors().print(
         Text.assemble(
             ("error: ", "bold red"),
-            (text_lines(error.message), "red"),
-            f"\n{text_lines(error.hint)}" if error.hint else "",
+            (text_lines(message), "red"),
+            f"\n{text_lines(hint)}" if hint else "",
         )
     )
 
@@ -160,24 +180,33 @@ def show_table(
         console.print(line.rstrip())
 
 
-def show_records(records: Iterable[tuple[Sequence[str | Text], str]]) -> None:
-    """Print records, which are facts, the id first, and a text.
+class Record(NamedTuple):
+    """One thing of a list: facts, of which the first is its id if it has one, a text, and what it teaches."""
 
-    In a terminal each is on two lines of its width, in a pipe on one line and whole.
+    facts: Sequence[str | Text]
+    text: str
+    lesson: str = ""
+
+
+def show_records(records: Iterable[Record]) -> None:
+    """Print records, in a terminal their facts, text and lesson on lines of their own, and in a pipe on one line.
+
+    In a terminal a long text ends with the command that shows the rest.
     """
     console = output()
-    for facts, text in records:
-        line = Text(_GAP).join(
-            fact if isinstance(fact, Text) else Text(one_line(fact)) for fact in facts if fact
-        )
-        content = Text(one_line(text))
-        if console.is_terminal:
-            line.truncate(console.width, overflow="ellipsis")
-            content.truncate(console.width - len(_GAP), overflow="ellipsis")
-            console.print(line, no_wrap=True)
-            console.print(Text(_GAP) + content, no_wrap=True)
-        else:
-            console.print(Text(_GAP).join([line, content]))
+    for facts, text, lesson in records:
+        shown = [fact if isinstance(fact, Text) else Text(one_line(fact)) for fact in facts if fact]
+        said = [one_line(each) for each in (text, lesson)]
+        if not console.is_terminal:
+            console.print(Text(_GAP).join([*shown, Text(_ARROW.join(filter(None, said)))]))
+            continue
+        for number, line in enumerate(Text(_GAP).join(shown).wrap(console, console.width - len(_GAP))):
+            console.print(Text(_GAP if number else "") + line)
+        ids = (each.plain for each in shown if each.style == _IDENTITY)
+        for lead, each in zip((_GAP, _ARROW.lstrip()), said, strict=True):
+            rest = f" (the rest: show {next(ids, 'ID')})" if len(each) > _RECORD_MAX else ""
+            if each:
+                show_hanging(console, Text(lead), Text(f"{first_of(each, _RECORD_MAX)}{rest}"))
 
 
 def _show_stacked(
@@ -271,7 +300,7 @@ def coloured(name: str) -> Text:
 
 def identity(name: str) -> Text:
     """Return an id, as records and facts begin with it."""
-    return Text(one_line(name), "bold cyan")
+    return Text(one_line(name), _IDENTITY)
 
 
 def short_project(name: str) -> str:

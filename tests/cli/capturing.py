@@ -20,7 +20,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.cli.kept import ERROR, MEMORIES, VALUE, keep
 
-WIDTHS: Final = (80, 120)
+WIDTHS: Final = (40, 80, 120)
+_USUAL: Final = 80
 FOLDER: Final = Path(__file__).with_name("captures")
 TMUX: Final = shutil.which("tmux")
 _ENTRY: Final = "ghap_20260101_000007_abcdef"
@@ -57,7 +58,7 @@ _AT_ONE_WIDTH: Final = (
     "hub stop",
     "hub logs",
 )
-"""What only the narrowest shows after these: sentences, which wrap as others do, and lists like those above."""
+"""What only the usual width shows after these: sentences, which wrap as others do, and lists like those above."""
 _CHANGING: Final = (
     # As many characters as before, so that lines end where they ended.
     (re.compile(r"/tmp/lms-[\w]{8}"), "/tmp/lms-xxxxxxxx"),  # noqa: S108 - only a text
@@ -79,7 +80,7 @@ def capture(width: int) -> str:
         entries = parse_entries(lines, project="github.com/someone/garden").entries
         ObservationCollector(journal, utc_now).add_resolved(list(entries.values()))
         keep(journal)
-        commands = (*_COMMANDS, *(_AT_ONE_WIDTH if width == min(WIDTHS) else ()))
+        commands = (*_COMMANDS, *(_AT_ONE_WIDTH if width == _USUAL else ()))
         script = home / "script"
         script.write_text(
             "".join(f"{_shown(command.replace('{path}', str(path)))}\n" for command in commands)

@@ -18,7 +18,7 @@ def journal(storage: Path) -> Journal:
 
 
 def test_nothing_to_list_is_said(run: Any) -> None:
-    assert run("failures").stdout == "No failures yet.\n"
+    assert run("failures").stdout.startswith("No failures yet. `learning-memory-server learn-from` finds")
     assert json.loads(run("failures", "--json").stdout) == {"results": [], "count": 0, "total": 0}
 
 
@@ -29,7 +29,7 @@ def test_errors_are_listed_the_last_seen_first(run: Any) -> None:
     assert "this worked" not in first
     assert second.startswith(ERROR)
     assert "3 times  2026-01-03  garden" in second
-    assert "ModuleNotFoundError: No module named <name>; this worked: python3 -m pytest" in second
+    assert "ModuleNotFoundError: No module named <name> \u2192 this worked: python3 -m pytest" in second
 
 
 @pytest.mark.usefixtures("journal")

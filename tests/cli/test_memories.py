@@ -10,7 +10,7 @@ from tests.cli.kept import MEMORIES
 
 
 def test_without_memories_the_list_says_so(run: Any) -> None:
-    assert run("memories").stdout == "No memories yet.\n"
+    assert run("memories").stdout.startswith("No memories yet. Agents keep texts as they work.")
 
 
 @pytest.mark.usefixtures("kept")

@@ -20,6 +20,7 @@ from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.restoring import file_errors
 from learning_memory_server.cli.terminal import (
     SHOWN,
+    Record,
     agrees,
     counted,
     date,
@@ -106,12 +107,13 @@ class Lesson:
             )
             return
         show_records(
-            error_record(self._repeated(error), "; no remedy that always works")
+            error_record(self._repeated(error), "no remedy that always works")
             for error in self.errors[:SHOWN]
         )
         show_rest(len(self.errors))
         show_records(
-            (["task", date(task.date), short_project(task.project)], task.text) for task in self.tasks[:SHOWN]
+            Record(["task", date(task.date), short_project(task.project)], task.text)
+            for task in self.tasks[:SHOWN]
         )
         show_rest(len(self.tasks))
         facts = [

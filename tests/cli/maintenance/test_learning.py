@@ -75,7 +75,10 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
     assert document["errors"][0]["remedy"] == "python3 -m pytest -q"
     done = run("learn-from")
     assert done.exit_code == 0
-    assert "1 time  2026-01-05  garden  <path>: No module named pytest; this worked: python3" in done.stdout
+    assert (
+        "1 time  2026-01-05  garden  <path>: No module named pytest \u2192 this worked: python3"
+        in done.stdout
+    )
     assert "to keep      1 failure\n" in done.stdout
     assert "add --yes" in done.stderr
     assert not list(storage.iterdir())
