@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import MALFORMED
+from learning_memory_server.journal.codec import MALFORMED, Codec
 from learning_memory_server.journal.formats import (
     TOMBSTONE,
     UNNAMED,
@@ -55,6 +55,11 @@ class JournalRecord:
     data: dict[str, Any]
 
     @classmethod
+    def of(cls, codec: Codec[Any], thing: Any, at: datetime | None = None) -> JournalRecord:  # noqa: ANN401
+        """Return the record of a thing, written at a time that is by default its own."""
+        return cls(codec.kind, thing.id, at or thing.created_at, codec.encode(thing))
+
+    @classmethod
     def tombstone(
         cls, kind: str, record_id: str, at: datetime, details: Mapping[str, Any] = MappingProxyType({})
     ) -> JournalRecord:
@@ -66,15 +71,13 @@ class JournalRecord:
         """Whether it marks the thing as forgotten."""
         return is_tombstone(self.data)
 
+    def to_fields(self) -> dict[str, Any]:
+        """Return the record as an object in JSON types."""
+        return {"kind": self.kind, "id": self.id, "at": self.at.isoformat(), "data": self.data}
+
     def to_line(self) -> bytes:
         """Return the line, with its line feed."""
-        body = {
-            "v": JOURNAL_FORMAT,
-            "kind": self.kind,
-            "id": self.id,
-            "at": self.at.isoformat(),
-            "data": self.data,
-        }
+        body = {"v": JOURNAL_FORMAT, **self.to_fields()}
         return _canonical({**body, "sum": digest(body)}) + b"\n"
 
     @classmethod

@@ -98,10 +98,8 @@ class Records(Generic[T]):
         Raises:
             JournalUnavailableError: If they could not be written; then none is visible here either.
         """
-        loaded, encode = self._loaded(), self._codec.encode
-        self.log.append(
-            [JournalRecord(self._codec.kind, each.id, at or each.created_at, encode(each)) for each in things]
-        )
+        loaded = self._loaded()
+        self.log.append([JournalRecord.of(self._codec, each, at) for each in things])
         loaded.update((each.id, each) for each in things)
 
     def add_new(self, things: Iterable[T], at: datetime | None = None) -> list[T]:

@@ -11,6 +11,7 @@ import pytest
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
@@ -36,7 +37,7 @@ class Person:
         return await self.do("call", tool=tool, arguments=arguments, project=self.name, session=self.name)
 
     async def take_shared(self) -> None:
-        await self.do("add", entries=[GHAP.encode(entry) for entry in SHARED])
+        await self.do("add_records", records=[JournalRecord.of(GHAP, entry).to_fields() for entry in SHARED])
         self.kept.update(entry.id for entry in SHARED)
 
     async def run(self, operations: int) -> None:

@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
@@ -23,6 +23,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub.front.link import HubLink, hello_of
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
@@ -32,7 +33,7 @@ from learning_memory_server.system.ipc.socket_security import has_hubs
 Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _BATCH: Final = 50
-"""Things per message."""
+"""Records per message."""
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
 """What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
@@ -94,27 +95,28 @@ class Connection:
             reply[items] += page[items]
         return {**reply, items: reply[items][:most]}
 
-    async def add(self, operation: str, field: str, things: Sequence[Mapping[str, Any]]) -> int:
-        """Run an operation that adds things to the journal, and return how many were new."""
+    async def add(self, records: Sequence[JournalRecord]) -> int:
+        """Add records to the journal, and return how many were new."""
         added = done = 0
-        for batch in _batches(things):
-            doing = f"Importing: {done:,} of {len(things):,}"
-            reply = await self.run(operation, doing, **{field: batch})
+        for batch in _batches(records):
+            doing = f"Importing: {done:,} of {len(records):,}"
+            reply = await self.run("add_records", doing, records=batch)
             added += len(reply["added"])
             done += len(batch)
         return added
 
 
-def _batches(things: Sequence[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
-    """Yield things in batches small enough that a hub can serve its sessions in between."""
-    batch: list[Mapping[str, Any]] = []
+def _batches(records: Sequence[JournalRecord]) -> Iterator[list[dict[str, Any]]]:
+    """Yield records in batches small enough that a hub can serve its sessions in between."""
+    batch: list[dict[str, Any]] = []
     size = 0
-    for thing in things:
-        length = len(json.dumps(thing))
+    for each in records:
+        fields = each.to_fields()
+        length = len(json.dumps(fields))
         if batch and (len(batch) == _BATCH or size + length > _BATCH_BYTES):
             yield batch
             batch, size = [], 0
-        batch.append(thing)
+        batch.append(fields)
         size += length
     if batch:
         yield batch

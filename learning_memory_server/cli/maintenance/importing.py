@@ -21,6 +21,7 @@ from learning_memory_server.journal.archive.entries_importing import ParsedEntri
 from learning_memory_server.journal.archive.reading import is_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.gate import listed
@@ -143,7 +144,7 @@ async def _import(
             await connection.run(
                 "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, existing_too=apply_deletions
             )
-        new = await connection.add("add", "entries", list(map(GHAP.encode, parsed.entries.values())))
+        new = await connection.add([JournalRecord.of(GHAP, entry) for entry in parsed.entries.values()])
         index = await complete_index(connection)
     redacted = dict(connection.redacted)
     return new, {"redacted": redacted, "backup": str(backup) if backup else None, "index": index}

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Final, TypeVar
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -32,9 +32,10 @@ from learning_memory_server.cli.terminal import (
     show_rest,
     working,
 )
-from learning_memory_server.journal.codec import FAILURE, MEMORY, Codec
+from learning_memory_server.journal.codec import FAILURE, MEMORY
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
@@ -60,7 +61,6 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.system import timeouts
 
-T = TypeVar("T", Failure, Memory)
 _MB: Final = 1_000_000
 _NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")
 _LONGEST: Final = 2_000
@@ -131,10 +131,10 @@ class Lesson:
         for project, folder in self.here.items():
             # The project begins here, and sessions in this folder may be told of it.
             claims_of(settings).look_up(Path(folder), project, is_new=project not in known)
-        records = [_record(FAILURE, each) for each in self.failures]
-        records += [_record(MEMORY, each) for each in self.tasks]
+        records = [JournalRecord.of(FAILURE, each) for each in self.failures]
+        records += [JournalRecord.of(MEMORY, each) for each in self.tasks]
         async with open_connection(settings, "learn-from") as connection:
-            self.kept = await connection.add("add_records", "records", records)
+            self.kept = await connection.add(records)
             if self.tasks:
                 await complete_index(connection)
         output().print(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
@@ -322,11 +322,6 @@ async def _read(
     fresh = set(Records(journal.memories, MEMORY).look_up(memories).unknown)
     lesson.known += len(memories) - len(fresh)
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
-
-
-def _record(codec: Codec[T], thing: T) -> dict[str, Any]:
-    at = thing.created_at.isoformat()
-    return {"kind": codec.kind, "id": thing.id, "at": at, "data": codec.encode(thing)}
 
 
 async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:

@@ -231,20 +231,21 @@ async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:
         # Cluster numbers first: once entries are here, their clusters could get other numbers. Then deletions, so that
         # nothing is imported only to be forgotten.
         if comparison.numbering is Numbering.NEW:
-            await connection.run("add_records", records=[_fields(record) for record in theirs.clusters])
+            # All in one message: a part of them is no numbering.
+            await connection.run("add_records", records=[record.to_fields() for record in theirs.clusters])
         if forgotten:
             gone = await connection.run(
                 "apply_deletions", forgotten=forgotten, existing_too=archive.apply_deletions
             )
-        imported = {"entry": await connection.add("add", "entries", list(map(GHAP.encode, entries)))}
+        imported = {"entry": await connection.add([JournalRecord.of(GHAP, entry) for entry in entries])}
         if still_open:
             imported["open entry"] = await connection.add(
-                "add_open", "entries", list(map(GHAP.encode, still_open))
+                [JournalRecord.of(GHAP, entry) for entry in still_open]
             )
         for kind, difference in comparison.sorts.items():
             named = ((kind, name) for name in difference.new)
-            if new := [_fields(theirs.records[key]) for key in named if key in theirs.records]:
-                imported[kind] = await connection.add("add_records", "records", new)
+            if new := [theirs.records[key] for key in named if key in theirs.records]:
+                imported[kind] = await connection.add(new)
         redacted = dict(connection.redacted)
         index = await complete_index(connection)
     return {
@@ -256,10 +257,6 @@ async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:
         "index": index,
         "seconds": round(monotonic() - began, 1),
     }
-
-
-def _fields(record: JournalRecord) -> dict[str, Any]:
-    return {"kind": record.kind, "id": record.id, "at": record.at.isoformat(), "data": record.data}
 
 
 def _merged(*parts: Mapping[str, list[str]]) -> dict[str, list[str]]:

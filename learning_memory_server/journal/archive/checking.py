@@ -66,7 +66,10 @@ def checked_record(record: JournalRecord) -> JournalRecord:
 
 
 def checked_thing(record: JournalRecord) -> Any:  # noqa: ANN401 - of the record's kind
-    """Return what an imported record that is not about clusters describes; see `checked_record`."""
+    """Return what an imported record that is not about clusters describes; see `checked_record`.
+
+    An open entry is an orphan.
+    """
     if record.kind not in _CHECKS:
         raise InvalidInputError(f"this program does not know records of the kind {record.kind!r}.")
     codec, check = _CHECKS[record.kind]
@@ -105,21 +108,16 @@ def entry_of_record(record: JournalRecord) -> Ghap:
     return entry
 
 
-def open_entry_of_record(record: JournalRecord) -> Ghap:
-    """Return the open entry in a record, as an orphan; refuse anything else."""
-    entry: Ghap = checked_thing(record)
-    if entry.resolution is not None:
-        raise InvalidInputError("the open entry is resolved.")
-    return replace(entry, orphaned=True)
-
-
 def parse_open(text: bytes) -> Ghap:
     """Return the open entry in a file of a journal's `open` folder, as an orphan; refuse anything else."""
     try:
         data = content_of(text)
     except DamagedLineError as error:
         raise InvalidInputError(f"the open entry is damaged: {error}.") from None
-    return open_entry_of_record(JournalRecord(GHAP.kind, str(data.get("id")), utc_now(), data))
+    entry: Ghap = checked_thing(JournalRecord(GHAP.kind, str(data.get("id")), utc_now(), data))
+    if entry.resolution is not None:
+        raise InvalidInputError("the open entry is resolved.")
+    return entry
 
 
 def is_id(text: str) -> bool:
@@ -151,7 +149,7 @@ def _checked_entry(entry: Ghap) -> Ghap:
         agent_session=session if _HASH.fullmatch(session) else session_hash(session),
         agent="",
         requests=(),
-        orphaned=False,
+        orphaned=entry.resolution is None,
     )
 
 

@@ -82,7 +82,7 @@ async def picture(services: Services, report: Report, *, project: str | None) ->
 OPERATIONS: Final[dict[str, Operation]] = {
     operation.__name__: operation
     for operation in (
-        *(importing.add, importing.add_open, importing.add_records, importing.apply_deletions),
+        *(importing.add_records, importing.apply_deletions),
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(migrating.leave, migrating.migrate),
         *(picture, search_memories),
@@ -114,8 +114,9 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
             flaw = error.errors(include_url=False)[0]
             place = "".join(f"[{part}]" for part in flaw["loc"])
             raise InvalidInputError(f"{name}: {field}{place}: {flaw['msg']}.") from None
-    redacted = await importing.redacted_fields(services, name, fields)
-    if redacted is None:
+    if operation is not importing.add_records:
+        # `call` redacts its tool's arguments itself; the others store nothing that they are given.
         return await operation(services, report, **fields)
+    redacted = await importing.redacted_records(services, **fields)
     reply = await operation(services, report, **redacted.data)
     return {**reply, "redacted": redacted.kinds} if redacted.kinds and reply["added"] else reply

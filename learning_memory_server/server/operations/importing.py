@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_documents import documents_of
-from learning_memory_server.journal.archive.checking import (
-    CLUSTERS,
-    checked_record,
-    entry_of_record,
-    open_entry_of_record,
-)
+from learning_memory_server.journal.archive.checking import CLUSTERS, checked_record, checked_thing
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.operations.forgetting import Forgetful, forgetful
 
 if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.memory import Memory
     from learning_memory_server.redaction.gate import RedactedData
     from learning_memory_server.server.composition.services import Services
@@ -29,36 +22,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_CARRYING: Final = ("add", "add_open", "add_records")
-"""The operations whose fields hold what will be stored. `call` passes its tool's arguments itself."""
-
-
-async def add(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Import resolved entries in the journal's format, all of them or none. They are indexed later."""
-    added = services.collector.add_resolved(_entries(entries, entry_of_record))
-    services.writer.postpone([document for entry in added for document in documents_of(entry)])
-    return {"added": [entry.id for entry in added]}
-
-
-async def add_open(services: Services, _report: Report, *, entries: list[dict[str, Any]]) -> dict[str, Any]:
-    """Import open entries in the journal's format as orphans."""
-    added = services.collector.add_open(_entries(entries, open_entry_of_record))
-    return {"added": [entry.id for entry in added]}
-
 
 async def add_records(
     services: Services, _report: Report, *, records: list[dict[str, Any]]
 ) -> dict[str, Any]:
-    """Import cluster, value, verdict, advice, failure and memory records, as in journal lines; all of them or none."""
-    checked = [checked_record(_record(number, fields)) for number, fields in enumerate(records)]
+    """Import records of any kind, as in journal lines; all of them or none. Entries are indexed later."""
+    checked = [_checked(number, fields) for number, fields in enumerate(records)]
     gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
 
-    def of(codec: Codec[T]) -> Iterator[T]:
-        return (codec.decode(record.data) for record in checked if record.kind == codec.kind)
+    def of(codec: Codec[T]) -> list[T]:
+        return [thing for kind, thing in checked if kind == codec.kind]
 
     # Clusters before any entry: otherwise the clusterer would number the entries' clusters itself.
+    clusters = _import_clusters(services, [record for kind, record in checked if kind == CLUSTERS])
+    resolved = services.collector.add_resolved([entry for entry in of(GHAP) if entry.resolution])
+    services.writer.postpone([document for entry in resolved for document in documents_of(entry)])
     added: list[Any] = [
-        *_import_clusters(services, [record for record in checked if record.kind == CLUSTERS]),
+        *clusters,
+        *resolved,
+        *services.collector.add_open([entry for entry in of(GHAP) if not entry.resolution]),
         *services.values.add_new(of(VALUE)),
         *services.verdicts.import_new(of(VERDICT), gone),
         *services.advice_log.import_new(of(ADVICE), gone),
@@ -97,23 +79,8 @@ async def apply_deletions(
     return reply
 
 
-def _entries(entries: list[dict[str, Any]], read: Callable[[JournalRecord], Ghap]) -> list[Ghap]:
-    """Return the entries, after the checks that a line of a file gets."""
-    found = []
-    for number, data in enumerate(entries):
-        place = f"entries[{number}]"
-        if not isinstance(data, dict) or not isinstance(data.get("id"), str):
-            raise InvalidInputError(f"{place}: must be an object with an id.")
-        record = JournalRecord(GHAP.kind, data["id"], utc_now(), data)
-        _check_line(place, record)
-        try:
-            found.append(read(record))
-        except InvalidInputError as error:
-            raise InvalidInputError(f"{place}: {error.message}") from None
-    return found
-
-
-def _record(number: int, fields: object) -> JournalRecord:
+def _checked(number: int, fields: object) -> tuple[str, Any]:
+    """Return the kind of a record, and what it describes after the checks that a line of a file gets."""
     place = f"records[{number}]"
     if not isinstance(fields, dict):
         raise InvalidInputError(f"{place}: must be an object.")
@@ -126,16 +93,15 @@ def _record(number: int, fields: object) -> JournalRecord:
     except ValueError:
         raise InvalidInputError(f"{place}.at: must be an ISO 8601 datetime.") from None
     record = JournalRecord(fields["kind"], fields["id"], at, fields["data"])
-    _check_line(place, record)
-    return record
-
-
-def _check_line(place: str, record: JournalRecord) -> None:
-    """Refuse data that JSON can express but a journal line cannot."""
     try:
+        # JSON can express what a journal line cannot.
         record.to_line()
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
+    try:
+        return record.kind, checked_record(record) if record.kind == CLUSTERS else checked_thing(record)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{place}: {error.message}") from None
 
 
 def _import_clusters(services: Services, records: list[JournalRecord]) -> list[JournalRecord]:
@@ -160,22 +126,16 @@ def _import_memories(services: Services, memories: Iterable[Memory]) -> list[Mem
     return added
 
 
-async def redacted_fields(services: Services, name: str, fields: dict[str, Any]) -> RedactedData | None:
-    """Return an operation's fields without secrets, or None if it stores nothing."""
-    if name not in _CARRYING:
-        return None
+async def redacted_records(services: Services, records: list[dict[str, Any]]) -> RedactedData:
+    """Return what `add_records` is given, without secrets, under the name `records`."""
+    fields = {"records": records}
     try:
         redacted = await services.redaction.pass_data(fields)
     except RecursionError:
-        raise InvalidInputError(f"{name}: is nested too deeply to be stored.") from None
-    if redacted.kinds:
-        _forget_chunks(fields, redacted.data)
-    return redacted
-
-
-def _forget_chunks(given: Mapping[str, Any], redacted: Mapping[str, Any]) -> None:
-    """Drop where a memory's chunks are if its text has changed: it is chunked again."""
-    for before, after in zip(given.get("records", ()), redacted.get("records", ()), strict=True):
+        raise InvalidInputError("add_records: is nested too deeply to be stored.") from None
+    for before, after in zip(records, redacted.data["records"], strict=True):
         old, new = (record.get("data") if isinstance(record, dict) else None for record in (before, after))
         if isinstance(old, dict) and isinstance(new, dict) and old.get("text") != new.get("text"):
+            # The chunks are those of another text.
             new.pop("cuts", None)
+    return redacted

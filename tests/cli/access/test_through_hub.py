@@ -20,6 +20,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.version import VERSION
 from tests.acceptance.hubs import copy_of_the_package
@@ -55,10 +56,10 @@ def call_tool(hub: HubClient, tool: str, **arguments: Any) -> dict[str, Any]:
     return hub.control("call", tool=tool, arguments=arguments, project="garden", session="a session")
 
 
-def entry_data(old: dict[str, Any]) -> dict[str, Any]:
+def entry_record(old: dict[str, Any]) -> dict[str, Any]:
     parsed = parse_entries([json.dumps(old).encode()], project="garden")
     (entry,) = parsed.entries.values()
-    return GHAP.encode(entry)
+    return JournalRecord.of(GHAP, entry).to_fields()
 
 
 @pytest.mark.usefixtures("filled")
@@ -146,21 +147,21 @@ def test_a_malformed_entry_is_refused_and_nothing_is_imported(
 ) -> None:
     start_hub()
     hub = hub_of(environment)
-    good = entry_data(old_entry())
+    good = entry_record(old_entry())
     bad: list[Any] = [
         3,
         {"id": 3},
-        {"id": "x"},
-        {**good, "goal": 3},
-        {**good, "domain": "gardening"},
-        {**good, "goal": "\ud800"},
-        {name: part for name, part in good.items() if name != "resolution"},
+        {**good, "id": "x"},
+        *(
+            {**good, "data": {**good["data"], **part}}
+            for part in ({"goal": 3}, {"domain": "gardening"}, {"goal": "\ud800"})
+        ),
     ]
-    for data in bad:
-        with pytest.raises(InvalidInputError, match=r"entries\[1\]"):
-            hub.control("add", entries=[good, data])
-    with pytest.raises(InvalidInputError, match="entries: Input should be a valid list"):
-        hub.control("add", entries="all")
+    for record in bad:
+        with pytest.raises(InvalidInputError, match=r"records\[1\]"):
+            hub.control("add_records", records=[good, record])
+    with pytest.raises(InvalidInputError, match="records: Input should be a valid list"):
+        hub.control("add_records", records="all")
     for operation, fields in (
         ("forget", {"ids": [["x"]], "project": None, "purge": False, "preview": True}),
         ("redact_stored", {"records": [["ghap"]]}),
@@ -172,8 +173,8 @@ def test_a_malformed_entry_is_refused_and_nothing_is_imported(
     with pytest.raises(InvalidInputError, match="no operation 'dance'"):
         hub.control("dance")
     assert run("list").stdout == "No resolved entries yet.\n"
-    assert hub.control("add", entries=[good, good]) == {"added": [good["id"]]}
-    assert hub.control("add", entries=[good])["added"] == []
+    assert hub.control("add_records", records=[good, good]) == {"added": [good["id"]]}
+    assert hub.control("add_records", records=[good])["added"] == []
 
 
 def test_a_tools_refusal_arrives_as_the_tools_own_error(

@@ -126,7 +126,8 @@ def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
 ) -> None:
     start_hub()
     batches = [
-        [GHAP.encode(numbered(number)) for number in range(start, start + 20)] for start in range(0, 400, 20)
+        [JournalRecord.of(GHAP, numbered(number)).to_fields() for number in range(start, start + 20)]
+        for start in range(0, 400, 20)
     ]
     acknowledged: set[str] = set(held(full).entries)
     writing = subprocess.Popen(
@@ -159,7 +160,7 @@ from learning_memory_server.cli.access.hub_client import find_hub
 batches = json.load(sys.stdin)
 for batch in batches:
     hub = find_hub(discovery.Place(os.environ))
-    print(json.dumps(hub.control("add", entries=batch)["added"]), flush=True)
+    print(json.dumps(hub.control("add_records", records=batch)["added"]), flush=True)
 """
 
 

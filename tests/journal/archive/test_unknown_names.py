@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.checking import entry_of_record, open_entry_of_record
+from learning_memory_server.journal.archive.checking import checked_thing, entry_of_record
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
@@ -142,8 +142,7 @@ def test_it_stays_in_a_purge_a_redaction_an_archive_and_an_import(others: dict[s
                 )
             )
         for entry in contents.open.values():
-            data = GHAP.encode(entry)
-            elsewhere.save_open(open_entry_of_record(JournalRecord("ghap", entry.id, NOON, data)))
+            elsewhere.save_open(checked_thing(JournalRecord.of(GHAP, entry)))
         assert others_in(elsewhere) == whole
     finally:
         shutil.rmtree(folder)

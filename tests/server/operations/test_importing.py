@@ -1,6 +1,7 @@
 """Importing records: all of a batch or none, and nothing twice."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.codec import MEMORY as MEMORIES
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.advice import Reason
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.services import Services, open_services
@@ -34,10 +36,6 @@ MEMORY = Memory(
 ITEM = {"id": "a", "kind": "experience"}
 
 
-def fields(record: JournalRecord) -> dict[str, Any]:
-    return {"kind": record.kind, "id": record.id, "at": record.at.isoformat(), "data": record.data}
-
-
 def memory_record(**changes: Any) -> JournalRecord:
     return JournalRecord("memory", MEMORY.id, NOON, {**MEMORIES.encode(MEMORY), **changes})
 
@@ -54,10 +52,14 @@ async def run(services: Services, name: str, **arguments: Any) -> dict[str, Any]
 
 
 async def take(services: Services, *records: JournalRecord) -> list[str]:
-    added: list[str] = (await run(services, "add_records", records=[fields(each) for each in records]))[
+    added: list[str] = (await run(services, "add_records", records=[each.to_fields() for each in records]))[
         "added"
     ]
     return added
+
+
+def entries(*these: Ghap) -> list[JournalRecord]:
+    return [JournalRecord.of(GHAP, entry) for entry in these]
 
 
 @pytest.mark.slow
@@ -69,7 +71,7 @@ async def test_new_clusters_continue_the_imported_numbering(services: Services) 
     numbers = JournalRecord("clusters", Axis.FULL, NOON, {"next_number": 50, "moved": {}})
     assert await take(services, numbers) == [Axis.FULL]
     assert await take(services, numbers) == []
-    await run(services, "add", entries=[GHAP.encode(entry) for entry in ENTRIES])
+    await take(services, *entries(*ENTRIES))
     await run(services, "complete")
     found = (await services.clusterer.cluster_axis(Axis.FULL)).clusters
     assert len(found) == 3
@@ -196,7 +198,7 @@ async def test_a_memory_that_was_forgotten_elsewhere_is_never_imported(services:
     forgotten = {"memory": [MEMORY.id]}
     noted = await run(services, "apply_deletions", forgotten=forgotten, existing_too=False)
     assert (noted["noted"], noted["forgotten"]) == (1, 0)
-    assert (await run(services, "add_records", records=[fields(memory_record())]))["added"] == []
+    assert await take(services, memory_record()) == []
     assert services.memory_log.all() == []
     assert (await run(services, "apply_deletions", forgotten=forgotten, existing_too=True))["noted"] == 0
 
@@ -205,7 +207,7 @@ async def test_a_memory_that_was_forgotten_elsewhere_is_never_imported(services:
 async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None:
     await take(services, value_record(1), memory_record())
     services.collector.add_resolved(ENTRIES[:2])
-    await run(services, "add_open", entries=[GHAP.encode(ghap())])
+    await take(services, *entries(ghap()))
     await run(services, "complete")
     forgotten = {
         "ghap": [ENTRIES[0].id, ghap().id, ENTRIES[5].id],
@@ -219,9 +221,7 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
     again = await run(services, "apply_deletions", forgotten=forgotten, existing_too=True)
     assert again == {"forgotten": 0, "noted": 0, "indexed": True}
     assert await take(services, value_record(1), value_record(2), memory_record()) == []
-    assert (await run(services, "add_open", entries=[GHAP.encode(ghap())]))["added"] == []
-    entries = [GHAP.encode(ENTRIES[number]) for number in (0, 1, 5)]
-    assert (await run(services, "add", entries=entries))["added"] == []
+    assert await take(services, *entries(ghap(), *(ENTRIES[number] for number in (0, 1, 5)))) == []
     assert (await run(services, "complete"))["points"] == 2
     assert held(services.journal).entries.keys() == {ENTRIES[1].id}
 
@@ -244,70 +244,68 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
             r"records\[1\]: cannot be stored in the journal",
         ),
         ({"kind": "dream", "id": "d", "at": NOON.isoformat(), "data": {}}, "the kind 'dream'"),
-        (fields(value_record(1, text="x" * 501)), "text: 501 characters"),
-        (fields(advice_record("ghap_1", "a b")), "items: 'a b' is not a valid id"),
-        (fields(advice_record("ghap_1", "a", ghap_id="ghap_2")), "is not the id of this advice"),
-        (fields(advice_record("ghap_1", "a", channel="smoke")), "is not data of the kind 'advice'"),
-        (fields(advice_record("ghap_1", "a", probability=2)), "are not what this program writes"),
-        (fields(advice_record("ghap_1", "a", created_at="2026-01-01T00:00:00")), "must have an offset"),
-        (fields(advice_record("ghap_1", "a", items=[{**ITEM, "score": 1e9}])), "score: must be a number"),
+        (value_record(1, text="x" * 501).to_fields(), "text: 501 characters"),
+        (advice_record("ghap_1", "a b").to_fields(), "items: 'a b' is not a valid id"),
+        (advice_record("ghap_1", "a", ghap_id="ghap_2").to_fields(), "is not the id of this advice"),
+        (advice_record("ghap_1", "a", channel="smoke").to_fields(), "is not data of the kind 'advice'"),
+        (advice_record("ghap_1", "a", probability=2).to_fields(), "are not what this program writes"),
+        (advice_record("ghap_1", "a", created_at="2026-01-01T00:00:00").to_fields(), "must have an offset"),
+        (advice_record("ghap_1", "a", items=[{**ITEM, "score": 1e9}]).to_fields(), "score: must be a number"),
         (
-            fields(advice_record("ghap_1", "a", items=[{**ITEM, "score": True}])),
+            advice_record("ghap_1", "a", items=[{**ITEM, "score": True}]).to_fields(),
             r"got `bool` - at `\$.items\[0\].score`",
         ),
-        (fields(advice_record("ghap_1", "a", items=[{**ITEM, "reason": "luck"}])), "is not data of the kind"),
-        (fields(failure_record(id="failure_1")), "is not the id of this failure"),
-        (fields(failure_record(shown="ghap_1")), "shown: 'ghap_1' is not a valid id of a failure"),
-        (fields(failure_record(command="x" * 401)), "command, remedy: 401 characters"),
-        (fields(failure_record(signature="")), "signature: must not be empty"),
-        (fields(failure_record(support=1.1)), "support: must be a number from 0 to 1"),
-        (fields(failure_record(times=True)), r"Expected `int`, got `bool` - at `\$.times`"),
-        (fields(failure_record(times=0)), "times: must be a whole number"),
-        (fields(failure_record(created_at="2026-01-01T00:00:00")), "must have an offset"),
-        (fields(failure_record(remedy=7)), r"Expected `str \| null`, got `int` - at `\$.remedy`"),
-        (fields(verdict_record(1, "ghap_1", verdict="likes")), "is not data of the kind 'verdict'"),
-        (fields(verdict_record(1, "ghap_1", ghap_id="ghap_2")), "is not the id of this verdict"),
-        (fields(verdict_record(1, "a b")), "ghap_id: 'a b' is not a valid id"),
-        (fields(verdict_record(1, "a", created_at="2026-01-01T00:00:00")), "must have an offset"),
-        (fields(value_record(1, evidence=3)), "is not data of the kind 'value'"),
-        (fields(memory_record(text="")), "text: must not be empty"),
-        (fields(memory_record(metadata={"timestamp": "yesterday"})), "timestamp"),
-        (fields(memory_record(id="other")), "is not the id of this memory"),
         (
-            fields(JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}})),
+            advice_record("ghap_1", "a", items=[{**ITEM, "reason": "luck"}]).to_fields(),
+            "is not data of the kind",
+        ),
+        (failure_record(id="failure_1").to_fields(), "is not the id of this failure"),
+        (failure_record(shown="ghap_1").to_fields(), "shown: 'ghap_1' is not a valid id of a failure"),
+        (failure_record(command="x" * 401).to_fields(), "command, remedy: 401 characters"),
+        (failure_record(signature="").to_fields(), "signature: must not be empty"),
+        (failure_record(support=1.1).to_fields(), "support: must be a number from 0 to 1"),
+        (failure_record(times=True).to_fields(), r"Expected `int`, got `bool` - at `\$.times`"),
+        (failure_record(times=0).to_fields(), "times: must be a whole number"),
+        (failure_record(created_at="2026-01-01T00:00:00").to_fields(), "must have an offset"),
+        (failure_record(remedy=7).to_fields(), r"Expected `str \| null`, got `int` - at `\$.remedy`"),
+        (verdict_record(1, "ghap_1", verdict="likes").to_fields(), "is not data of the kind 'verdict'"),
+        (verdict_record(1, "ghap_1", ghap_id="ghap_2").to_fields(), "is not the id of this verdict"),
+        (verdict_record(1, "a b").to_fields(), "ghap_id: 'a b' is not a valid id"),
+        (verdict_record(1, "a", created_at="2026-01-01T00:00:00").to_fields(), "must have an offset"),
+        (value_record(1, evidence=3).to_fields(), "is not data of the kind 'value'"),
+        (memory_record(text="").to_fields(), "text: must not be empty"),
+        (memory_record(metadata={"timestamp": "yesterday"}).to_fields(), "timestamp"),
+        (memory_record(id="other").to_fields(), "is not the id of this memory"),
+        (
+            JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}}).to_fields(),
             "is not data of the kind 'clusters'",
         ),
         (
-            fields(JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}})),
+            JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}}).to_fields(),
             "must be whole numbers from 0 to 100,000,000",
         ),
     ],
 )
 async def test_one_bad_record_refuses_the_whole_batch(services: Services, bad: object, reason: str) -> None:
     with pytest.raises(InvalidInputError, match=reason):
-        await run(services, "add_records", records=[fields(value_record(3)), bad])
+        await run(services, "add_records", records=[value_record(3).to_fields(), bad])
     assert not held(services.journal).records
 
 
 async def test_one_bad_entry_refuses_the_whole_batch(services: Services) -> None:
-    good = GHAP.encode(ENTRIES[0])
+    (good,) = entries(ENTRIES[0])
     for bad, reason in [
-        ({}, r"entries\[1\]: must be an object with an id\."),
-        ({**good, "goal": "\ud800"}, r"entries\[1\]: cannot be stored in the journal\."),
-        ({**good, "goal": ""}, r"entries\[1\]: goal: must not be empty"),
-        (GHAP.encode(ghap()), r"entries\[1\]: the entry is still open"),
+        ({"id": "other"}, r"records\[1\]: id: "),
+        ({"goal": "\ud800"}, r"records\[1\]: cannot be stored in the journal\."),
+        ({"goal": ""}, r"records\[1\]: goal: must not be empty"),
     ]:
         with pytest.raises(InvalidInputError, match=reason):
-            await run(services, "add", entries=[good, bad])
+            await take(services, good, replace(good, data={**good.data, **bad}))
     assert not held(services.journal).entries
 
 
 async def test_an_open_entry_is_imported_as_an_orphan_that_can_be_adopted(services: Services) -> None:
-    resolved = GHAP.encode(ENTRIES[0])
-    with pytest.raises(InvalidInputError, match="is resolved"):
-        await run(services, "add_open", entries=[GHAP.encode(ghap()), resolved])
-    data = GHAP.encode(ghap())
-    assert (await run(services, "add_open", entries=[data, data]))["added"] == [ghap().id]
+    assert await take(services, *entries(ghap(), ghap())) == [ghap().id]
     (orphan,) = services.collector.list_orphans(ALICE)
     assert services.collector.find_current(ALICE) is None
     adopted = services.collector.update(ALICE, orphan.id, note="mine now")

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
@@ -21,8 +22,8 @@ async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> No
     ) as services:
         await operate(services, lambda *_: None, "complete", {})
         model.released.clear()
-        entries = [GHAP.encode(entry) for entry in ENTRIES]
-        await operate(services, lambda *_: None, "add", {"entries": entries})
+        records = [JournalRecord.of(GHAP, entry).to_fields() for entry in ENTRIES]
+        await operate(services, lambda *_: None, "add_records", {"records": records})
 
         hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
         missing = services.writer.pending
