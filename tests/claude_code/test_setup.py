@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,3 +62,9 @@ def test_the_plugin_replaces_the_server_works_and_goes_again(claude: ClaudeCode)
     assert (servers(claude), plugins(claude)) == ({}, [])
     assert not (claude.memory.storage / "claude-code").exists()
     assert json.loads(claude.run("plugin", "marketplace", "list", "--json").stdout) == []
+
+
+def test_the_plugin_can_be_installed_from_a_checkout(claude: ClaudeCode) -> None:
+    claude.run("plugin", "marketplace", "add", str(Path(__file__).parents[2]))
+    claude.run("plugin", "install", "learning-memory@learning-memory-server")
+    assert plugins(claude) == ["learning-memory@learning-memory-server"]

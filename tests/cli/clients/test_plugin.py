@@ -167,3 +167,11 @@ def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
         assert command.rpartition(" ")[0] == "learning-memory-server hook"
         assert command.rpartition(" ")[2] in event._DIALECTS
         assert all(Event(named).kind in KINDS for named in content["hooks"])
+
+
+def test_a_checkout_is_a_marketplace_of_claude_code() -> None:
+    root = Path(__file__).parents[3]
+    catalog = json.loads((root / ".claude-plugin/marketplace.json").read_bytes())
+    (listed,) = catalog["plugins"]
+    manifest = json.loads((root / listed["source"] / ".claude-plugin/plugin.json").read_bytes())
+    assert (catalog["name"], listed["name"]) == (plugin.MARKETPLACE, manifest["name"])
