@@ -146,7 +146,7 @@ def test_the_installed_wheel_runs_the_loop_outside_the_checkout(dist: Path, tmp_
             resolved = server.call("resolve_ghap", status="confirmed", result="It did.")
             found = hybrid_search(server, "driver on the build machine")
         # What a release is tried with on other systems.
-        tried = [sys.executable, ROOT / "scripts/try_release.py", program, "--direct"]
+        tried = (sys.executable, ROOT / "scripts/try_release.py", program, "--direct")
         assert b"kept and found" in subprocess.run(tried, check=True, capture_output=True, cwd=data).stdout
     finally:
         subprocess.run([program, "hub", "stop"], check=True, env=environment(data))
