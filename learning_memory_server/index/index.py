@@ -19,10 +19,10 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.document import DIGEST, Collection, in_batches
+from learning_memory_server.index.document import DIGEST, Collection
 from learning_memory_server.index.ranking.hybrid import search_hybrid
 from learning_memory_server.index.ranking.timing import SearchTimer
-from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of
+from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of, refill
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
         Hit,
         Payload,
         Point,
-        Rebuild,
         Record,
         Vector,
         VectorStore,
@@ -49,7 +48,6 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 _LOOKS: Final = 3
-_WRITE_BATCH: Final = 128
 _READ_BATCH: Final = 200
 """How many points are read at a time for their vectors: the payloads come with them."""
 
@@ -194,7 +192,7 @@ class VectorIndex:
             current = [each.point_id for each in missing if each.point_id not in outdated]
             return await completed(self._embeddings, missing, await self.vectors_of(collection, current))
 
-        count = await _refill(rebuild, documents, vectors_for, progress)
+        count = await refill(rebuild, documents, vectors_for, progress)
         self._generations[collection] += 1
         log.info("collection.rebuilt", collection=collection.value, count=count)
 
@@ -353,35 +351,6 @@ class VectorIndex:
                 raise StorageUnavailableError("The index is not open yet.", hint=hint)
             raise EmbeddingUnavailableError("The embedding model is not loaded yet.", hint=hint)
         return self._store
-
-
-async def _refill(
-    rebuild: Rebuild,
-    documents: Callable[[], Iterable[Document]],
-    vectors_for: Callable[[list[Document]], Awaitable[NDArray[np.float32]]],
-    progress: Callable[[int], None],
-) -> int:
-    """Write every document that an interrupted rebuild has not written yet, finish, and return how many there are.
-
-    `documents` returns all that belong there, as of each call. `progress` gets the number of points just written, first
-    that of those that were there already.
-    """
-    there = set(rebuild.ids)
-    progress(len(there))
-    # Repeat until no document has arrived while the others were embedded.
-    was_complete = False
-    while not was_complete:
-        was_complete, wanted = True, set[str]()
-        async for batch in in_batches(documents(), _WRITE_BATCH):
-            wanted.update(document.point_id for document in batch)
-            missing = [document for document in batch if document.point_id not in there]
-            if missing:
-                was_complete = False
-                await rebuild.upsert(points_of(missing, await vectors_for(missing)))
-                there.update(document.point_id for document in missing)
-                progress(len(missing))
-    await rebuild.finish(wanted)
-    return len(wanted)
 
 
 def _vectors_in(records: Iterable[Record]) -> dict[str, NDArray[np.float32]]:

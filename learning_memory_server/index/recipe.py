@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +14,7 @@ import structlog
 
 from learning_memory_server.embedding.base import PROBE, agrees
 from learning_memory_server.errors import ForbiddenCollectionError
-from learning_memory_server.index.document import DIGEST, DocumentShape, digest_of
+from learning_memory_server.index.document import DIGEST, DocumentShape, digest_of, in_batches
 from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector
 from learning_memory_server.index.ranking.terms import encode_document
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.index.document import Collection, Document
-    from learning_memory_server.index.engines.base import Payload, VectorStore
+    from learning_memory_server.index.engines.base import Payload, Rebuild, VectorStore
 
 log = structlog.get_logger()
 
@@ -33,6 +33,7 @@ HOW_THEY_ARE_MADE: Final = (
     "Somebody whose key may create collections makes them by running this program once with the same model."
 )
 _VARIANT_DIGITS: Final = 12
+_WRITE_BATCH: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,35 @@ async def completed(
     made = await embed(model, missing) if missing else ()
     vectors = {**known, **{each.point_id: vector for each, vector in zip(missing, made, strict=True)}}
     return np.stack([vectors[document.point_id] for document in documents])
+
+
+async def refill(
+    rebuild: Rebuild,
+    documents: Callable[[], Iterable[Document]],
+    vectors_for: Callable[[list[Document]], Awaitable[NDArray[np.float32]]],
+    progress: Callable[[int], None],
+) -> int:
+    """Write every document that an interrupted rebuild has not written yet, finish, and return how many there are.
+
+    `documents` returns all that belong there, as of each call. `progress` gets the number of points just written, first
+    that of those that were there already.
+    """
+    there = set(rebuild.ids)
+    progress(len(there))
+    # Repeat until no document has arrived while the others were embedded.
+    was_complete = False
+    while not was_complete:
+        was_complete, wanted = True, set[str]()
+        async for batch in in_batches(documents(), _WRITE_BATCH):
+            wanted.update(document.point_id for document in batch)
+            missing = [document for document in batch if document.point_id not in there]
+            if missing:
+                was_complete = False
+                await rebuild.upsert(points_of(missing, await vectors_for(missing)))
+                there.update(document.point_id for document in missing)
+                progress(len(missing))
+    await rebuild.finish(wanted)
+    return len(wanted)
 
 
 def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:

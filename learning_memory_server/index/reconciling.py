@@ -1,13 +1,7 @@
 """Makes the index have exactly what the journal says it should have.
 
 The order of events does not matter: whatever is written, forgotten, late or interrupted, a comparison and a catch-up
-bring the two together.
-
-A mark, kept with the points, spares the next start the comparison of what was compared before. It names a position in
-the journal, and is kept only if everything before that was looked up in the index afterwards, and nothing was written
-or removed until the index was flushed. So whatever happens later, at most what lies behind the position can be missing.
-A start believes a mark if the journal still has the same bytes before the position, if no record behind it is
-forgotten, and if each collection has as many points as then, and those of new records that are there.
+bring the two together. See `mark.py` for what spares a start most of it.
 """
 
 from __future__ import annotations
@@ -16,17 +10,17 @@ import asyncio
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
-import msgspec
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import DIGEST, Collection, digest_of, in_batches
+from learning_memory_server.index.mark import Mark
 from learning_memory_server.journal.position import Position
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.memory_release import trim_heap
@@ -65,15 +59,6 @@ class DocumentSource(Protocol):
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point names a record of this kind that the journal has, or has forgotten."""
-
-
-class Mark(msgspec.Struct):
-    """What the index had of the journal."""
-
-    made_by: str  # what the documents depend on, besides the journal and the recipes
-    journal: dict[str, tuple[int, str]]  # how far it was compared; see `Position.marks`
-    counts: dict[str, int]  # how many points each collection had
-    superfluous: int  # how many of them belonged to no record
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +161,7 @@ class Reconciler:
         self.is_flushed = changes == self._index.changes
         unfinished = self.pending or self.pending_deletes or self._under_way
         if mark_file and mark and self.is_known and self.is_flushed and not unfinished:
-            # Without it, or with the earlier one, the next start compares more.
-            with suppress(OSError):
-                files.replace(mark_file, msgspec.json.encode(mark))
+            mark.keep(mark_file)
 
     @contextmanager
     def rebuilding(self) -> Iterator[None]:
@@ -190,7 +173,7 @@ class Reconciler:
 
     async def _compare_from(self, mark_file: Path, position: Position, made_by: str) -> bool:
         """Compare what is new since the mark, and return whether that is enough."""
-        mark = _read(mark_file)
+        mark = Mark.read(mark_file)
         if (
             mark is None
             or mark.made_by != made_by
@@ -377,13 +360,6 @@ class Reconciler:
         self._removed |= forgotten
         self.pending_deletes |= forgotten & stored
         self._pending = {key: document for key, document in self._pending.items() if key[1] not in forgotten}
-
-
-def _read(mark_file: Path) -> Mark | None:
-    try:
-        return msgspec.json.decode(mark_file.read_bytes(), type=Mark)
-    except (OSError, msgspec.MsgspecError):
-        return None
 
 
 def _key(document: Document) -> tuple[str, str]:

@@ -1,0 +1,221 @@
+"""An index and a journal in memory, and what keeps them alike."""
+
+import asyncio
+from collections.abc import Callable, Container, Iterable, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
+from learning_memory_server.index.document import DIGEST, Collection, Document, WholeDocument, digest_of
+from learning_memory_server.index.engines.base import Record
+from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.rebuilding import OutdatedPoints
+from learning_memory_server.index.reconciling import Reconciler
+from learning_memory_server.index.writer import IndexWriter
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.log import Log
+from tests.support import NOON
+
+FULL, VALUES, MEMORIES = Collection.EXPERIENCES_FULL, Collection.VALUES, Collection.MEMORIES
+
+
+def document(name: str, text: str = "text", collection: Collection = VALUES) -> WholeDocument:
+    return WholeDocument(collection, name, text, {"name": name})
+
+
+class FakeJournal:
+    """A source of documents. In a folder, it has a line for each that is kept or forgotten."""
+
+    def __init__(self, *documents: Document, folder: Path | None = None) -> None:
+        self.kept = {(each.collection, each.point_id): each for each in documents}
+        self.gone: set[str] = set()
+        self.log = Log((folder or Path("nowhere")) / "values")
+        self._is_written = folder is not None
+
+    def keep(self, documents: Sequence[Document]) -> None:
+        if self._is_written:
+            self.log.append([JournalRecord("value", documents[0].point_id, NOON, {})])
+        self.kept |= {(each.collection, each.point_id): each for each in documents}
+
+    def documents(self, only: Container[str] | None = None) -> Iterable[Document]:
+        return [each for each in self.kept.values() if only is None or each.point_id in only]
+
+    def forgotten(self, only: Container[str] | None = None) -> Iterable[str]:
+        return [each for each in self.gone if only is None or each in only]
+
+    def knows(self, payload: Any) -> bool:
+        return "name" in payload
+
+    def forget(self, name: str) -> None:
+        if self._is_written:
+            self.log.append([JournalRecord.tombstone("value", name, NOON)])
+        self.gone.add(name)
+        self.kept = {key: each for key, each in self.kept.items() if key[1] != name}
+
+
+class FakeIndex:
+    """An index in memory. Each request asks `fault` what becomes of it.
+
+    With a `mark_file`, it is one in this process: nothing happens after a request.
+    """
+
+    def __init__(self, mark_file: Path | None = None) -> None:
+        self.stored: dict[str, dict[str, Document]] = {each: {} for each in Collection}
+        self.flushed: dict[str, dict[str, Document]] = {each: {} for each in Collection}
+        self.mark_file = mark_file
+        self.changes = 0
+        self.compared = 0
+        self.batches: list[list[str]] = []
+        self.fault: Callable[[], str] = lambda: "none"
+        self.delayed: list[Callable[[], None]] = []
+        self.writing = asyncio.Event()
+        self.writing.set()
+        self.is_open = True
+
+    async def _do(self, change: Callable[[], None]) -> None:
+        fault = self.fault()
+        await asyncio.sleep(0)
+        if fault == "down" or (self.mark_file and fault == "late"):
+            raise StorageUnavailableError("The engine is down.")
+        if fault == "lost answer":
+            change()
+            raise StorageUnavailableError("It failed.") if self.mark_file else NoAnswerError("No answer.")
+        if fault == "late":
+            self.delayed.append(change)
+            raise NoAnswerError("No answer.")
+        change()
+
+    def arrive(self) -> None:
+        """Let the server do what it was asked earlier."""
+        for change in self.delayed:
+            change()
+        self.delayed.clear()
+
+    async def open(self) -> None: ...
+
+    async def discard(self) -> None: ...
+
+    async def flush(self) -> None:
+        for collection, points in self.stored.items():
+            self.flushed[collection] = dict(points)
+            await asyncio.sleep(0)
+
+    def cut_power(self) -> None:
+        """Lose what was not flushed."""
+        self.stored = {collection: dict(points) for collection, points in self.flushed.items()}
+
+    async def counts(self) -> dict[str, int]:
+        await self._do(lambda: None)
+        return {collection: len(points) for collection, points in self.stored.items()}
+
+    async def write(self, documents: Sequence[Document]) -> None:
+        self.batches.append([each.point_id for each in documents])
+        await self.writing.wait()
+
+        def change() -> None:
+            self.changes += 1
+            for each in documents:
+                self.stored[each.collection][each.point_id] = each
+
+        await self._do(change)
+
+    async def remove(self, ids: Sequence[str]) -> None:
+        def change() -> None:
+            self.changes += 1
+            for points in self.stored.values():
+                for point in ids:
+                    points.pop(point, None)
+
+        await self._do(change)
+
+    async def digests(self) -> dict[str, dict[str, str | None]]:
+        self.compared += 1
+        await self._do(lambda: None)
+        return {
+            collection: {name: digest_of(each) for name, each in points.items()}
+            for collection, points in self.stored.items()
+        }
+
+    async def former_ids(self) -> dict[str, set[str]]:
+        return {collection: set() for collection in Collection}
+
+    async def retrieve(self, collection: str, ids: Sequence[str]) -> list[Record]:
+        await asyncio.sleep(0)
+        found = {name: self.stored[collection][name] for name in ids if name in self.stored[collection]}
+        return [Record(name, {**each.payload, DIGEST: digest_of(each)}) for name, each in found.items()]
+
+    async def is_intact(self) -> bool:
+        return True
+
+    def texts(self) -> dict[tuple[str, str], str]:
+        return {(c, p): each.text for c, points in self.stored.items() for p, each in points.items()}
+
+
+def reconciler_of(*documents: Document, index: FakeIndex | None = None) -> Reconciler:
+    made = Reconciler(cast("VectorIndex", index or FakeIndex()), [FakeJournal(*documents)], asyncio.Event())
+    made.add(documents)
+    return made
+
+
+class Course:
+    """A journal, an index, and one process after another that keeps them equal."""
+
+    def __init__(self, path: Path, *, is_embedded: bool) -> None:
+        self.index = FakeIndex(path / "mark.json" if is_embedded else None)
+        self.journal = FakeJournal(folder=path)
+        self.calls: list[asyncio.Task[bool]] = []
+        self._outdated = OutdatedPoints(path / "outdated.json")
+        self.start()
+
+    def start(self) -> None:
+        self.writer = IndexWriter(cast("VectorIndex", self.index), [self.journal], self._outdated)
+        self._run = asyncio.create_task(self.writer.run())
+
+    async def end(self) -> None:
+        self._run.cancel()
+        await asyncio.wait([self._run])
+        await self.writer.stop()
+
+    async def write(self, name: str) -> None:
+        if name not in self.journal.gone:
+            made = [document(name, collection=each) for each in (FULL, VALUES)]
+            self.journal.keep(made)
+            self.calls.append(asyncio.create_task(self.writer.write(made)))
+
+    async def forget(self, name: str) -> None:
+        self.journal.forget(name)
+        self.calls.append(asyncio.create_task(self.writer.remove([name])))
+
+    async def kill(self, _: str) -> None:
+        await self.end()
+        self.start()
+
+    async def cut_power(self, _: str) -> None:
+        await self.end()
+        self.index.cut_power()
+        self.start()
+
+    async def arrive(self, _: str) -> None:
+        self.index.arrive()
+
+    async def lose(self, name: str) -> None:
+        if self.index.mark_file:
+            await self.end()
+            self.index.stored[FULL].pop(name, None)
+            self.start()
+        else:
+            self.index.stored[FULL].clear()
+            self.writer.server_returned()
+
+    async def restore(self, name: str) -> None:
+        """Let the server come back from a snapshot with earlier texts."""
+        for points in self.index.stored.values():
+            if each := points.get(name):
+                points[name] = document(name, "an earlier text", each.collection)
+        self.writer.server_returned()
+
+    async def wait(self, _: str) -> None:
+        await asyncio.sleep(3)
+
+    async def be_quiet(self, _: str) -> None:
+        await asyncio.sleep(40)
