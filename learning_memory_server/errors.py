@@ -42,12 +42,8 @@ if TYPE_CHECKING:
 class LearningMemoryError(Exception):
     """The root of the tree: catching it catches every anticipated failure.
 
-    Attributes:
-        retry_seconds: For how long another attempt would fail as well; None if that is not known.
-
-    Args:
-        message: What was wrong, in a sentence that is safe to show to a client.
-        hint: What to do next, if anything helps.
+    `message` says what was wrong, in a sentence that is safe to show to a client, and `hint` what to do next, if
+    anything helps. `retry_seconds` is for how long another attempt would fail as well; None if that is not known.
     """
 
     wire_type: ClassVar[str] = "internal_error"
@@ -110,11 +106,7 @@ class NoAnswerError(StorageUnavailableError):
 class RefusedError(StorageUnavailableError):
     """A server does not do a kind of work for now, such as writing.
 
-    Args:
-        message: What was wrong.
-        hint: What to do next.
-        seconds: For how long, if the server said so.
-        is_of_collection: Whether only one collection is meant.
+    `seconds` says for how long, if the server did, and `is_of_collection` whether only one collection is meant.
     """
 
     def __init__(
@@ -131,11 +123,7 @@ class RefusedError(StorageUnavailableError):
 
 
 class ForbiddenCollectionError(RefusedError):
-    """The key may not create a collection, or may not use one.
-
-    Attributes:
-        name: The collection's name on the server, if it is known.
-    """
+    """The key may not create a collection, or may not use one; `name` is its name on the server, if known."""
 
     name: str = ""
 
@@ -211,12 +199,8 @@ class ClientSetupError(LearningMemoryError):
 def error_from_body(body: Mapping[str, Any]) -> LearningMemoryError:
     """Return the error that a body describes; the inverse of `to_control_body`.
 
-    Args:
-        body: What a hub sent. A hub of another version may name no class, or one that is unknown here. Then the first
-            class of the body's type is used, from the root down.
-
-    Raises:
-        KeyError: If the body has no message.
+    A hub of another version may name no class, or one that is unknown here. Then the first class of the body's type is
+    used, from the root down. Raises `KeyError` if the body has no message.
     """
     classes = [LearningMemoryError]
     for each in classes:

@@ -62,8 +62,6 @@ class _Declared(PlainCommand):
 
 
 class _Commands(FailuresAsSentences, PlainGroup):
-    """The commands of `_COMMANDS`."""
-
     def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as typer's
         super().__init__(**settings)
         self.groups = {}

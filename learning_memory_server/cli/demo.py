@@ -162,7 +162,6 @@ def _show_verdict(text: str, cluster: Mapping[str, Any], verdict: Mapping[str, A
 
 
 def _show_farewell(seconds: float) -> None:
-    """Show the line that adds the server to a client."""
     # The interpreter's path is not resolved: that would leave the virtual environment.
     python = Path(sys.executable).absolute()
     script = python.with_name(APPLICATION)

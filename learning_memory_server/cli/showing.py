@@ -324,7 +324,6 @@ async def _read_cluster(cluster_id: ClusterId, project: str | None = None) -> di
 
 
 def _show_members(cluster: dict[str, Any], *, whole: bool = False) -> None:
-    """Print a cluster and its experiences, or the most central of them, from a `MemberDocument`."""
     facts: list[tuple[str, str | Text]] = [
         ("cluster", identity(cluster["cluster_id"])),
         ("experiences", f"{cluster['count']:,}"),

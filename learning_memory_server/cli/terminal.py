@@ -287,8 +287,6 @@ def each_file(paths: Iterable[Path], work: Callable[[Path], object], sentence: s
 
 
 class _Count(ProgressColumn):
-    """How much of the total is done, where the total is known."""
-
     def render(self, task: Task) -> Text:
         return Text("" if task.total is None else f"{task.completed:,.0f} of {task.total:,.0f}")
 

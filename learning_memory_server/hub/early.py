@@ -35,12 +35,7 @@ _VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 
 
 class EarlyCalls:
-    """The lines of a connection. Until `serve` returns, its plain calls are answered.
-
-    Args:
-        lines: The connection.
-        calls: Runs its calls.
-    """
+    """The lines of a connection. Until `serve` returns, its plain calls are answered."""
 
     def __init__(self, lines: Lines, calls: Calls) -> None:
         self._lines = lines
@@ -53,11 +48,7 @@ class EarlyCalls:
     async def serve(self) -> bool:
         """Answer calls, one after the other, until one must be left to the SDK or nothing comes for a moment.
 
-        Returns:
-            Whether the client is still there.
-
-        Raises:
-            ConnectionError: If the client leaves before it has its answer.
+        Returns whether the client is still there. Raises `ConnectionError` if it leaves before it has its answer.
         """
         while (line := await self._next()) is not None:
             if not line:
@@ -75,8 +66,7 @@ class EarlyCalls:
     async def keep_until(self, work: asyncio.Future[Any]) -> bool:
         """Keep what arrives until some work is done; a front that asks for a sign of life gets one meanwhile.
 
-        Returns:
-            Whether the client is still there. If not, this does not wait for the work.
+        Returns whether the client is still there. If not, this does not wait for the work.
         """
         while not work.done():
             reading = self._read_ahead()
@@ -110,7 +100,6 @@ class EarlyCalls:
         return self._reading
 
     async def _next(self) -> bytes | None:
-        """Return the next line, or None if none comes for a moment."""
         if self._arrived:
             return self._arrived.popleft()
         reading = self._read_ahead()

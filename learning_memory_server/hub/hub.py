@@ -170,7 +170,6 @@ class Hub:
             programs.record(self._place.storage, self._program, successor)
 
     async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
-        """Send the ack, and return it."""
         refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
         if not (refused or is_command):
             # Before anything is awaited, so that the hub is promised to nobody else.

@@ -59,7 +59,6 @@ class VectorIndex:
     the others raise them if it is not open. All raise `StorageUnavailableError` if the engine failed.
 
     Args:
-        embeddings: The model.
         open_store: Opens the engine for vectors of one identity; may be slow.
         shapes: What the documents of a collection have in common, where that matters.
         is_on_server: Whether the engine is on a server, so that it may be waited for in vain.
@@ -89,11 +88,7 @@ class VectorIndex:
 
     @asynccontextmanager
     async def in_time(self, seconds: float) -> AsyncIterator[None]:
-        """Limit how long a block waits for a server. An engine in this process is at most busy.
-
-        Raises:
-            NoAnswerError: If the block takes longer.
-        """
+        """Limit how long a block waits for a server: `NoAnswerError`. An engine in this process is at most busy."""
         try:
             async with asyncio.timeout(seconds if self.is_on_server else None):
                 yield
@@ -177,7 +172,6 @@ class VectorIndex:
         during the rebuild is certain to be there afterwards only if `documents` returns it.
 
         Args:
-            collection: The collection.
             documents: Returns all documents that belong in it, as of each call.
             progress: Called with the number of points just written.
             outdated: The points whose vectors to compute; those of all others are copied. None to compute every vector.
@@ -236,14 +230,11 @@ class VectorIndex:
         """Return the points that match best, best first, ties ordered by id.
 
         Args:
-            query: What to look for.
             is_shown: Rejects points that should no longer be in the index, by their payload.
             timer: Gets the times of the model and of the engine.
             model_within: The most seconds to wait for the query's vector; None for no limit.
-            expected: Returns how many points a server must have that match. Called if fewer were found than wanted.
-
-        Raises:
-            LostPointsError: If fewer points were found than there should be.
+            expected: Returns how many points a server must have that match. Called if fewer were found than wanted; if
+                it has more than that, it has lost points: `LostPointsError`.
         """
         store = self.require_open()
         timer = timer or SearchTimer(query.collection)

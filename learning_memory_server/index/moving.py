@@ -141,7 +141,6 @@ def _is_made_from(document: Document, payload: Payload) -> bool:
 
 
 def _batches(documents: Sequence[Document]) -> Iterable[list[Document]]:
-    """Yield the documents collection by collection."""
     for collection in Collection:
         chosen = [document for document in documents if document.collection == collection]
         for start in range(0, len(chosen), _BATCH):

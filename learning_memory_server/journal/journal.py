@@ -73,9 +73,6 @@ class Journal:
         """Replace lines of the logs and contents of open files, and return how many were replaced.
 
         Needs the journal's lock. A crash at any moment leaves every file either as it was or rewritten.
-
-        Args:
-            changes: The replacement of each line, or of an open file's content.
         """
         self._sweep()
         replaced = 0

@@ -134,12 +134,7 @@ def open_file_of(data: dict[str, Any]) -> bytes:
 
 
 def content_of(text: bytes) -> dict[str, Any]:
-    """Return the data in an open entry's file. Whoever edits one removes its checksum.
-
-    Raises:
-        DamagedLineError: If it is not as it was written.
-        JournalUnavailableError: If it is undamaged, and in another format, or a newer program wrote it.
-    """
+    """Return the data in an open entry's file. A person who edits one removes its checksum. Raises as `from_line`."""
     content = _parsed(text)
     version = content.get("v", UNNAMED if "goal" in content else None)
     if not is_version(version):

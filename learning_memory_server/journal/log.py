@@ -38,12 +38,10 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """The content of a log.
+    """The content of a log: its readable records, oldest first, without those that are forgotten.
 
-    Args:
-        records: The readable records, oldest first, without those that are forgotten.
-        forgotten: The kind and the id of everything that is forgotten.
-        tombstones: The records that say so; some say more, such as how many points a memory had.
+    `forgotten` has the kind and the id of those. Some of the `tombstones` say more, such as how many points a memory
+    had.
     """
 
     records: list[JournalRecord] = field(default_factory=list)
@@ -71,12 +69,10 @@ class LogContent:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """What a purge did.
+    """How many lines a purge removed from each file, and which files are doubtful.
 
-    Args:
-        removed: How many lines were removed from each file.
-        doubtful: Files with unreadable bytes, which may contain forgotten data. They are unchanged; a person
-            should look at them. Empty if nothing is forgotten.
+    Those have unreadable bytes, which may contain forgotten data. They are unchanged; a person should look at them. If
+    nothing is forgotten, none is.
     """
 
     removed: dict[Path, int] = field(default_factory=dict)
@@ -90,13 +86,9 @@ SET_ASIDE: Final = ".corrupt-"
 class Log:
     """Records in `{path}.jsonl`, or in `{path}/YYYY-MM.jsonl` by the month they were written in.
 
-    Reading never changes a file, so it is safe while another process writes. Only the process that has locked
-    the journal may append or `recover`. What reads or writes raises `JournalUnavailableError` if a file or folder
-    cannot be used, or is in another format; then nothing is changed.
-
-    Args:
-        path: The path of the log, without the suffix.
-        monthly: Whether to use one file per month.
+    Reading never changes a file, so it is safe while another process writes. Only the process that has locked the
+    journal may append or `recover`. What reads or writes raises `JournalUnavailableError` if a file or folder cannot be
+    used, or is in another format; then nothing is changed.
     """
 
     def __init__(self, path: Path, *, monthly: bool = False, disk: Disk = files) -> None:
@@ -197,16 +189,10 @@ class Log:
         return Purge(self.rewrite(removed), sorted(doubtful))
 
     def rewrite(self, changes: Mapping[bytes, bytes]) -> dict[Path, int]:
-        """Replace lines, wherever they are in the log or in what `recover` has set aside.
+        """Replace lines, wherever they are in the log or in what `recover` set aside; an empty replacement removes one.
 
-        Each file is replaced in one step, so a crash leaves every file either as it was or rewritten. Nothing may be
-        appended at the same time.
-
-        Args:
-            changes: The replacement of each line; empty to remove it.
-
-        Returns:
-            How many lines of each file were replaced.
+        Returns how many lines of each file were replaced. Each file is replaced in one step, so a crash leaves every
+        file either as it was or rewritten. Nothing may be appended at the same time.
         """
         rewritten: dict[Path, int] = {}
         for path in (*self.segments(), *self.set_aside_files()) if changes else ():

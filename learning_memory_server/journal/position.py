@@ -63,7 +63,6 @@ class Position:
         return _records(added)
 
     def _files(self) -> Iterator[tuple[str, Path]]:
-        """Yield the name and the path of each file."""
         for log in self._logs:
             for path in log.segments():
                 yield f"{path.parent.name}/{path.name}", path

@@ -32,13 +32,10 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Forgetting(Generic[T]):
-    """What was forgotten, or would be.
+    """What was forgotten, or would be; `unknown` ids name nothing, not even something forgotten.
 
-    Args:
-        found: The things that the ids named.
-        before: The ids that were already forgotten. Their points may still be in the index if the process died
-            between writing the journal and the index.
-        unknown: The ids that name nothing, not even something forgotten.
+    Those in `before` were already forgotten. Their points may still be in the index if the process died between writing
+    the journal and the index.
     """
 
     found: tuple[T, ...] = ()
@@ -90,13 +87,9 @@ class Records(Generic[T]):
         return frozenset(self._tombstones)
 
     def add(self, *things: T, at: datetime | None = None) -> None:
-        """Write things to the log, all or none.
+        """Write things to the log, all or none; `at` is the time of the lines, by default that of each thing.
 
-        Args:
-            at: The time of the lines; by default that of each thing.
-
-        Raises:
-            JournalUnavailableError: If they could not be written; then none is visible here either.
+        If they could not be written, none is visible here either.
         """
         loaded = self._loaded()
         self.log.append([JournalRecord.of(self._codec, each, at) for each in things])
@@ -127,13 +120,9 @@ class Records(Generic[T]):
     def forget(
         self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False, also: Mapping[str, T] = _NOTHING
     ) -> Forgetting[T]:
-        """Forget things permanently. Once this returns, no read finds them.
+        """Forget things permanently. Once this returns, no read finds them; if it cannot be written, none is forgotten.
 
-        Args:
-            unknown_too: Also record unknown ids, so that what they name elsewhere is never imported.
-
-        Raises:
-            JournalUnavailableError: If that could not be written; then nothing is forgotten.
+        With `unknown_too`, unknown ids are recorded, too, so that what they name elsewhere is never imported.
         """
         forgetting = self.look_up(ids, also)
         details = {each.id: self._tombstone_details(each) for each in forgetting.found}

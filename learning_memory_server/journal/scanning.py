@@ -174,17 +174,12 @@ def scan_journal(
 ) -> Iterator[tuple[bytes, Scanned]]:
     """Look for secrets in every open entry and every line of a journal, and change nothing.
 
+    Yields the content of each file and line that was looked at, as it is, and what was found. Later lines come later.
     Nothing is locked: another process may write to the journal at the same time.
 
     Args:
         report: Called with the number of bytes looked at so far, and the number in all.
         only: The kinds and ids of the records to look at; None for all. Lines and files that name none are looked at.
-
-    Yields:
-        The content of each file and line that was looked at, as it is, and what was found. Later lines come later.
-
-    Raises:
-        JournalUnavailableError: If a file cannot be read, or a newer program wrote it.
     """
     total, done = journal.size(), 0
     for text, look in _texts(journal, scanner):

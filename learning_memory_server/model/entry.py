@@ -19,11 +19,8 @@ from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootC
 class Run(Stored):
     """How a test or build command ended. Its output is not kept.
 
-    Args:
-        command: The command, on one line and without paths of the machine.
-        passed: How many tests passed, if its output says so; the same for the others.
-        failed: How many tests failed, those that could not be run included.
-        skipped: How many tests were skipped.
+    The command is on one line and without paths of the machine. The counts are those of tests, if the output has them;
+    `failed` includes those that could not be run.
     """
 
     at: datetime

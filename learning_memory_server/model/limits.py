@@ -127,15 +127,9 @@ PROJECTS_NAMED: Final = 20
 
 
 def checked_text(field: str, value: object, limit: int, measured: Callable[[str], str] = str) -> str:
-    """Return `value` stripped, or say what is wrong with it.
+    """Return `value` stripped, or refuse what is not text, is empty, or has more than `limit` characters then.
 
-    Args:
-        field: The name to show, such as `lesson.takeaway`.
-        limit: The largest length in characters after stripping.
-        measured: Maps the text to what is measured.
-
-    Raises:
-        InvalidInputError: If it is not text, is empty, or is longer than `limit`.
+    `field` is the name to show, such as `lesson.takeaway`; `measured` maps the text to what is measured.
     """
     if not isinstance(value, str):
         raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.")

@@ -17,11 +17,10 @@ from learning_memory_server.model.stored import Stored
 
 @dataclass(frozen=True, slots=True)
 class Chunking(Stored):
-    """How a text is divided into chunks.
+    """How a text is divided into chunks, which may overlap.
 
-    Args:
-        by: The name of the chunker. Chunkers that would divide a text differently have different names.
-        spans: The first character of each chunk and the one after its last, in order. Chunks may overlap.
+    `spans` has the first character of each chunk and the one after its last, in order; `by` names the chunker. Chunkers
+    that would divide a text differently have different names.
     """
 
     by: str
@@ -80,14 +79,10 @@ def new_memory_id() -> str:
 
 
 def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str] = str) -> dict[str, Any]:
-    """Return the metadata, or say what is wrong with it.
+    """Return the metadata, or refuse it.
 
-    Args:
-        measured: Maps the metadata as JSON, and each text with a limit, to what is measured.
-
-    Raises:
-        InvalidInputError: If it is too large or not JSON data, if its timestamp is invalid, or if its title, source,
-            language or tags are not texts.
+    It is refused if it is too large or not JSON data, if its timestamp is invalid, or if its title, source, language or
+    tags are not texts. `measured` maps it as JSON, and each text with a limit, to what is measured.
     """
     checked = {key: value for key, value in metadata.items() if value is not None}
     try:

@@ -49,10 +49,7 @@ def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
     """Return the bounds of Wilson's 95 % score interval of a share, each from 0 to 1; without trials, 0 and 1.
 
     Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), 209-212.
-
-    Args:
-        successes: From 0 to `trials`.
-        trials: The number of trials; not a whole number if they are weighted.
+    The number of trials is not a whole number if they are weighted.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} of {trials} is not a share")

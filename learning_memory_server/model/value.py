@@ -25,9 +25,7 @@ class Evidence(Stored):
 
     Args:
         member_ids: The experiences of the cluster at that time.
-        centroid: The centroid of the cluster, of length 1.
-        similarity: The cosine between the value's text and the centroid.
-        centroid_distance: The distance of the text from the centroid.
+        centroid: The centroid of the cluster, of length 1; `similarity` and `centroid_distance` are the text's to it.
         threshold: The largest distance that was accepted.
         embedding: The origin of these vectors: the model, and how it was used.
     """
@@ -42,12 +40,7 @@ class Evidence(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Value(Stored):
-    """An accepted value.
-
-    Args:
-        supersedes: The id of the value that it replaces.
-        is_earlier: Whether a version without verdicts stored it.
-    """
+    """An accepted value. `is_earlier` marks one that a version without verdicts stored."""
 
     id: str
     text: str

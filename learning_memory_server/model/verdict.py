@@ -14,10 +14,7 @@ from learning_memory_server.model.vocabulary import Stance
 class Verdict(Stored):
     """Whether an entry supports a value. A later verdict on the same value and entry replaces an earlier one.
 
-    Args:
-        stance: Whether the entry supports the value, contradicts it, or does neither.
-        project: The value's project.
-        requests: The names of the calls that gave it or one that it replaces; see `Caller.request`.
+    `requests` names the calls that gave it or one that it replaces; see `Caller.request`. The project is the value's.
     """
 
     value_id: str

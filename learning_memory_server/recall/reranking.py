@@ -68,7 +68,6 @@ class Reranking:
         """Return the results' new explanations, in the same order; their scores may imply a different one.
 
         Args:
-            query: What was searched for.
             found: The results' explanations, best first; at least `depth` of them if there are that many.
             texts: Returns the indexed texts of the first n results; called in a thread.
             seconds: How long this may take.
@@ -117,7 +116,6 @@ class Reranking:
         return [found[text] for text in wanted]
 
     def _log_once(self, reason: str) -> None:
-        """Log why results keep their order."""
         if reason not in self._logged:
             self._logged.add(reason)
             log.warning("search.not_reranked", reason=reason)

@@ -36,8 +36,7 @@ class Redactor(Protocol):
     def redact(self, text: str) -> Redacted:
         """Return the text without its secrets; redacting that again changes nothing.
 
-        Raises:
-            InvalidSettingsError: If a user's pattern takes too long.
+        Raises `InvalidSettingsError` if a user's pattern takes too long.
         """
         ...
 

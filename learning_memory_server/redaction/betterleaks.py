@@ -52,13 +52,8 @@ CONFIGURATION: Final = str(Path(__file__).with_name("betterleaks_rules.toml"))
 class BetterleaksDetector:
     """Finds secrets with Betterleaks, or none as long as it is not loaded.
 
-    The first text starts the loading in a thread and does not wait for it; `load` waits.
-
-    Args:
-        load: Returns what scans a text, and raises if that is not there; by default the installed library is loaded.
-
-    Attributes:
-        missing: Why it finds nothing, or None; known once the loading has ended.
+    The first text starts the loading in a thread and does not wait for it; `load` waits. Once that has ended, `missing`
+    says why it finds nothing, if it does.
     """
 
     def __init__(self, load: Callable[[], Scan] | None = None) -> None:

@@ -41,9 +41,8 @@ class Form:
 class FormDetector:
     """Finds secrets by their form.
 
-    Args:
-        shortest: How long the shortest of them is without white space. Hints are looked for in words of that length
-            only: a search of a megabyte for 200 hints takes a tenth of a second.
+    `shortest` is how long the shortest of them is without white space. Hints are looked for in words of that length
+    only: a search of a megabyte for 200 hints takes a tenth of a second.
     """
 
     def __init__(self, forms: Sequence[Form], shortest: int = 1) -> None:

@@ -64,9 +64,7 @@ def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> Re
     show. Keys that become the same are numbered, so that nothing else is lost. Ids and times are not secrets, even if a
     user's pattern matches them: without them, no call would find its entry and no import its own.
 
-    Args:
-        data: Mappings, lists, texts, numbers, truth values and None; anything else stays as it is.
-        kept: Places that stay as they are, such as `history[].at`.
+    What is not JSON stays as it is, and so do the places in `kept`, such as `history[].at`.
     """
     walk = _Walk(redactor, frozenset(kept))
     redacted = walk.redacted(data, "", "")
@@ -180,9 +178,8 @@ class RedactionGate:
     async def pass_data(self, data: Any, *, stored: bool = True) -> RedactedData:  # noqa: ANN401 - JSON
         """Return JSON-like data without its secrets, and how many of each kind were replaced.
 
-        Args:
-            stored: Whether it is going to be stored. Then it waits until all detectors are loaded, which takes the
-                first write of a process a quarter of a second; what only searches does not wait.
+        If it is going to be `stored`, this waits until all detectors are loaded, which takes the first write of a
+        process a quarter of a second; what only searches does not wait.
         """
         if self._redactor is None:
             return RedactedData(data, {})

@@ -25,14 +25,11 @@ _REPETITIONS: Final = 60
 
 
 class OwnPattern:
-    """A pattern of the settings.
+    """A pattern of the settings; one that is invalid or matches the empty text is refused.
 
     Args:
         place: Which of its patterns this is: its number, or its kind. The pattern itself may be a secret.
         seconds: How long it may take on a short text.
-
-    Raises:
-        InvalidSettingsError: If it is not one, or matches the empty text.
     """
 
     def __init__(
@@ -81,7 +78,6 @@ class OwnPattern:
         return False
 
     def _within(self, seconds: float, text: str) -> Iterator[tuple[int, int]]:
-        """Yield the spans."""
         deadline = time.monotonic() + seconds
         # Other threads go on meanwhile. The library's limit is for one match.
         for found in self._pattern.finditer(text, timeout=seconds, concurrent=True):
@@ -91,11 +87,9 @@ class OwnPattern:
 
 
 class OwnPatterns:
-    """Finds what a user's patterns match.
+    """Finds what a user's patterns match: regular expressions, or regular expressions by the kind they find.
 
-    Args:
-        patterns: Regular expressions, or regular expressions by the kind they find. What the group `secret` matches
-            is the secret, else all that is matched.
+    What the group `secret` matches is the secret, else all that is matched.
     """
 
     def __init__(self, patterns: Sequence[str] | Mapping[str, str]) -> None:

@@ -57,13 +57,10 @@ _ROUNDS: Final = 4
 
 
 class DetectingRedactor:
-    """Replaces what its detectors find.
+    """Replaces what its detectors find, unless a match of one of the `allowed` covers all of it.
 
-    Where spans overlap, all that they cover is replaced at once, under the kind that the first of the detectors says.
-
-    Args:
-        detectors: The most specific first.
-        allowed: What one of these matches stays, if it covers all of what was found.
+    Where spans overlap, all that they cover is replaced at once, under the kind that the first of the detectors says;
+    so the most specific come first.
     """
 
     def __init__(self, detectors: Sequence[Detector], allowed: Sequence[OwnPattern] = ()) -> None:
@@ -82,7 +79,6 @@ class DetectingRedactor:
         return Redacted(text, dict(sorted(kinds.items())))
 
     def _spans(self, text: str) -> list[Span]:
-        """Return what to replace, in order and without overlaps."""
         found = list(self._found(text))
         if uncut := without_cuts(text):
             whole, original = uncut
@@ -108,11 +104,8 @@ def build_redactor(
 ) -> Redactor:
     """Return the redactor of the settings.
 
-    Args:
-        detector: Finds secrets, in addition to our own patterns; such as `BetterleaksDetector()`.
-
-    Raises:
-        InvalidSettingsError: If a pattern is not a regular expression, or matches the empty text.
+    The `detector` finds secrets in addition to our own patterns. Raises `InvalidSettingsError` if a pattern is not a
+    regular expression, or matches the empty text.
     """
     return DetectingRedactor(
         [

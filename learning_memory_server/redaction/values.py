@@ -179,9 +179,8 @@ def is_expression(value: str) -> bool:
 def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
     """Return whether a value assigned to a password's name is one.
 
-    Args:
-        quoted: Whether its ends are certain, by quotes or as a line of an env file; then less is asked of it.
-        word: Whether a single word can be one.
+    If its ends are certain, by quotes or as a line of an env file, less is asked of it. `word` is whether a single word
+    can be one.
     """
     if (
         not (4 if quoted else 6) <= len(value) <= LONGEST_PASSWORD
@@ -236,9 +235,8 @@ def is_spoken_password(value: str) -> bool:
 def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
     """Return whether a value assigned to the name of a key, a token or a secret is one.
 
-    Args:
-        strict: Whether the name says little, such as `stripe_key`; then only long random values count.
-        quoted: Whether its ends are certain.
+    It is `strict` if the name says little, such as `stripe_key`: then only long random values count. It is `quoted` if
+    its ends are certain.
     """
     if (
         not value.isascii()

@@ -43,13 +43,8 @@ _MARKERS_COUNT: Final = (
 class Boundary:
     """Runs tools: validates their arguments and turns every outcome into a result.
 
-    Args:
-        tools: The tools.
-        services: One object for each type that a tool requests, except those that a call provides; and the gate that
-            all arguments pass.
-
-    Raises:
-        KeyError: If a service is missing.
+    `services` has one object for each type that a tool requests, except those that a call provides, and the gate that
+    all arguments pass.
     """
 
     def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
@@ -73,12 +68,7 @@ class Boundary:
     ) -> Result:
         """Call a tool, log the call, and return its result or failure in the tool's own form.
 
-        Args:
-            name: The tool.
-            arguments: Its arguments.
-            caller: Who calls it.
-            progress: Tells the client how far the call is.
-            name_call: Returns the call's name, for `Caller.request`.
+        `progress` tells the client how far the call is; `name_call` returns the call's name, for `Caller.request`.
         """
         tool = self._tools[name][0] if name in self._tools else None
         wire = tool.wire if tool else JSON
@@ -114,11 +104,7 @@ class Boundary:
     ) -> dict[str, Any]:
         """Redact and validate the arguments, call the tool and return its reply, which names what was redacted.
 
-        See `call` for the arguments.
-
-        Raises:
-            InvalidInputError: If the tool does not exist or the arguments are wrong.
-            LearningMemoryError: Whatever the tool raises.
+        Raises `InvalidInputError` if the tool does not exist or the arguments are wrong, and whatever the tool raises.
         """
         if name not in self._tools:
             raise InvalidInputError(
@@ -156,11 +142,7 @@ class Boundary:
 
 
 def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments in the types of the tool's parameters.
-
-    Raises:
-        InvalidInputError: If they do not match its schema.
-    """
+    """Return the arguments in the types of the tool's parameters; refuse those that do not match its schema."""
     # Validated as JSON, so that strict means JSON's own types. Null means absent.
     given = {key: value for key, value in arguments.items() if value is not None}
     try:
@@ -194,11 +176,7 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
 
 @contextmanager
 def for_client() -> Iterator[None]:
-    """Turn the failures of a request that is not a tool call into protocol errors that a client may see.
-
-    Raises:
-        MCPError: For any failure.
-    """
+    """Turn the failures of a request that is not a tool call into protocol errors that a client may see."""
     from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - slow; calls do without
     from mcp.types import INTERNAL_ERROR  # noqa: PLC0415
 

@@ -33,11 +33,7 @@ class Lines(Protocol):
         """
 
     async def write(self, line: bytes) -> None:
-        """Write a line.
-
-        Raises:
-            ConnectionError: If the client is gone.
-        """
+        """Write a line. Raises `ConnectionError` if the client is gone."""
 
 
 class Session:

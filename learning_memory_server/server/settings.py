@@ -270,9 +270,8 @@ class Settings(BaseModel):
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings.
 
-    Raises:
-        InvalidSettingsError: If the file cannot be read, one of its keys is unknown, or a value is invalid. The
-            message names the setting and where it was set.
+    Raises `InvalidSettingsError` if the file cannot be read, one of its keys is unknown, or a value is invalid. The
+    message names the setting and where it was set.
     """
     from_file = paths.settings_from_file(environment)
     for key in from_file:

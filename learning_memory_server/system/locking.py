@@ -24,13 +24,9 @@ _RETRY_SECONDS: Final = 0.02
 
 @contextmanager
 def hold(journal: Path, storage: Path, purpose: str, *, socket: Path | None = None) -> Iterator[None]:
-    """Lock the journal folder and the storage folder until the block ends.
+    """Lock the journal folder and the storage folder until the block ends; raises as `exclusive`.
 
     The order is fixed, so that two processes cannot each lock one of them. If both are one folder, it is locked once.
-
-    Raises:
-        AlreadyRunningError: If another process has locked either folder; the message says which.
-        LockUnavailableError: If a lock file cannot be created or opened.
     """
     hint = f"{_WAIT} Or use the tools through it. The reading commands (list, status, values) still work."
     with ExitStack() as locks:
@@ -55,11 +51,8 @@ def exclusive(
     """Lock a folder, which is created if need be, for this process until the block ends.
 
     Others that find the folder locked are shown the `purpose`, and what to do as a `hint`. Messages call it by its
-    `name`. `socket` is where this process listens, if it serves others.
-
-    Raises:
-        AlreadyRunningError: If another process has locked it; the message says which.
-        LockUnavailableError: If the lock file cannot be created or opened.
+    `name`. `socket` is where this process listens, if it serves others. Raises `AlreadyRunningError` if another process
+    has locked it, and `LockUnavailableError` if the lock file cannot be created or opened.
     """
     try:
         files.make_private_directory(folder)
@@ -131,8 +124,7 @@ def try_lock(descriptor: int, pause: Callable[[float], None] = time.sleep) -> bo
 def holder(folder: Path) -> dict[str, object] | None:
     """Return how the process that has locked the folder describes itself ({pid, purpose, socket?}); None if it is free.
 
-    Raises:
-        LockUnavailableError: If the lock file cannot be opened.
+    Raises `LockUnavailableError` if the lock file cannot be opened.
     """
     try:
         descriptor = _open_lock(folder / LOCK)
@@ -170,14 +162,9 @@ _FAR: Final = 1 << 30
 
 
 def lock(descriptor: int, *, shared: bool = False) -> None:
-    """Lock an open file until its descriptor is closed.
+    """Lock an open file until its descriptor is closed; `BlockingIOError` if another process has locked it.
 
-    Args:
-        descriptor: The open file.
-        shared: Take a lock that others can share. Windows has none; there, every lock excludes the others.
-
-    Raises:
-        BlockingIOError: If another process has locked it.
+    A `shared` lock can be taken by others, too. Windows has none; there, every lock excludes the others.
     """
     if sys.platform != "win32":
         import fcntl  # noqa: PLC0415 - absent on Windows
@@ -192,12 +179,8 @@ def lock(descriptor: int, *, shared: bool = False) -> None:
 def lock_far_byte(descriptor: int, locking: Callable[[int, int], None]) -> None:
     """Lock one byte far beyond the content, because locked bytes cannot be read on Windows.
 
-    Args:
-        descriptor: The open file; its position is 0 afterwards.
-        locking: Locks that many bytes at the file's position, or raises `OSError`, as Windows' `msvcrt.locking` does.
-
-    Raises:
-        BlockingIOError: If another process has locked it.
+    `locking` locks that many bytes at the file's position, or raises `OSError`, as Windows' `msvcrt.locking` does. The
+    position is 0 afterwards. Raises `BlockingIOError` if another process has locked it.
     """
     os.lseek(descriptor, _FAR, os.SEEK_SET)
     try:

@@ -39,8 +39,7 @@ def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys
 def settings_from_file(environment: Mapping[str, str] = os.environ) -> dict[str, object]:
     """Return the raw settings from the settings file; none if there is no file and none is named.
 
-    Raises:
-        InvalidSettingsError: If the file cannot be read, or is named and does not exist.
+    Raises `InvalidSettingsError` if the file cannot be read, or is named and does not exist.
     """
     file = config_file(environment)
     try:

@@ -82,15 +82,10 @@ class ObservationCollector:
         return Started(entry, orphan)
 
     def update(self, caller: Caller, ghap_id: str | None = None, **changes: Unpack[Changes]) -> Ghap:
-        """Change an open entry: the caller's current one, or the one with the given id.
+        """Change an open entry: the caller's current one, or the one with the given id, which must be open.
 
         A caller without a current entry adopts the one it names, if that belongs to its project and no one else is at
-        work on it.
-
-        Raises:
-            InvalidInputError: If no id is given and the entry may be any of several.
-            NoActiveGhapError: If no id is given and the caller has no current entry.
-            NotFoundError: If the entry with that id is not open.
+        work on it. Without an id, raises as `OpenEntries.get_current`.
         """
         self.load()
         if done := self._done(caller):

@@ -33,14 +33,9 @@ class Owner(StrEnum):
 
 
 class OpenEntries:
-    """The open entries, each in a file of its own.
+    """The open entries, each in a file of its own; `by_id` has them in the order in which they were started.
 
-    Args:
-        journal: Where the files are.
-        is_live: Returns whether a session is running.
-
-    Attributes:
-        by_id: The entries, in the order in which they were started.
+    `is_live` returns whether a session is running.
     """
 
     def __init__(self, journal: Journal, is_live: Callable[[str], bool]) -> None:
@@ -79,9 +74,7 @@ class OpenEntries:
     def get_current(self, caller: Caller) -> Ghap:
         """Return the entry that a call without an id is about.
 
-        Raises:
-            InvalidInputError: If it may be any of several.
-            NoActiveGhapError: If the caller has none.
+        Raises `NoActiveGhapError` if the caller has none, and `InvalidInputError` if it may be any of several.
         """
         if len(here := self.candidates(caller)) > 1:
             named = "; ".join(

@@ -69,20 +69,14 @@ class MemoryStore:
     async def add(
         self, caller: Caller, text: str, metadata: Mapping[str, Any], report: ReportProgress | None = None
     ) -> Added:
-        """Add a text. When this returns, the text is in the journal and, if it is short, in the index.
+        """Add a text, stripped. When this returns, it is in the journal and, if it is short, in the index.
 
         A long text is indexed in the background; with `report`, this returns once all of it is indexed. If the call is
-        cancelled before it returns, the memory is forgotten: the journal's file has the text until a purge.
+        cancelled before it returns, the memory is forgotten: the journal's file has the text until a purge. If the
+        journal cannot be written, nothing is added.
 
         Args:
-            caller: The memory belongs to its project.
-            text: The text, stripped.
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
-            report: Receives the progress of a long text.
-
-        Raises:
-            InvalidInputError: If the metadata is too large, or its timestamp is invalid.
-            JournalUnavailableError: If the journal could not be written; then nothing is added.
         """
         metadata = checked_metadata(metadata)
         if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
@@ -204,7 +198,6 @@ class MemoryStore:
         return True
 
     def _written(self, total: int) -> int:
-        """Return how many of the last `total` documents are written."""
         # They were added last, so they are written last.
         missing = self._writer.missing
         return 0 if missing is None else total - min(total, missing)

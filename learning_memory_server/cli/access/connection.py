@@ -44,8 +44,7 @@ _READING: Final = ("call", "compare", "complete", "picture")
 class Connection:
     """Runs operations for a command, and shows their progress. Tools are called for the project of the settings.
 
-    Attributes:
-        redacted: How many secrets of each kind imports have left out so far.
+    `redacted` counts the secrets of each kind that imports have left out so far.
     """
 
     def __init__(self, operate: Operate, settings: Settings) -> None:
@@ -58,10 +57,8 @@ class Connection:
     async def run(self, operation: str, doing: str = "Working", /, **fields: object) -> dict[str, Any]:
         """Run an operation and return its result. If it is interrupted, a notice says what remains.
 
-        Raises:
-            DeadlineExceededError: If the hub hangs.
-            StorageUnavailableError: If the hub ends before it replies.
-            LearningMemoryError: Whatever the operation raises.
+        Besides the operation's own errors, raises `DeadlineExceededError` if the hub hangs, and
+        `StorageUnavailableError` if it ends before it replies.
         """
         try:
             with working(doing) as report:

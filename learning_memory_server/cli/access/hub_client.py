@@ -32,9 +32,8 @@ _LOOK_SECONDS: Final = 0.05
 def find_hub(place: discovery.Place, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER) -> HubClient | None:
     """Return the hub that owns the data, or None if none listens.
 
-    Raises:
-        DeadlineExceededError: If its queue of connections stays full.
-        UntrustedSocketError: If another user listens there, or could.
+    Raises `DeadlineExceededError` if its queue of connections stays full, and `UntrustedSocketError` if another user
+    listens there, or could.
     """
     hung_after = min(hung_after, timeouts.STILL_SILENT) if place.is_silent() else hung_after
     for path in place.sockets():
@@ -47,10 +46,7 @@ def find_hub(place: discovery.Place, *, hung_after: float = timeouts.COMMAND_HUN
 class HubClient:
     """Sends requests to the hub, each over its own connection; the first over one that is open already.
 
-    A request fails after `hung_after` seconds without a sign of life.
-
-    Attributes:
-        place: The data that the hub is expected to hold.
+    A request fails after `hung_after` seconds without a sign of life. `place` is the data that the hub should hold.
     """
 
     def __init__(
@@ -65,10 +61,8 @@ class HubClient:
     def control(self, command: str, **fields: object) -> dict[str, Any]:
         """Send the hub `status`, `stop` or an operation, and return its reply, however long that takes.
 
-        Raises:
-            DeadlineExceededError: If the hub gives no sign of life for `hung_after` seconds.
-            StorageUnavailableError: If it ends before it replies.
-            LearningMemoryError: If it refuses; the error is the hub's own.
+        If the hub refuses, raises its own error. Raises `DeadlineExceededError` if it gives no sign of life for
+        `hung_after` seconds, and `StorageUnavailableError` if it ends before it replies.
         """
         with self._connected() as connection:
             reply = self._ask(connection, command, fields)
@@ -162,11 +156,9 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
     """Stop the hub that has locked the data of the environment's settings, and return its process id; None if none has.
 
     It is asked through its socket. If it cannot be reached or does not end, the process that has locked the data gets
-    SIGTERM and, if it has not ended after `term_seconds`, is killed. Nothing that it has acknowledged is lost.
-
-    Raises:
-        DeadlineExceededError: If it does not end.
-        StorageUnavailableError: If it cannot be made sure which process has locked the data.
+    SIGTERM and, if it has not ended after `term_seconds`, is killed. Nothing that it has acknowledged is lost. Raises
+    `DeadlineExceededError` if even then it does not end, and `StorageUnavailableError` if it is not certain which
+    process has locked the data.
     """
     # Without Unix sockets there are no hubs.
     if not socket_security.has_hubs():

@@ -154,8 +154,7 @@ async def connect(
 ) -> Connected:
     """Start a server on stdio, greet it, list its tools, and end it. It may take as long to end, up to five seconds.
 
-    Raises:
-        ClientSetupError: If it cannot be started, ends, answers with an error or something else, or is late.
+    Raises `ClientSetupError` if it cannot be started, ends, answers with an error or something else, or is late.
     """
     began = time.monotonic()
     # A file, so that the server never waits for a reader of what it says.
@@ -192,7 +191,6 @@ async def connect(
 
 
 async def _converse(process: asyncio.subprocess.Process) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the results of the handshake and of the list of tools."""
     about = {"name": "learning-memory-server doctor", "version": VERSION}
     opening = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": about}
     await _send(process, id=_INITIALIZE, method="initialize", params=opening)
@@ -226,7 +224,6 @@ async def _receive(process: asyncio.subprocess.Process, identity: int, field: st
 
 
 def _last_line(said: IO[bytes]) -> str:
-    """Return the last words of a program."""
     said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
     lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
     return lines[-1][:_SAID_MAX].rstrip(".") if lines else ""

@@ -70,7 +70,6 @@ async def _operate(
 
 
 async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
-    """Load the model and return what each collection should be."""
     from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
     from learning_memory_server.index.recipe import Blueprints  # noqa: PLC0415
     from learning_memory_server.server.composition.services import ALL_SHAPES  # noqa: PLC0415 - a tenth of a second

@@ -171,7 +171,6 @@ def _find_hub(settings: Settings) -> HubClient | None:
 
 
 def _check_holder(settings: Settings) -> Finding:
-    """Check whether a hub could start."""
     try:
         who = holder_of(settings)
     except LockUnavailableError:

@@ -125,7 +125,6 @@ def _probe(load: Callable[[], Embedder]) -> Finding:
 
 
 def _explained(error: LearningMemoryError) -> str:
-    """Return the sentence of an error, with what a library said."""
     cause = f" ({error.__cause__})" if error.__cause__ else ""
     return " ".join(filter(None, (error.message + cause, error.hint)))
 

@@ -96,8 +96,7 @@ def backup(
 def back_up_first(settings: Settings) -> Path | None:
     """Back up the journal before a command changes much of it; return the backup, None if the journal is empty.
 
-    Raises:
-        InvalidInputError: If the backup cannot be written; the command must not go on then.
+    Raises `InvalidInputError` if the backup cannot be written; the command must stop then.
     """
     place = settings.backups_directory
     with working("Backing up the journal"):

@@ -280,7 +280,6 @@ def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[P
 async def _read(
     lesson: Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool
 ) -> None:
-    """Read the transcripts, and sort out what is new here."""
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = projects_folder(os.environ).resolve()

@@ -206,7 +206,6 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def _compared(path: Path, ours: Contents, *, apply_deletions: bool) -> _Archive:
-    """Verify an archive, and compare it with what is here."""
     with file_errors(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
         theirs = contents_of(archive)
         return _Archive(path, archive.manifest, theirs, compare(theirs, ours), apply_deletions)

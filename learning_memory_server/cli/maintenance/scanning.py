@@ -115,7 +115,6 @@ def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
 async def _remove(
     settings: Settings, scanner: Scanner, found: _Found, *, is_unfinished: bool
 ) -> dict[str, Any]:
-    """Remove what was found, and return what was done."""
     done: dict[str, Any] = {
         "changed": 0,
         "indexed": True,

@@ -157,7 +157,6 @@ def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
 
 
 def _hello(journal: str, storage: str, project: str | None, given: bytes, client: str) -> bytes:
-    """Return the first line of the connection; see `discovery`."""
     directory = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()  # noqa: PTH109
     texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory, "client": client}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
@@ -167,7 +166,6 @@ def _hello(journal: str, storage: str, project: str | None, given: bytes, client
 
 
 def _quoted(text: str) -> str:
-    """Return a text as JSON."""
     from _json import encode_basestring_ascii  # noqa: PLC0415 - json itself takes as long as the interpreter's start
 
     quoted: str = encode_basestring_ascii(text)

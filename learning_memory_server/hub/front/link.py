@@ -99,8 +99,7 @@ class HubLink:
         Raises:
             UntrustedSocketError: If another user listens at the socket, or could.
             DeadlineExceededError: If a hub accepts the connection and stays silent.
-            StorageUnavailableError: If no hub can be reached within `timeouts.CONNECT`, another process keeps the data
-                locked, hubs end right after their start, or the hub refuses. The message says why.
+            StorageUnavailableError: If no hub can be reached within `timeouts.CONNECT`; the message says why.
         """
         self._wait, self._has_asked = wait, False
         if self._hello["settings"] is not None:

@@ -201,11 +201,9 @@ class Chunker:
             yield _whole(text, units)
 
     def header(self, parts: Sequence[str], body: str = "") -> str:
-        """Return the parts on one line, truncated to the tokens available for it.
+        """Return the parts, most important first, on one line, truncated to the tokens available for it.
 
-        Args:
-            parts: What it says, most important first.
-            body: The text below it, if that is a whole text; a chunk always leaves room for a header.
+        `body` is the text below it, if that is a whole text; a chunk always leaves room for a header.
         """
         line = " | ".join(_clipped(part) for part in parts)
         tokens = self._measure.spans(line)

@@ -137,12 +137,7 @@ class VectorStore(Protocol):
         """
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
-        """Begin to rebuild an ensured collection, or resume a rebuild that was interrupted.
-
-        Args:
-            spec: The collection.
-            resume: Whether to keep what an interrupted rebuild has written.
-        """
+        """Begin to rebuild an ensured collection; with `resume`, keep what an interrupted rebuild has written."""
 
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert the points, or replace those with the same id. Any number of points."""
@@ -181,9 +176,6 @@ class VectorStore(Protocol):
         """Return the `limit` points of highest cosine similarity, best first, ties ordered by id.
 
         Args:
-            collection: Where to search.
-            vector: The query vector.
-            limit: The most points to return; at least 1.
             where: Conditions on the points.
             ids: Consider only these, all of them, and without the graph; None for all points.
         """

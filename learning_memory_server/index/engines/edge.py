@@ -311,7 +311,6 @@ def _query(
 
 
 def _terms(collection: str, terms: SparseVector | None) -> EdgeSparseVector | None:
-    """Return the terms in the engine's form, or None if there are none."""
     if terms is None:
         return None
     indices, values = checked_terms(collection, terms)

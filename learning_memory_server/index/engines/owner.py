@@ -70,9 +70,8 @@ class Owner:
 def open_owner(path: Path) -> Owner:
     """Return the owner in a file, a new one if there is no file.
 
-    Raises:
-        StorageUnavailableError: If the file cannot be read or written, or is damaged. A new owner would find none of
-            the points of the earlier one, and could never remove them.
+    A file that cannot be read or written, or is damaged, is refused: a new owner would find none of the points of the
+    earlier one, and could never remove them.
     """
     try:
         kept = json.loads(path.read_bytes())
@@ -108,7 +107,6 @@ def settle_owner(path: Path) -> Owner:
 
 
 def _texts(given: dict[str, Any]) -> dict[str, str]:
-    """Return a copy of a mapping of texts to texts."""
     if not all(isinstance(each, str) for each in given.values()):
         raise TypeError
     return dict(given)

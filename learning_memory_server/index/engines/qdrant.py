@@ -328,7 +328,6 @@ class RebuildInPlace:
 
 
 def _terms(collection: str, terms: SparseVector | None) -> models.SparseVector | None:
-    """Return the terms in the engine's form, or None if there are none."""
     if terms is None:
         return None
     indices, values = checked_terms(collection, terms)

@@ -116,7 +116,6 @@ def _not_understood(address: str) -> StorageUnavailableError:
 
 
 def _refused(collection: str, address: str, kind: Kind, error: UnexpectedResponse) -> StorageUnavailableError:
-    """Return the error for an HTTP status and, if Qdrant gave one, its reason."""
     if explained := _explained(collection, address, _reason(error.content)):
         return explained
     status = error.status_code or 0
@@ -133,7 +132,6 @@ def _refused(collection: str, address: str, kind: Kind, error: UnexpectedRespons
 
 
 def _explained(collection: str, address: str, reason: str) -> StorageUnavailableError | None:
-    """Return the error for a reason that says more than its status."""
     # What callers call it; the rest of the name says which model made the vectors.
     label = collection.partition("-")[0]
     if _MISSING.search(reason):

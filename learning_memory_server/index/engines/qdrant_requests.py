@@ -155,7 +155,6 @@ class Requests:
 
     Args:
         urls: The addresses: `http(s)://host[:port][/prefix]` without user name and password.
-        api_key: The server's key.
         timeout: Seconds that one request may take, including its answer; a read has four at most.
         allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
         availability: What is known of the server; None to begin with nothing.
@@ -194,7 +193,6 @@ class Requests:
 
         Args:
             collection: The collection's name on the server, or an empty text.
-            kind: What the request is for.
             call: Makes the request. It may be made at several addresses, so it must be one that can be repeated.
             probe: Makes a request of the same kind that changes nothing; None if `call` changes nothing.
         """

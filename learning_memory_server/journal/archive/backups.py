@@ -28,17 +28,10 @@ class Backup:
 
 
 def back_up(journal: Journal, folder: Path, at: datetime, keep: int | None = BACKUPS_KEPT) -> Backup | None:
-    """Write a journal to a dated archive in a folder, and remove the oldest backups there.
+    """Write a journal to a dated archive in a folder, and remove all but the newest `keep` backups; None keeps all.
 
-    An empty journal is not written: in time its backups would displace all those that hold something.
-
-    Args:
-        keep: How many backups to keep, at least 1; None removes none.
-
-    Raises:
-        InvalidInputError: If the folder cannot be written to.
-        JournalUnavailableError: If the journal cannot be read, or has anything in another format. Then no backup is
-            removed.
+    An empty journal is not written: in time its backups would displace all those that hold something. If the folder
+    cannot be written to, or anything of the journal be read, no backup is removed.
     """
     snapshot = take_snapshot(journal.path)
     if not (snapshot.records or snapshot.tombstones):

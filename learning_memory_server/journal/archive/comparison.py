@@ -39,10 +39,8 @@ class Comparison:
 
     Args:
         sorts: The differences, by the name of what is compared: `entry`, `open entry`, `value` and so on.
-        numbering: What happens to the cluster numbers.
         doomed: Ids, by kind, of what is in the journal and was forgotten in the archive.
-        never: Ids, by kind, that were forgotten in the archive and are unknown to the journal; they will never be
-            imported.
+        never: Ids, by kind, that were forgotten in the archive and are unknown to the journal: never to be imported.
     """
 
     sorts: dict[str, Difference]
@@ -85,12 +83,8 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
 def numbering_of(theirs: list[JournalRecord], ours: list[JournalRecord], *, is_empty: bool) -> Numbering:
     """Return what happens to the cluster numbers of an archive.
 
-    They are imported if no cluster has a number yet; two histories of numbers cannot be merged.
-
-    Args:
-        theirs: The archive's records about clusters.
-        ours: The journal's. After an interrupted import, the first few of theirs.
-        is_empty: Whether the journal never had an entry.
+    They are imported if no cluster has a number yet; two histories of numbers cannot be merged. After an interrupted
+    import, `ours` are the first few of `theirs`. `is_empty` is whether the journal never had an entry.
     """
     if not theirs:
         return Numbering.NONE

@@ -40,11 +40,8 @@ _REJECTIONS_MAX: Final = 10_000
 class Contents:
     """Everything in an archive or a journal, without what is forgotten.
 
-    Args:
-        records: The last record of everything else, by its key.
-        clusters: The records about clusters; each continues the ones before it.
-        forgotten: The keys of what is forgotten.
-        rejections: What could not be read, and why.
+    `clusters` continue each other; of everything else `records` has the last, by its key. `rejections` say what could
+    not be read, and why.
     """
 
     entries: dict[str, Ghap] = field(default_factory=dict)

@@ -51,11 +51,9 @@ class ParsedEntries:
 
 
 def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
-    """Read resolved entries, line by line.
+    """Read resolved entries from lines in UTF-8; blank ones are skipped.
 
-    Args:
-        lines: The file's lines, in UTF-8. Blank ones are skipped.
-        project: The project of lines in the predecessor's format, which do not name one.
+    `project` is that of lines in the predecessor's format, which do not name one.
     """
     parsed = ParsedEntries()
     for number, line in enumerate(lines, start=1):

@@ -40,13 +40,7 @@ _NAME: Final = re.compile(rf"(?:{JOURNAL}|{DAMAGED})(?:{OPEN}{_PART}\.json|(?:{_
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file of an archive.
-
-    Args:
-        sha256: Of its bytes, in hexadecimal.
-        records: The number of records of each kind, without tombstones.
-        tombstones: The number of lines that say that something is forgotten.
-    """
+    """One file of an archive, with the number of records of each kind, and of lines that something is forgotten."""
 
     sha256: str
     bytes: Count
@@ -61,7 +55,6 @@ class Manifest:
 
     Args:
         created_at: When the journal was read.
-        journal_format: The format of its lines.
         project: The only project in it, or None for all projects.
         files: Every other file of the archive, by name.
     """

@@ -26,10 +26,7 @@ _OPEN: Final = (JOURNAL + OPEN, DAMAGED + OPEN)
 def count_forgotten(path: Path, forgotten: set[Key]) -> int:
     """Return how many lines and open entries of an archive are about something that is forgotten.
 
-    Raises:
-        InvalidInputError: If it cannot be read.
-        JournalUnavailableError: If it has anything in another format.
-        OSError: If the file cannot be opened.
+    Raises `InvalidInputError` if it cannot be read, and `JournalUnavailableError` if anything is in another format.
     """
     with open_archive(path) as archive:
         return _changed(archive, _without(forgotten)).forgotten
@@ -38,15 +35,11 @@ def count_forgotten(path: Path, forgotten: set[Key]) -> int:
 def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None) -> int:
     """Replace an archive by one without what is forgotten, and return how many lines and open entries that were.
 
-    The tombstones stay, and so does what cannot be read, unless it contains the id of something that is forgotten.
-    With 0, the archive is as it was.
+    The tombstones stay, and so does what cannot be read, unless it contains the id of something that is forgotten. If
+    it returns 0 or raises, the archive is as it was; see `count_forgotten`.
 
     Args:
         fresh: The content of a newer archive that was verified: one that has all of this makes this one superfluous.
-
-    Raises:
-        AlreadyRunningError: If another process is writing the same file.
-        InvalidInputError, JournalUnavailableError, OSError: See `count_forgotten`; the archive is as it was.
     """
     with open_archive(path) as archive:
         kept, manifest = _changed(archive, _without(forgotten)), archive.manifest

@@ -39,9 +39,8 @@ class Piece:
 class Snapshot:
     """The content of an archive in the making.
 
-    Args:
-        forgotten: How many records were left out because they are forgotten.
-        elsewhere: How many lines were left out because they do not belong to the project, or cannot be shown to.
+    `forgotten` counts what was left out because it is forgotten; `elsewhere`, the lines that were left out because they
+    do not belong to the project, or cannot be shown to.
     """
 
     pieces: dict[str, Piece] = field(default_factory=dict)
@@ -110,16 +109,10 @@ class Snapshot:
 
 
 def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
-    """Read a journal as it is now: every log and the open entries.
+    """Read a journal as it is now: every log and the open entries; of one project, what names it as its own.
 
-    Nothing is locked: segments only grow, so each is complete up to its last line feed, and open files are replaced
-    in one step. An unfinished last line was never acknowledged, and is left out.
-
-    Args:
-        project: Leave out everything that does not name this project as its own.
-
-    Raises:
-        JournalUnavailableError: If a file or folder cannot be read, or it has anything in another format.
+    Nothing is locked: segments only grow, so each is complete up to its last line feed, and open files are replaced in
+    one step. An unfinished last line was never acknowledged, and is left out.
     """
     # In this order, an entry that is resolved while reading is in both, and the resolved one wins; in the
     # other order it could be in neither. Values and clusters are read before the entries that they cite.

@@ -31,16 +31,10 @@ _LEVEL: Final = 6
 def write_archive(
     path: Path, snapshot: Snapshot, at: datetime, *, project: str | None = None, replace: bool = False
 ) -> Manifest:
-    """Write an archive, read it back, and only then give it its name.
+    """Write an archive, read it back, and only then give it its name, whose suffix says whether it is compressed.
 
-    Args:
-        path: The file. The suffix says whether it is compressed.
-        at: When the content was read.
-        project: The only project in it, or None for all projects.
-
-    Raises:
-        InvalidInputError: If the suffix is unknown, the file exists, or it cannot be written.
-        AlreadyRunningError: If another process is writing the same file.
+    `at` is when the content was read. Raises `InvalidInputError` if the suffix is unknown, the file exists, or it
+    cannot be written, and `AlreadyRunningError` if another process is writing the same file.
     """
     if not path.name.endswith(COMPRESSED + PLAIN):
         raise InvalidInputError(f"{path}: must end with {' or '.join(COMPRESSED + PLAIN)}.")

@@ -133,11 +133,9 @@ class Clusterer:
         return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * math.pow(count / _SMALLEST_UP_TO, _SIZE_POWER)))
 
     def fit(self, vectors: NDArray[np.float32], weights: NDArray[Any]) -> Partition:
-        """Cluster the rows.
+        """Cluster rows of shape (n, d), of any length but zero; n may be 0.
 
-        Args:
-            vectors: Shape (n, d); any length but zero. n may be 0.
-            weights: Shape (n,), each above 0: the weight of each row in centroids and rankings.
+        `weights`, of shape (n,) and each above 0, are those of the rows in centroids and rankings.
         """
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
 

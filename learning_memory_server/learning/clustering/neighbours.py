@@ -53,13 +53,10 @@ def likeness_to_others(units: NDArray[np.float32]) -> NDArray[np.float32]:
 def nearest_neighbours(
     units: NDArray[np.float32], k: int = NEIGHBOURS, threads: int | None = None
 ) -> Neighbours:
-    """Find the exact nearest neighbours.
+    """Find the exact k nearest neighbours of rows of length 1; n - 1 if that is less.
 
-    Args:
-        units: Shape (n, d), rows of length 1.
-        k: Neighbours to keep; n - 1 if that is less.
-        threads: Threads to use; by default one per processor, at most 4. With a single-threaded BLAS, the number does
-            not change the result.
+    By default one thread per processor is used, at most 4. With a single-threaded BLAS, the number does not change the
+    result.
     """
     count = len(units)
     k = max(0, min(k, count - 1))

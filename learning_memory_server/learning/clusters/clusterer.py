@@ -292,10 +292,8 @@ class ExperienceClusterer:
     ) -> AxisClusters:
         """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
 
-        Args:
-            axis: The axis.
-            project: Cluster only this project's experiences; the clusters have ids of their own.
-            within: The most seconds to wait for the index: to open, to catch up, and to give a server's vectors.
+        Those of one project have ids of their own. `within` are the most seconds to wait for the index: to open, to
+        catch up, and to give a server's vectors.
 
         Raises:
             InsufficientDataError: If there are fewer experiences than `min_experiences`.

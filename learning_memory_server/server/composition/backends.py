@@ -51,11 +51,7 @@ def model_server(settings: Settings) -> Callable[[], object] | None:
 
 
 def load_model(settings: Settings, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
-    """Load the embedding model; this can take seconds.
-
-    Raises:
-        EmbeddingUnavailableError: If the model cannot be loaded, or its vectors have the wrong length.
-    """
+    """Load the embedding model; this can take seconds. It is refused if its vectors have the wrong length."""
     if settings.embedding_backend == "hashing":
         from learning_memory_server.embedding.hashing import HashingEmbedder  # noqa: PLC0415
 

@@ -233,10 +233,8 @@ async def open_services(
     This imports and loads nothing heavy; `writer.run` starts that. `purpose` describes this process to others that find
     the folders locked. `load` and `fitting` stand in for the configured model and for fits in child processes.
 
-    Raises:
-        AlreadyRunningError: If another process has locked the journal or the storage folder.
-        JournalUnavailableError: If the journal cannot be used.
-        LockUnavailableError: If a folder cannot be locked.
+    Raises `AlreadyRunningError` or `LockUnavailableError` if a folder cannot be locked, and `JournalUnavailableError`
+    if the journal cannot be used.
     """
     with hold(settings.journal_directory, settings.storage_path, purpose):
         async with services_over(settings, clock, load, fitting) as services:

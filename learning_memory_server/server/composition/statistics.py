@@ -113,6 +113,5 @@ def damage_notice(lines: int) -> str:
 
 
 def _counted(names: Iterable[StrEnum], every: Iterable[StrEnum]) -> dict[str, int]:
-    """Return how often each name occurs, including those that never do."""
     counts = Counter(names)
     return {name.value: counts[name] for name in every}

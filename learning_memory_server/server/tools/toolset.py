@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Tells the client how far a call is; tools request it like a service.
-
-    Args:
-        report: None if the client did not ask for progress.
-    """
+    """Tells the client how far a call is, if it asked for that; tools request it like a service."""
 
     report: ReportProgress | None = None
 
@@ -45,11 +41,8 @@ class Tool:
     Args:
         function: Takes services by position and the client's arguments by name.
         services: The types of the services, in order.
-        title: The name that people see.
-        changes: Whether a call changes stored data.
-        destroys: Whether a call permanently removes some.
+        destroys: Whether a call permanently removes stored data.
         idempotent: Whether repeating a call changes nothing more.
-        wire: The form of its replies and failures.
         is_for_models: Whether models see it.
         kept: The arguments of which something may be stored, and which lose their secrets for that; None for all.
         shows: The URI of the page that a client with MCP Apps renders when it is called; None for none.

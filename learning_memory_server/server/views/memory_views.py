@@ -209,7 +209,6 @@ def _about(item: FoundMemory) -> list[str]:
 
 
 def _indented(text: str) -> str:
-    """Return the text with three spaces before each of its lines."""
     return _INDENT + _LINE_BREAK.sub(lambda found: found[0] + _INDENT, text)
 
 

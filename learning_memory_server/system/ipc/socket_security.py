@@ -45,8 +45,7 @@ def prepare_folder(folder: Path) -> None:
 def check_folder(folder: Path) -> None:
     """Check that the socket's folder is a directory that only this user can use. A missing folder passes.
 
-    Raises:
-        UntrustedSocketError: If it is a link, belongs to another user, or is open to others.
+    Raises `UntrustedSocketError` if it is a link, belongs to another user, or is open to others.
     """
     try:
         state = folder.lstat()
@@ -79,13 +78,10 @@ def is_private(folder: Path) -> bool:
 
 
 def connect(path: Path, timeout: float | None = None) -> socket.socket:
-    """Connect to the hub's socket, after checking that it is this user's.
+    """Connect to the hub's socket, after checking that it is this user's, else `UntrustedSocketError`.
 
-    `timeout` is the seconds that the connection may take, and later each of its reads and writes; None waits.
-
-    Raises:
-        OSError: If nobody listens there, or its queue of connections is full.
-        UntrustedSocketError: If another user could listen there, or does.
+    `timeout` is the seconds that the connection may take, and later each of its reads and writes; None waits. Raises
+    `OSError` if nobody listens there, or its queue of connections is full.
     """
     check_folder(path.parent)
     connection = socket.socket(socket.AF_UNIX)
@@ -108,8 +104,7 @@ def connect(path: Path, timeout: float | None = None) -> socket.socket:
 def user_of(connection: socket.socket) -> int:
     """Return the effective user id of the process at the other end of a Unix socket, as the kernel knows it.
 
-    Raises:
-        OSError: If the other end is gone already, or the kernel cannot tell.
+    Raises `OSError` if the other end is gone already, or the kernel cannot tell.
     """
     if sys.platform == "linux":
         size = struct.calcsize(_CREDENTIALS)
