@@ -37,6 +37,11 @@ backup          maintenance.exporting    Export to a dated file in a folder, and
 restore         maintenance.restoring    Import a backup. If the journal is not empty, first show what will change, then ask.
 forget          maintenance.forgetting   Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.scanning     Find secrets that were stored before redaction knew them, and replace them with markers.
+# Share with a team
+share           sharing                  Write lessons into this repository, one file each, for others to review: show them, ask, and write.
+join            sharing                  Read the shared lessons of this repository: say so once for each clone.
+leave           sharing                  Stop reading the shared lessons of this repository, and remove them from the index and from all replies.
+lessons         sharing                  The shared lessons in the files of a repository.
 # The machinery
 hub             hub                      The process that serves all sessions and owns their data.
 reindex         maintenance.indexing     Rebuild the index from the journal.

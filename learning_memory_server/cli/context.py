@@ -13,6 +13,7 @@ from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ord
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of, claims_of
+from learning_memory_server.sharing.shared import SHARED, SharedLessons
 
 commands = Commands()
 
@@ -36,7 +37,7 @@ def context() -> None:
     found = context_of(
         still_open,
         ordered(standings, ValueOrder.SUPPORT),
-        latest(entries, caller.project),
+        latest(entries, caller.project, SharedLessons(settings.storage_path / SHARED)),
         settings.budget_bytes,
         AdviceLog(journal.advice).withheld_from(still_open),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from learning_memory_server.index.ranking.threshold import Threshold, passing
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates
+from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
 
@@ -34,6 +35,7 @@ class ExperienceSearcher:
 
     recall: Recall
     collector: ObservationCollector
+    shared: SharedLessons = field(default_factory=SharedLessons)
 
     async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
         """Return the entries that match best. Filters apply before the best are chosen.
@@ -44,7 +46,8 @@ class ExperienceSearcher:
 
     async def _rank_journal(self, query: ExperienceQuery) -> SearchResult:
         # The journal is read here, so that no two threads read it at the same time.
-        return await asyncio.to_thread(_rank, self.collector.list_resolved(query.where), query)
+        entries = [*self.collector.list_resolved(query.where), *self.shared.matching(query.where)]
+        return await asyncio.to_thread(_rank, entries, query)
 
     async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
         began = monotonic()
@@ -55,7 +58,7 @@ class ExperienceSearcher:
                     Query(
                         query.collection, query.text, depth, query.where.for_engine(), _siblings(query.axis)
                     ),
-                    lambda payload: self.collector.find_resolved(payload["ghap_id"]) is not None,
+                    lambda payload: self._find(payload["ghap_id"]) is not None,
                     timer,
                     model_within=timeouts.EXPERIENCES_MODEL,
                     expected=lambda: self._expected(query),
@@ -64,16 +67,22 @@ class ExperienceSearcher:
         found = [
             FoundExperience(entry, match.explanation)
             for match in matches
-            if (entry := self.collector.find_resolved(match.payload["ghap_id"])) is not None
+            if (entry := self._find(match.payload["ghap_id"])) is not None
         ]
         selected = await self.recall.select(
             query,
             found,
             lambda count: [axis_texts(each.entry)[query.axis] for each in found[:count]],
             min(timeouts.RERANKING, began + timeouts.SEARCH - timeouts.EXPERIENCES_ANSWERING - monotonic()),
-            lambda ranked: sorted(ranked, key=lambda each: -each.score)[: query.limit],
+            lambda ranked: sorted(ranked, key=self._place)[: query.limit],
         )
         return SearchResult(*selected)
+
+    def _find(self, identity: str) -> Ghap | None:
+        return self.collector.find_resolved(identity) or self.shared.find(identity)
+
+    def _place(self, found: FoundExperience) -> float:
+        return self.shared.discount(found.entry) - found.score
 
     def _expected(self, query: ExperienceQuery) -> int:
         """Return how many of the entries that match must be in the index."""

@@ -31,7 +31,7 @@ _PLAIN: Final = frozenset(
 _NAME_MAX: Final = 200
 """Characters of the longest key that a text is read with. Each item of a list is read with the list's key."""
 _ID: Final = re.compile(
-    r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
+    r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|shared_[0-9a-f]{16}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
 )
 """An id of ours, whole. It holds digits that a user's pattern may match, and is no secret wherever it is."""
 _UUID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -44,6 +44,7 @@ MEMORY_PROGRESS: Final = 0.5  # Between two reports of progress while a long mem
 # A text, for a library that takes a quarter of a second to load; then our own patterns go on alone.
 BETTERLEAKS: Final = 10.0
 GIT: Final = 5  # One command of git
+SHARED_GIT: Final = 30  # The same for shared lessons, in the background
 PLACE: Final = 0.2  # The branch and the changed files, at the start of a session. In a large repository git takes longer.
 # The first connection of a folder, for its root commits. Git takes 10 ms for 1,000 commits.
 CLAIM: Final = 0.3
@@ -204,6 +205,7 @@ PROJECT_KEPT: Final = 600.0
 # A session must have ended this long before the first look-up of a folder to show that the folder was used before.
 # The session that asks has a transcript, too.
 USED_BEFORE: Final = 3_600
+SHARED_AGAIN: Final = 5.0  # Between looks at the branches of a repository whose shared lessons are read
 # A session without a front is taken to be running after it was last heard of.
 SESSION_HEARD: Final = 30 * 60
 RECENT: Final = 30 * 24 * 3600  # What counts as lately in `last_30_days` of a cluster

@@ -16,6 +16,7 @@ from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, advice_id
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
@@ -103,6 +104,7 @@ class Advisor:
         ):
             for early, shown in ahead.items.items():
                 self._record(entry, early, shown, ahead)
+        self.finder.shared.look()
         if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
             return self._shown(known)
         # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
@@ -207,7 +209,7 @@ class Advisor:
         if advice.withheld:
             return Related()
         ids = [item.id for item in advice.items]
-        entries = self.collector.look_up(ids).found
+        entries = (*self.collector.look_up(ids).found, *self.finder.shared.told(ids))
         values = (self.values.find(name) for name in ids)
         return Related(entries, tuple(value for value in values if value))
 
@@ -235,6 +237,7 @@ class Citing:
     collector: ObservationCollector
     values: ValueLog
     memories: MemoryLog
+    shared: SharedLessons = field(default_factory=SharedLessons)
 
     def sort(self, entry: Ghap, helped: Sequence[str], misled: Sequence[str]) -> Cited:
         """Return which of the ids count for an entry, and as what."""
@@ -258,7 +261,7 @@ class Citing:
         return cited
 
     def _kind(self, name: str) -> Kind | None:
-        if self.collector.look_up([name]).found:
+        if self.collector.look_up([name]).found or self.shared.find(name):
             return Kind.EXPERIENCE
         if self.values.find(name):
             return Kind.VALUE

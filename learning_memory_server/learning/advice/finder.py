@@ -26,6 +26,7 @@ from learning_memory_server.learning.advice.ranking import (
 from learning_memory_server.learning.values.log import weigh_all
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.sharing.shared import SharedLessons
 
 if TYPE_CHECKING:
     import numpy as np
@@ -85,6 +86,7 @@ class AdviceFinder:
     verdicts: VerdictLog
     _: KW_ONLY
     is_everywhere: bool  # whether to look at other projects too
+    shared: SharedLessons = field(default_factory=SharedLessons)
     background: int = BACKGROUND  # how many of the newest entries are the background
     _terms: dict[str, tuple[Ghap, frozenset[str]]] = field(default_factory=dict, init=False)
 
@@ -115,7 +117,7 @@ class AdviceFinder:
         timeline = self.collector.timeline
         newest = {
             point_id("ghap", each.id): each
-            for each in islice(timeline.newest(within), self.background)
+            for each in islice(self.shared.newest(timeline.newest(within), within), self.background)
             if each.id != entry_id
         }
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
@@ -129,13 +131,14 @@ class AdviceFinder:
         pending = [each for point, each in newest.items() if point not in cosines]
         candidates = [(newest[point], cosine) for point, cosine in cosines.items()]
         candidates += await self._pending(vector, pending, background)
-        stored = timeline.count(within)
+        stored = timeline.count(within) + self.shared.count(within)
         if stored > len(newest):
             candidates += await self._others(vector, newest, entry_id, within)
         scored = [
             Scored(
                 each,
-                sunk(background.score(cosine, self._terms_of(each)), *effects.get(each.id, (0, 0))),
+                sunk(background.score(cosine, self._terms_of(each)), *effects.get(each.id, (0, 0)))
+                - self.shared.discount(each),
                 background.shared(self._terms_of(each)),
             )
             for each, cosine in candidates
@@ -167,7 +170,8 @@ class AdviceFinder:
         records = await self.index.retrieve(_FULL, list(missing)) if missing else []
         points = {record.payload["ghap_id"]: record.id for record in records}
         # Through the collector, so that nothing forgotten is found.
-        found = self.collector.look_up(name for name in points if name != entry_id).found
+        own = self.collector.look_up(name for name in points if name != entry_id).found
+        found = (*own, *self.shared.told(points))
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
     async def _near_values(

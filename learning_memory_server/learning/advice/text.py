@@ -21,6 +21,7 @@ from learning_memory_server.model.advice import Channel, Item, Kind, Reason
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
+from learning_memory_server.sharing.files import SharedEntry
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
+    from learning_memory_server.sharing.shared import SharedLessons
 
 _LATEST: Final = 500
 """How many of the newest entries are looked at for lessons: with all of 100,000 it would take 60 ms."""
@@ -64,7 +66,7 @@ class SessionContext:
         found = context(
             still_open,
             self.values.list_values(project=caller.project),
-            latest(self.collector, caller.project),
+            latest(self.collector, caller.project, self.advisor.finder.shared),
             self.budget,
             others,
             elsewhere,
@@ -77,9 +79,13 @@ class SessionContext:
         return context(still_open, (), (), self.budget, elsewhere=elsewhere).text
 
 
-def latest(collector: ObservationCollector, project: str) -> list[Ghap]:
-    """Return the resolved entries of a project that a context may have a lesson of, the newest first."""
-    return list(islice(collector.timeline.newest(project), _LATEST))
+def latest(collector: ObservationCollector, project: str, shared: SharedLessons) -> list[Ghap]:
+    """Return the resolved entries of a project that a context may have a lesson of, the newest first.
+
+    Shared ones that nobody has confirmed come after the others.
+    """
+    newest = islice(shared.newest(collector.timeline.newest(project), project), _LATEST)
+    return sorted(newest, key=shared.discount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +170,12 @@ def _lesson_items(entries: Sequence[Ghap], about: AbstractSet[str]) -> Iterator[
         if takeaway and takeaway.casefold() not in said:
             said.add(takeaway.casefold())
             reason = Reason.TERMS if entry in near else Reason.LATEST
-            yield Item(entry.id, Kind.EXPERIENCE, reason=reason), takeaway
+            yield Item(entry.id, Kind.EXPERIENCE, reason=reason), f"{takeaway}{_source(entry)}"
+
+
+def _source(entry: Ghap) -> str:
+    """Return what follows a lesson that somebody has shared."""
+    return f" ({entry.shared})" if isinstance(entry, SharedEntry) else ""
 
 
 def _line(text: str) -> str:
@@ -182,6 +193,7 @@ class RelatedItem(TypedDict):
     outcome: NotRequired[str]
     learned: str
     goal: NotRequired[str]
+    shared: NotRequired[str]
 
 
 def related(found: Related) -> list[RelatedItem]:
@@ -200,13 +212,16 @@ def related(found: Related) -> list[RelatedItem]:
 
 
 def _experience(entry: Ghap, line: int) -> RelatedItem:
-    return {
+    item: RelatedItem = {
         "id": entry.id,
         "kind": "experience",
         "outcome": entry.outcome.status.value,
         "learned": shortened(one_line(_learned(entry)), line),
         "goal": shortened(one_line(entry.goal), limits.ADVICE_GOAL_MAX),
     }
+    if isinstance(entry, SharedEntry):
+        item["shared"] = entry.shared
+    return item
 
 
 def _value(value: Value, line: int) -> RelatedItem:

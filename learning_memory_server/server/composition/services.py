@@ -42,6 +42,8 @@ from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall
 from learning_memory_server.recall.reranking import Reranking
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
 from learning_memory_server.server.composition.projects import Projects
@@ -49,6 +51,7 @@ from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import FrameStore
 from learning_memory_server.server.hooks.hooks import Hooks
+from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.locking import hold
 
 if TYPE_CHECKING:
@@ -120,13 +123,24 @@ class Indexed(Kept):
         self.index = VectorIndex(
             self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.availability is not None
         )
-        self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, self.memory_log)
+        self.shared = SharedLessons(
+            settings.storage_path / SHARED,
+            self.redaction if settings.redaction else RedactionGate(build_redactor()),
+            lambda: self.writer.server_returned(),  # noqa: PLW0108 - it needs this to be built
+            self.advice_log.effects,
+        )
+        self.sources: tuple[DocumentSource, ...] = (
+            *(self.collector, self.value_log, self.memory_log),
+            self.shared,
+        )
         self.writer = IndexWriter(self.index, self.sources, self.outdated)
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.availability:
             self.availability.listeners.append(self.writer.server_returned)
         self.persister = ObservationPersister(self.writer)
-        self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector)
+        self.searcher = ExperienceSearcher(
+            Recall(self.index, self.writer, self.reranking), self.collector, self.shared
+        )
         self.memories = MemoryStore(self.memory_log, self.writer, clock)
         self.memory_searcher = MemorySearcher(
             Recall(self.index, self.writer, self.reranking), self.memory_log
@@ -153,11 +167,13 @@ class Learning(Indexed):
         self.value_judge = ValueJudge(values, verdicts, collector, index, clock)
         self.value_listing = ValueListing(values, verdicts, collector, index)
         is_everywhere = settings.advice_scope == "all"
-        finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere)
+        finder = AdviceFinder(
+            collector, index, values, verdicts, is_everywhere=is_everywhere, shared=self.shared
+        )
         self.advisor = Advisor(
             finder, self.advice_log, collector, values, clock, withheld=settings.advice_withheld
         )
-        self.citing = Citing(self.advice_log, collector, values, self.memory_log)
+        self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
         self.session_context = SessionContext(
             collector, self.value_listing, self.advisor, settings.budget_bytes

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.text import related
+from learning_memory_server.learning.advice.text import RelatedItem, related
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known, Ran
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.model import limits
@@ -121,6 +121,7 @@ class Hooks:
         return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False, separators=(",", ":"))
 
     async def _session_start(self, event: Event, caller: Caller) -> str:
+        self.advisor.finder.shared.look()
         self.sessions.of(event.session).has_context = True
         place = await asyncio.to_thread(place_in, Path(event.folder)) if event.folder else ""
         return self.context.text(caller, place)
@@ -169,11 +170,8 @@ class Hooks:
         if entry is None:
             return ""
         session.shown.add(entry.id)
-        (item,) = related(Related((entry,)))
-        return (
-            f"{_OPENING} This may bear on the task: {item['learned']} "
-            f"(learned in {item['id']}, {item['outcome']}; its goal: {item['goal']})"
-        )
+        item, source = _learned(entry)
+        return f"{_OPENING} This may bear on the task: {item['learned']} ({source}; its goal: {item['goal']})"
 
     async def _failed(self, known: Known, event: Event, caller: Caller) -> str:
         """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
@@ -183,8 +181,8 @@ class Hooks:
             entry := await self.advisor.find_lesson(known.error, caller, shown, is_error=True)
         ):
             shown.add(entry.id)
-            (item,) = related(Related((entry,)))
-            said += f" This may bear on it: {item['learned']} (learned in {item['id']}, {item['outcome']})"
+            item, source = _learned(entry)
+            said += f" This may bear on it: {item['learned']} ({source})"
         return f"{_OPENING} {said.strip()}" if said else ""
 
     def _check_in(self, event: Event, caller: Caller) -> str:
@@ -230,6 +228,13 @@ class Hooks:
             return ""
         session.reminded.add(entry.id)
         return _reminder(entry, f"Entry {entry.id} is still open.")
+
+
+def _learned(entry: Ghap) -> tuple[RelatedItem, str]:
+    """Return a lesson, and where it is from."""
+    (item,) = related(Related((entry,)))
+    shared = f"; {item['shared']}" if "shared" in item else ""
+    return item, f"learned in {item['id']}, {item['outcome']}{shared}"
 
 
 def _reminder(entry: Ghap, reason: str) -> str:

@@ -25,6 +25,7 @@ from learning_memory_server.server.operations import (
     indexing,
     migrating,
     scanning,
+    sharing,
 )
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.views.memory_views import found_memory
@@ -86,6 +87,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(migrating.leave, migrating.migrate),
         *(picture, search_memories),
+        *(sharing.join, sharing.unjoin),
         *(call, forgetting.forget, scanning.redact_stored),
     )
 }

@@ -28,6 +28,7 @@ from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import entry_views, fields, value_views
 from learning_memory_server.server.wire import STORED_TEXT, fitted, page
+from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system.turns import has_written
 
 toolset = ToolSet()
@@ -317,11 +318,19 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
 
 @toolset.tool("Show a GHAP entry", changes=False)
 async def get_ghap_entry(
-    collector: ObservationCollector, /, *, ghap_id: Annotated[args.Identifier, Field(description="Its id.")]
+    collector: ObservationCollector,
+    shared: SharedLessons,
+    /,
+    *,
+    ghap_id: Annotated[args.Identifier, Field(description="Its id.")],
 ) -> ReadEntry:
     """Read one entry in full, with its notes and earlier hypotheses."""
     return cast(
-        "ReadEntry", fitted(entry_views.whole_entry(collector.get(ghap_id)) | STORED_TEXT, limits.REPLY_MAX)
+        "ReadEntry",
+        fitted(
+            entry_views.whole_entry(shared.find(ghap_id) or collector.get(ghap_id)) | STORED_TEXT,
+            limits.REPLY_MAX,
+        ),
     )
 
 

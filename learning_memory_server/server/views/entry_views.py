@@ -14,7 +14,7 @@ from learning_memory_server.server.views import fields
 
 _IN_SHORT: Final = (
     *("id", "score", "goal", "outcome_status", "learned", "confidence_tier"),
-    *("domain", "strategy", "project", "created_at"),
+    *("domain", "strategy", "project", "created_at", "shared"),
 )
 
 
@@ -95,6 +95,7 @@ class Experience(TypedDict, total=False):
     strategy: str
     project: str
     created_at: str
+    shared: str
     left_out: dict[str, str]
 
 
@@ -167,7 +168,7 @@ def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
         "goal": preview(entry.goal, limits.SHORT_ENTRY_MAX),
         "learned": learned and preview(learned, limits.SHORT_ENTRY_MAX),
     }
-    return lean({name: shown[name] for name in _IN_SHORT})
+    return lean({name: shown.get(name) for name in _IN_SHORT})
 
 
 def whole_entry(entry: Ghap) -> dict[str, Any]:

@@ -1,0 +1,257 @@
+"""Sharing lessons through a repository: `share`, `join`, `leave`, `lessons check` and `lessons fold`."""
+
+import socket
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.text import Text
+
+from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.command import Commands, current_project
+from learning_memory_server.cli.terminal import agrees, counted, output, show_notice, text_lines
+from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.values.log import ValueLog
+from learning_memory_server.model.entry import WEIGHTS
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.vocabulary import Tier
+from learning_memory_server.redaction.base import Redactor
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.server.composition.backends import redaction_gate
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.sharing import tree
+from learning_memory_server.sharing.check import doubtful, objections, parts_of
+from learning_memory_server.sharing.files import (
+    FOLDER,
+    TEACHING,
+    Kind,
+    SharedFile,
+    fold,
+    of_entry,
+    of_value,
+    verdict,
+)
+from learning_memory_server.sharing.shared import identity_of
+from learning_memory_server.sharing.state import foldable, state_of
+
+_COMMITS: Final = 5_000
+"""How many of the newest commits are asked for names."""
+_YES = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
+
+commands = Commands()
+lessons = Commands(no_args_is_help=True, help="The shared lessons in the files of a repository.")
+commands.add_typer(lessons, name="lessons")
+
+
+@commands.command()
+async def share(
+    ids: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values."),
+    ] = None,
+    kind: Annotated[
+        Kind | None, typer.Option("--kind", help="Not the lessons, but what they say of the one in --about.")
+    ] = None,
+    about: Annotated[
+        str | None,
+        typer.Option(
+            "--about", metavar="LESSON", help="A shared lesson, which the ID corrects if there is no --kind."
+        ),
+    ] = None,
+    yes: _YES = False,
+) -> None:
+    """Write lessons into this repository, one file each, for others to review: show them, ask, and write.
+
+    A LESSON is named by its file or by its id. Nothing is committed. What
+    redaction would mark, what instructs its reader, and what names an author is
+    not shared. You are asked about home folders, hosts of your own network, and
+    names and addresses that git's log or this machine has; --yes is no answer to
+    that. With --kind withdraws, a lesson is taken back, for which no ID is needed.
+    """
+    settings, top = open_settings(), _top()
+    there, project = tree.sound_files(top), current_project(settings)
+    redactor, names = await _redactor(settings), _names(top)
+    written: list[str] = []
+    wanted = list(_wanted(settings, ids or [], kind, _lesson(about, project, there) if about else None))
+    for what, origin, file in wanted:
+        doubts = [f"it is of the project {origin}"] if origin not in {"", project} else []
+        refused = [f"{reason}: {words}" if words else reason for reason, words in objections(file, redactor)]
+        if not refused and (doubts := [*doubts, *doubtful(file, names)]):
+            question = f"{what} has {', '.join(doubts)}. Share it anyway?"
+            refused = [] if agrees(one_line(question)) else [f"a person has to agree to {', '.join(doubts)}"]
+        for reason in refused:
+            show_notice(f"{what} is not shared: {one_line(reason)}.")
+        if refused:
+            continue
+        output().print(Text(f"{FOLDER}/{file.name}", "bold"))
+        output().print(Text(text_lines(file.render())))
+        if file.name in there or yes or agrees("Write this file?"):
+            written.append(_write(top, file))
+    if written:
+        output().print(f"Written: {counted(len(written), 'file')}. Commit and review as any other change.")
+    _end(is_success=len(written) == len(wanted))
+
+
+@commands.command()
+async def join(yes: _YES = False) -> None:
+    """Read the shared lessons of this repository: say so once for each clone.
+
+    Those on the default branch, as last fetched, are then told as your own are,
+    with the author that git names. Those of other branches are only found.
+    """
+    settings, top = open_settings(), _top()
+    if not (
+        yes
+        or agrees(f"Read the shared lessons of {top}? Whoever can write to its default branch writes them.")
+    ):
+        raise typer.Exit(1)
+    async with open_connection(settings, "join") as connection:
+        found = await connection.run("join", folder=str(top), project=current_project(settings))
+    output().print(f"Joined: {counted(found['lessons'], 'shared lesson')} of {top}.")
+    for name, reason in found["left_out"].items():
+        show_notice(f"{name or top}: left out, because {reason}.")
+
+
+@commands.command()
+async def leave() -> None:
+    """Stop reading the shared lessons of this repository, and remove them from the index and from all replies."""
+    async with open_connection(open_settings(), "leave") as connection:
+        found = await connection.run("unjoin", folder=str(_top()))
+    output().print(f"Left: the shared lessons of {found['folder']} are forgotten here.")
+
+
+@lessons.command("check")
+async def lessons_check(
+    folder: Annotated[Path | None, typer.Argument(help="The repository; this one if not given.")] = None,
+) -> None:
+    """Check the shared files of a worktree, one line for each problem. The exit code is 1 if there is one.
+
+    For a team's CI: it needs no hub and no model, and prints no secret.
+    """
+    top = folder or _top()
+    redactor, problems, files = (
+        await _redactor(open_settings()),
+        list[tuple[str, str]](),
+        tree.sound_files(top),
+    )
+    for name, said in tree.working_files(top):
+        if isinstance(said, str):
+            problems.append((name, said))
+            continue
+        problems += [(name, reason) for reason, _ in objections(said, redactor)]
+        anchors = said.texts.get("Files", "").split()
+        problems += [
+            (name, f"it is about {path}, which is gone") for path in anchors if not (top / path).exists()
+        ]
+    for lesson in state_of(files).values():
+        problems += [(copy, f"it is a copy of {lesson.name}") for copy in lesson.copies]
+    for name, reason in problems:
+        output().print(Text(one_line(f"{FOLDER}/{name}: {reason}")), soft_wrap=True)
+    output().print(f"{counted(len(files), 'shared file')}, {counted(len(problems), 'problem')}.")
+    _end(is_success=not problems)
+
+
+@lessons.command("fold")
+def lessons_fold(yes: _YES = False) -> None:
+    """Remove what is withdrawn, corrected or a copy, and leave one file that names it: once a year, in one commit."""
+    top = _top()
+    gone = foldable(tree.sound_files(top))
+    for name in gone:
+        output().print(f"{FOLDER}/{name}")
+    if not gone or not (yes or agrees(f"Remove {counted(len(gone), 'file')}?")):
+        output().print("Nothing was removed.")
+        return
+    written = _write(top, fold(gone, f"{utc_now():%Y-%m-%d}"))
+    for name in gone:
+        (top / FOLDER / name).unlink()
+    output().print(f"Removed. {written} names it: commit all of it together.")
+
+
+def _wanted(
+    settings: Settings, ids: Sequence[str], kind: Kind | None, about: SharedFile | None
+) -> Iterator[tuple[str, str, SharedFile]]:
+    """Yield the id, the project and the file of everything that is to be shared."""
+    is_verdict = kind in {Kind.CONFIRMS, Kind.CONTRADICTS, Kind.WITHDRAWS}
+    if (kind and not (is_verdict and about)) or (about and not kind and len(ids) != 1):
+        raise InvalidInputError(
+            "Give --about with --kind confirms, contradicts or withdraws, or with one ID alone."
+        )
+    if not ids and not (kind is Kind.WITHDRAWS and about):
+        raise InvalidInputError("Give the ids of entries or values to share.")
+    if kind and about and not ids:
+        yield about.name, "", verdict(kind, about)
+    entries, values = read_entries(settings), ValueLog(Journal(settings.journal_directory).values)
+    for name in ids:
+        entry, value = next(iter(entries.look_up([name]).found), None), values.find(name)
+        if value and not kind:
+            yield name, value.project, of_value(value, about.content if about else "")
+        elif entry and entry.resolution and is_instructive(entry) and entry.weight > WEIGHTS[Tier.ABANDONED]:
+            file = (
+                verdict(kind, about, entry)
+                if kind and about
+                else of_entry(entry, about.content if about else "")
+            )
+            yield name, entry.project, file
+        else:
+            raise NotFoundError(
+                f"There is no value {name}, and no entry that is resolved and has a lesson or a root cause.",
+                hint="`learning-memory-server list` and `values` show the ids.",
+            )
+
+
+def _lesson(named: str, project: str, there: Mapping[str, SharedFile]) -> SharedFile:
+    """Return the lesson that a file's name or an id names."""
+    found = there.get(Path(named).name)
+    ids = {identity_of(project, file.content): file for file in there.values() if file.kind in TEACHING}
+    if not (file := found or ids.get(named)):
+        raise NotFoundError(f"There is no shared lesson {named} in this worktree.")
+    return file
+
+
+def _end(*, is_success: bool) -> None:
+    if not is_success:
+        raise typer.Exit(1)
+
+
+def _top() -> Path:
+    top = tree.top_of(Path.cwd())
+    if not tree.place_of(top):
+        raise InvalidInputError(f"{top}: there is no git repository here.")
+    return top
+
+
+async def _redactor(settings: Settings) -> Redactor:
+    """Return what finds secrets, with everything that it has; also where redaction is off."""
+    gate = redaction_gate(settings) if settings.redaction else RedactionGate(build_redactor())
+    await gate.load()
+    return gate.redactor
+
+
+def _names(top: Path) -> set[str]:
+    """Return the names and addresses that git's log and this machine's accounts have."""
+    said = tree.line(top, "log", f"--max-count={_COMMITS}", "--format=%an%n%ae%n%cn%n%ce").splitlines()
+    found = {*said, socket.gethostname()}
+    if sys.platform != "win32":
+        import pwd  # noqa: PLC0415 - Windows does not have it
+
+        people = [each for each in pwd.getpwall() if "/home" in each.pw_dir or "/Users" in each.pw_dir]
+        found |= {name for each in people for name in (each.pw_name, each.pw_gecos.split(",")[0])}
+    return parts_of(found)
+
+
+def _write(top: Path, file: SharedFile) -> str:
+    folder = top / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.resolve() != top.resolve() / FOLDER:
+        raise InvalidInputError(f"{folder} is a link, so nothing was written.")
+    with suppress(FileExistsError), (folder / file.name).open("x", encoding="utf-8", newline="\n") as stream:
+        stream.write(file.render())
+    return f"{FOLDER}/{file.name}"

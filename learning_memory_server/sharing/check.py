@@ -1,0 +1,129 @@
+"""What must not be shared, and what a person is asked about before it is.
+
+The same is looked for when a lesson is shared, in a team's CI, and before a shared file is read: none of the three can
+be skipped by whoever writes the file.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.redaction.base import MARKER, Redactor
+
+if TYPE_CHECKING:
+    from learning_memory_server.sharing.files import SharedFile
+
+
+@cache
+def _patterns() -> dict[str, re.Pattern[str]]:
+    """Return what finds each reason to refuse a text."""
+    found = tomllib.loads(Path(__file__).with_name("refused.toml").read_text("utf-8"))
+    return {
+        reason: re.compile("|".join(f"(?:{each})" for each in patterns), re.IGNORECASE | re.MULTILINE)
+        for reason, patterns in found.items()
+    }
+
+
+_NOT_A_NAME: Final = re.compile(r"[^\w .'-]+|_")
+_NAME_MAX: Final = 40
+_RANDOM: Final = re.compile(r"\b[A-Za-z0-9]{12,}\b")
+_TURNS, _TURNS_OF_KEYS, _KEY_LEAST = 4, 8, 24
+_WORD: Final = re.compile(r"\w+")
+_ALPHABETS: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
+"""Their letters look alike."""
+
+
+def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:
+    """Yield why a file must not be shared, or read, and the words that are the reason. The words may be secret."""
+    text = "\n".join(file.texts.values())
+    if redactor.redact(text).kinds:
+        yield "redaction would mark a part of it", ", ".join(_marked(text, redactor.redact(text).text))
+    elif random := [word for word in _RANDOM.findall(text) if _is_random(word)]:
+        yield "it has what looks like a secret", ", ".join(random)
+    if one_line(text) != " ".join(text.split()):
+        yield "it has characters that nobody sees", ""
+    plain = unicodedata.normalize("NFKC", text)
+    if mixed := [word for word in _WORD.findall(plain) if len(_alphabets(word)) > 1]:
+        yield "it has words of more than one alphabet", ", ".join(mixed)
+    for reason, pattern in _patterns().items():
+        if found := pattern.search(plain):
+            yield reason, one_line(found[0])
+
+
+def named(name: str) -> str:
+    """Return the name of an author or a branch as it may be shown; nothing if it would be more than a name."""
+    plain = " ".join(_NOT_A_NAME.sub(" ", name).split())
+    return "" if len(plain) > _NAME_MAX or any(each.search(plain) for each in _patterns().values()) else plain
+
+
+def _is_random(word: str) -> bool:
+    """Return whether a word turns between digits and letters as often as no name does, as passwords and keys do."""
+    turns = len(re.findall(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", word))
+    is_mixed = all(re.search(kind, word) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
+    return (is_mixed and turns >= _TURNS) or (len(word) >= _KEY_LEAST and turns >= _TURNS_OF_KEYS)
+
+
+def _alphabets(word: str) -> set[str]:
+    if word.isascii():
+        return set()
+    return {name for letter in word for name in _ALPHABETS if unicodedata.name(letter, "").startswith(name)}
+
+
+def _marked(text: str, redacted: str) -> Iterator[str]:
+    """Yield the parts of a text that redaction has replaced."""
+    end = 0
+    for before, after in pairwise([*MARKER.split(redacted), ""]):
+        start = text.find(before, end) + len(before)
+        end = text.find(after, start) if after else len(text)
+        if text[start:end]:
+            yield text[start:end]
+
+
+_ASKED: Final = re.compile(
+    r"(?:/home/|/Users/|/root\b|[A-Za-z]:\\+Users\\+|/var/home/)[\w.-]*"
+    r"|\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01])|169\.254)(?:\.\d{1,3}){2,3}\b"
+    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:local|lan|internal|corp|intranet|home|private|localdomain)\b"
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    re.IGNORECASE,
+)
+_NAME_LEAST: Final = 3
+_ORDINARY: Final = frozenset(
+    [
+        "root",
+        "user",
+        "test",
+        "admin",
+        "dev",
+        "build",
+        "git",
+        "main",
+        "ubuntu",
+        "runner",
+        "nobody",
+        "github",
+        "actions",
+        "bot",
+    ]
+)
+
+
+def doubtful(file: SharedFile, names: Iterable[str]) -> list[str]:
+    """Return what a person is asked about: home folders, private hosts, addresses, and these names."""
+    text = " ".join(file.texts.values())
+    found = [match[0] for match in _ASKED.finditer(text)]
+    known = [name for name in set(names) if len(name) >= _NAME_LEAST and name.casefold() not in _ORDINARY]
+    found += [name for name in known if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)]
+    return sorted(set(found))
+
+
+def parts_of(names: Iterable[str]) -> set[str]:
+    """Return names, and the words that they consist of: people are called by either."""
+    return {part for name in names for part in (name, *re.split(r"[\s.@]+", name.partition("@")[0]))}

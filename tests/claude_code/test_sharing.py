@@ -1,0 +1,101 @@
+"""Two people with Claude Code, two memories, and one repository that both have cloned."""
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.acceptance.hubs import ENTRY
+from tests.acceptance.wire import COMMAND
+from tests.claude_code.conftest import ClaudeCode, claude_in
+from tests.claude_code.model import say
+from tests.claude_code.test_sessions import LESSON, load, resolve, start
+
+MODEL: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+
+def git(folder: Path, *arguments: str) -> str:
+    identity = {
+        f"GIT_{who}_{what}": text
+        for who in ("AUTHOR", "COMMITTER")
+        for what, text in (("NAME", folder.parent.name.title()), ("EMAIL", "a@example.org"))
+    }
+    done = subprocess.run(
+        ["git", *arguments],
+        cwd=folder,
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **identity},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout
+
+
+def command(claude: ClaudeCode, *arguments: str) -> str:
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        env={**claude.environment(), **MODEL},
+        cwd=claude.project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[tuple[ClaudeCode, ClaudeCode]]:
+    for name in ("ann", "ben"):
+        (tmp_path / name).mkdir()
+    with claude_in(tmp_path / "ann") as ann, claude_in(tmp_path / "ben") as ben:
+        git(tmp_path, "init", "-q", "--bare", "-b", "main", "shop.git")
+        git(ann.project, "clone", "-q", str(tmp_path / "shop.git"), ".")
+        git(ann.project, "checkout", "-q", "-b", "main")
+        (ann.project / "README").write_text("A shop.\n")
+        publish(ann, "begin")
+        git(ben.project, "clone", "-q", str(tmp_path / "shop.git"), ".")
+        yield ann, ben
+
+
+def publish(claude: ClaudeCode, message: str) -> None:
+    git(claude.project, "add", "--all")
+    git(claude.project, "commit", "-q", "-m", message)
+    git(claude.project, "push", "-q", "origin", "HEAD:main")
+
+
+def test_what_one_shares_the_other_is_told_from_join_to_leave(both: tuple[ClaudeCode, ClaudeCode]) -> None:
+    ann, ben = both
+    ann.session("look at the stale price cache", [load(), start(), resolve(), say("Closed.")], **MODEL)
+    (found,) = json.loads(command(ann, "list", "--json"))["results"]
+    assert "Written: 1 file" in command(ann, "share", found["id"], "--yes")
+    publish(ann, "Share a lesson")
+    git(ben.project, "pull", "-q")
+
+    before = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
+    assert LESSON not in json.dumps(before.everything)
+
+    assert "Joined: 1 shared lesson" in command(ben, "join", "--yes")
+    joined = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
+    assert f"- {LESSON} (shared, says git: Ann)" in joined.told(0)
+    (related,) = json.loads(joined.results()[-1])["related"]
+    assert related["learned"] == LESSON
+    assert related["shared"] == "shared, says git: Ann"
+    assert re.fullmatch("shared_[0-9a-f]{16}", related["id"])
+    assert f"{LESSON} (shared, says git: Ann)" in command(ben, "context")
+
+    assert "Left" in command(ben, "leave")
+    left = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
+    assert LESSON not in json.dumps(left.everything)
+    assert LESSON not in command(ben, "search", ENTRY["hypothesis"])
+    assert not any(
+        LESSON.encode() in path.read_bytes() for path in ben.memory.storage.rglob("*") if path.is_file()
+    )
