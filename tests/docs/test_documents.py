@@ -28,12 +28,15 @@ CODE: Final = re.compile(r"`([^`\n]+)`")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|toml|txt|yml|yaml|jsonl?))")
 """A name that ends like a file, or like a folder."""
-FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|clusters)/?")
+FOLDERS_OF_A_USER: Final = re.compile(
+    r"(?:open|entries|memories|backups|clusters|\.learning-memory/lessons)/?"
+)
 """Folders of the journal and the data, which documents mention too."""
 MADE_ELSEWHERE: Final = (
     *("settings.json", "settings.local.json", "mcp.json", ".mcp.json", "claims.json"),
     "server.json",
     "about.json",
+    "shared.json",
     "compared.json",
     "hub.json",
     "sessions.json",
