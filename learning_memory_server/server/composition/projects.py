@@ -9,11 +9,8 @@ from learning_memory_server.errors import NotFoundError, did_you_mean
 from learning_memory_server.model import limits
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.memories.log import MemoryLog
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.model.caller import Caller
+    from learning_memory_server.server.composition.services import Kept
 
 CURRENT: Final = "current"
 """How a filter names the caller's own project."""
@@ -23,16 +20,13 @@ CURRENT: Final = "current"
 class Projects:
     """The projects that something is kept of."""
 
-    journal: Journal
-    collector: ObservationCollector
-    value_log: ValueLog
-    memory_log: MemoryLog
+    kept: Kept
 
     def named(self, project: str | None, caller: Caller) -> str | None:
         """Return the project that a filter names: `current` is the caller's, and any other must be known."""
         if project is None or project in (CURRENT, caller.project):
             return project and caller.project
-        if self.collector.timeline.count(project) or project in (known := self._all(caller)):
+        if self.kept.collector.timeline.count(project) or project in (known := self._all(caller)):
             return project
         others = (
             f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
@@ -43,7 +37,8 @@ class Projects:
         )
 
     def _all(self, caller: Caller) -> set[str]:
-        entries = (*self.collector.timeline, *self.journal.open_entries())
+        kept = self.kept
+        entries = (*kept.collector.timeline, *kept.journal.open_entries())
         return {caller.project, *(each.project for each in entries)}.union(
-            *((each.project for each in log.all()) for log in (self.value_log, self.memory_log))
+            *((each.project for each in log.all()) for log in (kept.value_log, kept.memory_log))
         )

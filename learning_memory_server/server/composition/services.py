@@ -147,8 +147,8 @@ class Indexed(Kept):
         )
 
 
-class Learning(Indexed):
-    """What is learned from entries, and said unasked."""
+class Services(Indexed):
+    """Everything that tools and commands work with, built once per process."""
 
     def __init__(
         self,
@@ -187,48 +187,9 @@ class Learning(Indexed):
             clock,
             check_in_calls=settings.check_in_calls,
         )
-
-
-class Services(Learning):
-    """Everything that tools and commands work with, built once per process."""
-
-    def __init__(
-        self,
-        settings: Settings,
-        journal: Journal,
-        clock: Clock,
-        load: Callable[[], Embedder],
-        fitting: Fitting,
-    ) -> None:
-        super().__init__(settings, journal, clock, load, fitting)
-        self.projects = Projects(journal, self.collector, self.value_log, self.memory_log)
-        self.statistics = Statistics(
-            settings,
-            journal,
-            self.collector,
-            self.value_log,
-            self.verdicts,
-            self.advice_log,
-            self.memory_log,
-            self.writer,
-            self.embeddings,
-            self.redaction,
-            self.availability,
-        )
-        self.dashboard = Dashboard(
-            self.collector,
-            journal,
-            self.value_log,
-            self.verdicts,
-            self.advice_log,
-            self.failure_log,
-            self.memory_log,
-            self.index,
-            self.clusterer,
-            self.statistics,
-            FrameStore(settings.storage_path / "map"),
-            clock,
-        )
+        self.projects = Projects(self)
+        self.statistics = Statistics(self)
+        self.dashboard = Dashboard(self, FrameStore(settings.storage_path / "map"))
 
     def injectable(self) -> dict[type, object]:
         """Return the services that tools can request, by type."""

@@ -17,55 +17,36 @@ from learning_memory_server.system.files import disk_use
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.memories.log import MemoryLog
-    from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.engines.qdrant_requests import Availability
-    from learning_memory_server.index.writer import IndexWriter
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.learning.advice.log import AdviceLog
-    from learning_memory_server.learning.values.log import ValueLog, VerdictLog
-    from learning_memory_server.redaction.gate import RedactionGate
-    from learning_memory_server.server.settings import Settings
+    from learning_memory_server.server.composition.services import Indexed
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
     """Counts what is stored, and describes the engine, the model and their versions."""
 
-    settings: Settings
-    journal: Journal
-    collector: ObservationCollector
-    value_log: ValueLog
-    verdicts: VerdictLog
-    advice_log: AdviceLog
-    memory_log: MemoryLog
-    writer: IndexWriter
-    embeddings: EmbeddingService
-    redaction: RedactionGate
-    availability: Availability | None
+    services: Indexed
 
     async def collect(self) -> dict[str, Any]:
         """Return the current numbers. They come from the journal, not from the index."""
-        settings = self.settings
-        entries = self.collector.list_resolved()
-        memories = self.memory_log.all()
+        services, settings = self.services, self.services.settings
+        entries = services.collector.list_resolved()
+        memories = services.memory_log.all()
         folder = settings.index_directory if settings.qdrant_url is None else None
         is_hashing = settings.embedding_backend == "hashing"
-        sizes = await asyncio.to_thread(lambda: (self.journal.size(), folder and disk_use(folder)))
-        damaged = await asyncio.to_thread(self.journal.count_damage)
+        sizes = await asyncio.to_thread(lambda: (services.journal.size(), folder and disk_use(folder)))
+        damaged = await asyncio.to_thread(services.journal.count_damage)
         return {
             "experiences": {
                 "total": len(entries),
-                "open": len(self.journal.open_files()),
+                "open": len(services.journal.open_files()),
                 "by_axis": _counted((axis for entry in entries for axis in axis_texts(entry)), Axis),
                 "by_tier": _counted((entry.tier for entry in entries), Tier),
                 "by_outcome": _counted((entry.outcome.status for entry in entries), OutcomeStatus),
             },
             "calibration": calibration_stats(entries),
-            "values": len(self.value_log.all()),
-            "verdicts": _counted((verdict.stance for verdict in self.verdicts.all()), Stance),
-            "advice": self.advice_log.counts(),
+            "values": len(services.value_log.all()),
+            "verdicts": _counted((verdict.stance for verdict in services.verdicts.all()), Stance),
+            "advice": services.advice_log.counts(),
             "memories": {
                 "total": len(memories),
                 "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),
@@ -73,21 +54,21 @@ class Statistics:
             },
             "index": {
                 "engine": "embedded Qdrant" if folder else "Qdrant server",
-                "complete": self.writer.is_complete,
+                "complete": services.writer.is_complete,
                 # Unknown until the index has been compared with the journal.
-                **({} if self.writer.missing is None else {"pending": self.writer.missing}),
+                **({} if services.writer.missing is None else {"pending": services.writer.missing}),
                 **({"bytes": sizes[1]} if folder else {}),
-                **(self.availability.describe() if self.availability else {}),
+                **(services.availability.describe() if services.availability else {}),
             },
             "journal": {"bytes": sizes[0], "damaged_lines": damaged},
             **({"notice": damage_notice(damaged)} if damaged else {}),
             "model": {
                 "backend": settings.embedding_backend,
                 **({} if is_hashing else {"name": settings.embedding_model}),
-                "state": self.embeddings.state.value,
-                **({"runtime": runtime} if (runtime := self.embeddings.runtime) else {}),
+                "state": services.embeddings.state.value,
+                **({"runtime": runtime} if (runtime := services.embeddings.runtime) else {}),
             },
-            "redaction": self.redaction.describe(),
+            "redaction": services.redaction.describe(),
             "versions": _versions(),
         }
 

@@ -26,19 +26,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.memories.log import MemoryLog
-    from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.journal.failures import FailureLog
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.learning.advice.log import AdviceLog
-    from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
     from learning_memory_server.learning.clusters.clusters import AxisClusters
-    from learning_memory_server.learning.values.log import ValueLog, VerdictLog
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
-    from learning_memory_server.model.moment import Clock
-    from learning_memory_server.server.composition.statistics import Statistics
+    from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import FrameStore
 
 VERSION: Final = 1
@@ -51,46 +43,37 @@ _DIGITS: Final = 4
 class Dashboard:
     """Gathers the page's data."""
 
-    collector: ObservationCollector
-    journal: Journal
-    value_log: ValueLog
-    verdicts: VerdictLog
-    advice_log: AdviceLog
-    failure_log: FailureLog
-    memory_log: MemoryLog
-    index: VectorIndex
-    clusterer: ExperienceClusterer
-    statistics: Statistics
+    services: Services
     frames: FrameStore
-    clock: Clock
 
     async def document(self, project: str | None = None) -> dict[str, Any]:
         """Return the data of the page, of one project or of all."""
-        entries = self.collector.list_resolved(EntryQuery(project=project))
+        services = self.services
+        entries = services.collector.list_resolved(EntryQuery(project=project))
         numbers = {entry.id: number for number, entry in enumerate(entries)}
         axes = await self._axes(project, entries, numbers)
-        advice = [each for each in self.advice_log.all() if _is_of(project, each.project)]
-        values = self.value_log.current(None, project, superseded=True)
-        standings = weigh_all(values, self.value_log, self.verdicts, self.collector)
+        advice = [each for each in services.advice_log.all() if _is_of(project, each.project)]
+        values = services.value_log.current(None, project, superseded=True)
+        standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
         found = lift(trials_of(advice, entries))
         return {
             "version": VERSION,
-            "made_at": self.clock().isoformat(),
+            "made_at": services.clock().isoformat(),
             "project": project,
             # Thousands, which others should not wait for.
             "entries": await asyncio.to_thread(lambda: [entry_views.whole_entry(entry) for entry in entries]),
             "open": [
                 entry_views.open_entry(entry)
-                for entry in reversed(self.journal.open_entries())
+                for entry in reversed(services.journal.open_entries())
                 if _is_of(project, entry.project)
             ],
             "axes": axes,
             "values": [_value(standing, axes, numbers) for standing in standings],
             "advice": [_advice(each) for each in advice],
-            "failures": await asyncio.to_thread(_failures, self.failure_log, project),
+            "failures": await asyncio.to_thread(_failures, services.failure_log, project),
             "memories": [
                 {**memory_views.memory(each), "text": each.text[: limits.PAGE_MEMORY_MAX]}
-                for each in reversed(self.memory_log.all())
+                for each in reversed(services.memory_log.all())
                 if _is_of(project, each.project)
             ],
             "lift": {
@@ -99,7 +82,7 @@ class Dashboard:
                 "shown": found.shown.count,
                 "withheld": found.withheld.count,
             },
-            "health": await self.statistics.collect(),
+            "health": await services.statistics.collect(),
         }
 
     async def _axes(
@@ -107,7 +90,7 @@ class Dashboard:
     ) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
         try:
-            rows = {axis: await self.index.vectors(Collection.of(axis)) for axis in Axis}
+            rows = {axis: await self.services.index.vectors(Collection.of(axis)) for axis in Axis}
             # Both wait for a child that is starting.
             places, *clusters = await asyncio.gather(
                 self._places(rows), *(self._clusters(axis, project, numbers) for axis in Axis)
@@ -144,10 +127,10 @@ class Dashboard:
             axis: await asyncio.to_thread(np.array, [found[point] for point in ids[axis]], np.float32)
             for axis, found in filled.items()
         }
-        origins = {axis.value: await self.index.origin(Collection.of(axis)) for axis in filled}
+        origins = {axis.value: await self.services.index.origin(Collection.of(axis)) for axis in filled}
         frames = await self.frames.current(
             {axis.value: matrix for axis, matrix in matrices.items()},
-            len(self.collector.all_forgotten()),
+            len(self.services.collector.all_forgotten()),
             origins,
         )
         placed = {
@@ -160,10 +143,12 @@ class Dashboard:
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
         try:
-            found: AxisClusters = await self.clusterer.cluster_axis(axis, project, timeouts.DASHBOARD_SETTLE)
+            found: AxisClusters = await self.services.clusterer.cluster_axis(
+                axis, project, timeouts.DASHBOARD_SETTLE
+            )
         except LearningMemoryError as error:
             return {"clusters": [], "notice": error.message}
-        now = self.clock()
+        now = self.services.clock()
         view = {
             "clusters": [
                 {
