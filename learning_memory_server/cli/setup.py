@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -31,6 +32,7 @@ from learning_memory_server.cli.clients.change import (
     settings_addition,
     snippet,
 )
+from learning_memory_server.cli.clients.hooks import hooks_change, packaged
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import is_for_people, output, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
@@ -81,8 +83,9 @@ def setup(  # noqa: PLR0913 - one for each option
     it was. Claude Code is changed by its own command, `claude mcp`.
 
     The plugin for Claude Code has this server, too, so the one replaces the
-    other. Its hooks read no client's entry: with --plugin, the variables of this
-    shell go into config.toml.
+    other. Copilot CLI and opencode get hooks, too. Hooks read no client's entry:
+    for these clients and the plugin, the variables of this shell go into
+    config.toml.
 
     Many clients pass few variables on to servers, so settings that are only in
     this shell would not reach them.
@@ -91,7 +94,7 @@ def setup(  # noqa: PLR0913 - one for each option
     if plugin and (show or not remove) and not chosen.own_command:
         raise InvalidInputError(f"There is no plugin for {chosen.title}, only for Claude Code.")
     if show:
-        _print_entry(chosen, settings, plugin=plugin)
+        _print_entry(chosen, _fitting(chosen, settings), plugin=plugin)
     elif remove:
         remove_from(chosen, yes=yes)
     else:
@@ -105,7 +108,12 @@ def set_up(
     if client.own_command and (plugin or claude_code.find_installed(this_machine())):
         _set_up_plugin(client, settings_to, yes=yes)
     else:
-        _set_up_server(client, settings_to, yes=yes)
+        _set_up_server(client, _fitting(client, settings_to), yes=yes)
+
+
+def _fitting(client: Client, settings_to: SettingsTo) -> SettingsTo:
+    """Return where settings go: hooks read no client's entry."""
+    return SettingsTo.FILE if client.hooks and settings_to is SettingsTo.CLIENT else settings_to
 
 
 def _set_up_server(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
@@ -118,6 +126,7 @@ def _set_up_server(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     if settings_to is SettingsTo.FILE and variables.shared:
         todo += _prepare(settings_addition(config_file(), variables.shared))
     todo += _prepare(change) if change else _prepare_commands(claude_code.commands(existing, entry))
+    todo += _prepare_hooks(hooks_change(client, machine))
     question = (
         f"Add this server to {client.title}?"
         if existing is None
@@ -134,7 +143,7 @@ def _set_up_server(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
 def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
     """Add or update the plugin, and remove the server: both together would be two of each tool."""
     machine, settings, launch = this_machine(), load_settings(), find_launch()
-    folder, wanted = settings.storage_path / claude_code.FOLDER, claude_code.contents(launch)
+    folder, wanted = claude_code.copy_folder(machine), claude_code.contents(launch)
     shared = find_variables(client, machine, settings).shared
     todo: list[Callable[[], None]] = []
     if settings_to is not SettingsTo.NONE and shared:
@@ -144,13 +153,9 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     if not claude_code.is_written(folder, wanted):
         output().print(f"The plugin will be written to {folder}.")
         todo.append(lambda: claude_code.write_plugin(folder, wanted))
-    existing, installed = _own_entry(client, machine, yes=yes), claude_code.find_installed(machine)
-    commands = claude_code.commands(existing, None)
-    if installed and installed[0] != claude_code.IDENTITY:
-        commands += claude_code.removing(installed[0])
-    if not (installed and installed[0] == claude_code.IDENTITY):
-        commands += claude_code.adding(folder)
-    todo += _prepare_commands(commands)
+    existing = _own_entry(client, machine, yes=yes)
+    todo += _prepare_commands([*claude_code.commands(existing, None), *claude_code.adding(machine)])
+    todo += _prepare_discarding(settings.storage_path / claude_code.FOLDER)
     if not _done(
         todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes
     ):
@@ -165,13 +170,11 @@ def remove_from(client: Client, *, yes: bool) -> None:
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
     if change:
-        todo = _prepare(change)
+        todo = [*_prepare(change), *_prepare_hooks(hooks_change(client, machine, remove=True))]
     else:
-        installed = claude_code.find_installed(machine)
-        commands = claude_code.commands(existing, None)
-        todo = _prepare_commands([*commands, *(claude_code.removing(installed[0]) if installed else [])])
-        if installed:
-            todo.append(lambda: claude_code.discard_plugin(load_settings().storage_path / claude_code.FOLDER))
+        todo = _prepare_commands([*claude_code.commands(existing, None), *claude_code.removing(machine)])
+        todo += _prepare_discarding(claude_code.copy_folder(machine))
+        todo += _prepare_discarding(load_settings().storage_path / claude_code.FOLDER)
     question = f"Remove this server from {client.title}?"
     if _done(todo, question, f"{client.title} does not have this server.", yes=yes):
         output().print(f"{client.title} no longer has this server. Your data stays.")
@@ -181,7 +184,7 @@ def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> No
     """Print what to add to a client by hand, on standard output alone."""
     if plugin:
         output().print(
-            claude_code.quoted(["claude", "--plugin-dir", str(claude_code.packaged())]), soft_wrap=True
+            claude_code.quoted(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), soft_wrap=True
         )
         return
     entry, _ = _wanted(client, settings_to)
@@ -191,6 +194,8 @@ def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> No
         return
     show_notice(f"In {client.locate(this_machine())}:")
     output().print(snippet(client, entry), soft_wrap=True)
+    if hooks := hooks_change(client, this_machine()):
+        show_notice(f"Its hooks, in {hooks.path}, are written without --print.")
 
 
 def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any] | None:
@@ -248,6 +253,23 @@ def _prepare(change: Change) -> list[Callable[[], None]]:
     elif change.copy is not None:
         console.print(f"A copy of the file will be kept: {change.copy_path}")
     return [change.apply]
+
+
+def _prepare_hooks(change: Change | None) -> list[Callable[[], None]]:
+    """Say where a client's hooks are written, or from where they are removed, and return what does it."""
+    if change is None or not change.is_needed:
+        return []
+    done = "written to" if change.after else "removed from"
+    output().print(f"The hooks will be {done} {change.path}.", soft_wrap=True)
+    return [change.apply]
+
+
+def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
+    """Say that a copy of the plugin is removed, and return what does it."""
+    if not folder.is_dir():
+        return []
+    output().print(f"The plugin's copy will be removed: {folder}", soft_wrap=True)
+    return [lambda: claude_code.discard_plugin(folder)]
 
 
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:

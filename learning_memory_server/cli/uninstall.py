@@ -12,7 +12,8 @@ from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
 from learning_memory_server.cli.clients.change import find_entry
-from learning_memory_server.cli.clients.claude_code import FOLDER, find_installed
+from learning_memory_server.cli.clients.claude_code import FOLDER, removing
+from learning_memory_server.cli.clients.hooks import hooks_change
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.setup import remove_from
 from learning_memory_server.cli.terminal import agrees, counted, output, show_failure, show_notice
@@ -62,7 +63,9 @@ def uninstall(
     settings, machine = open_settings(), this_machine()
     for client in CLIENTS.values():
         try:
-            if find_entry(client, machine) or (client.own_command and find_installed(machine)):
+            hooks = hooks_change(client, machine, remove=True)
+            left = removing(machine) if client.own_command else hooks and hooks.is_needed
+            if left or find_entry(client, machine):
                 remove_from(client, yes=yes)
         except typer.Exit:
             output().print(f"Skipped: {client.title}.")

@@ -35,6 +35,11 @@ PROJECT_FILES: Final = (
     ".gemini/settings.json",
     ".gemini/.env",
     ".codex/config.toml",
+    ".github/mcp.json",
+    ".opencode/opencode.json",
+    ".opencode/opencode.jsonc",
+    "opencode.json",
+    "opencode.jsonc",
     ".env",
 )
 """Files of a project from which clients, and the terminals of editors, take variables."""

@@ -24,6 +24,8 @@ _ENV_FILE: Final = "envFile"
 _WORKSPACE: Final = "${workspaceFolder}"
 _REFERENCE: Final = re.compile(r"\$\{(?:env:)?(\w+)(?::-([^${}]*))?\}|\$([A-Za-z_]\w*)")
 """`${NAME}` and `${NAME:-default}` of Claude Code, `${env:NAME}` of VS Code and Cursor, `$NAME` of Gemini CLI."""
+_REPLACED: Final = re.compile(r"\$\{|\{(?:env|file):")
+"""Other signs of replacement; the last are opencode's."""
 _SET_BY_CLIENTS: Final = ("CLAUDE", "CODEX", "CURSOR", "GEMINI", "VSCODE", "PWD", "OLDPWD", "SHLVL")
 """How the names of variables begin that a server has from its client, which expands without them."""
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\r\n\u2028\u2029]*|/\*.*?\*/', re.DOTALL)
@@ -131,7 +133,7 @@ class _Origin:
             pattern += re.escape(value[end : match.start()]) + f"(?:{'|'.join(map(re.escape, texts))})"
             end = match.end()
         # Another sign of replacement is not of a form that is known here.
-        if "${" in _REFERENCE.sub("", value) or value.startswith("~"):
+        if _REPLACED.search(_REFERENCE.sub("", value)) or value.startswith("~"):
             return True
         return re.fullmatch(pattern + re.escape(value[end:]), seen) is not None
 

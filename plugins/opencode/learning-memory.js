@@ -1,12 +1,12 @@
-// Tells opencode's agent what the learning memory knows: copy this to ~/.config/opencode/plugin/.
+// Tells opencode's agent what the learning memory knows: copy this to ~/.config/opencode/plugins/.
 import { spawn } from "node:child_process"
 
-const COMMAND = "learning-memory-server"
+const COMMAND = ["learning-memory-server", "hook"]
 
 // What the memory says to an event, which it takes in Claude Code's form; nothing if it is late or anything fails.
 const ask = (cwd, given) =>
   new Promise((resolve) => {
-    const hook = spawn(COMMAND, ["hook"], { cwd, stdio: ["pipe", "pipe", "ignore"], timeout: 2000 })
+    const hook = spawn(COMMAND[0], COMMAND.slice(1), { cwd, stdio: ["pipe", "pipe", "ignore"], timeout: 2000 })
     let said = ""
     hook.stdout.on("data", (part) => (said += part))
     hook.stdin.on("error", () => {})

@@ -1,6 +1,7 @@
 """`setup claude-code --plugin` with the real client: the plugin works, and never next to the plain server."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.conftest import ClaudeCode
-from tests.claude_code.model import say
+from tests.claude_code.model import run, say
 from tests.claude_code.test_sessions import LESSON, load, resolve, start
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -36,6 +37,51 @@ def plugins(claude: ClaudeCode) -> list[str]:
     return [each["id"] for each in json.loads(claude.run("plugin", "list", "--json").stdout)]
 
 
+def copy(claude: ClaudeCode) -> Path:
+    return claude.home / ".config" / "learning-memory-server" / "claude-code"
+
+
+def test_without_the_program_only_the_two_command_hooks_fail_and_setup_mends_it(claude: ClaudeCode) -> None:
+    set_up(claude, "--plugin")
+    for name in (".mcp.json", "hooks/hooks.json"):
+        file = copy(claude) / "learning-memory" / name
+        file.write_text(
+            re.sub(r'"/[^"]*(python[\d.]*|-server)"', '"/nowhere"', file.read_text("utf-8")), "utf-8"
+        )
+    output = ("--output-format", "stream-json", "--verbose", "--include-hook-events")
+
+    session = claude.session("begin", [run("false"), run("true"), say("Yes.")], *output, plugin=None)
+
+    events = [json.loads(line) for line in session.done.stdout.splitlines()]
+    ended = {each["hook_event"]: each["outcome"] for each in events if each.get("subtype") == "hook_response"}
+    assert [name for name, outcome in ended.items() if outcome != "success"] == ["SessionStart"]
+    assert ended.keys() >= {"UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop"}
+    assert "SessionEnd hook [/nowhere" in session.done.stderr
+    doctor = subprocess.run(
+        [COMMAND, "doctor", "--client", "claude-code"],
+        env=claude.environment(),
+        cwd=claude.project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "would start /nowhere, which does not exist" in doctor.stdout
+    assert "The plugin will be written" in set_up(claude)
+    assert "Nothing to change" in set_up(claude)
+
+
+def test_a_disabled_plugin_is_enabled_and_nothing_is_left_after_its_own_uninstall(claude: ClaudeCode) -> None:
+    set_up(claude, "--plugin")
+    identity = "learning-memory@learning-memory-server"
+    claude.run("plugin", "disable", "-s", "user", identity)
+    assert f"claude plugin enable -s user {identity}" in set_up(claude)
+
+    claude.run("plugin", "uninstall", "-s", "user", identity)
+    assert "claude plugin marketplace remove" in set_up(claude, "--remove")
+    assert not copy(claude).exists()
+    assert "Nothing to change" in set_up(claude, "--remove")
+
+
 def test_the_plugin_replaces_the_server_works_and_goes_again(claude: ClaudeCode) -> None:
     assert "--plugin" in set_up(claude)
     assert "learning-memory" in servers(claude)
@@ -60,7 +106,7 @@ def test_the_plugin_replaces_the_server_works_and_goes_again(claude: ClaudeCode)
     set_up(claude, "--remove")
 
     assert (servers(claude), plugins(claude)) == ({}, [])
-    assert not (claude.memory.storage / "claude-code").exists()
+    assert not copy(claude).exists()
     assert json.loads(claude.run("plugin", "marketplace", "list", "--json").stdout) == []
 
 

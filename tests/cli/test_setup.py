@@ -248,7 +248,7 @@ def test_an_unknown_client_is_refused_with_the_known_ones(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("with_claude")
-def test_the_plugin_is_written_and_installed_instead_of_a_server(run: Run, home: Path, storage: Path) -> None:
+def test_the_plugin_is_written_and_installed_instead_of_a_server(run: Run, home: Path) -> None:
     run("setup", "claude-code", "--yes")
 
     done = run("setup", "claude-code", "--plugin", "--yes")
@@ -259,9 +259,97 @@ def test_the_plugin_is_written_and_installed_instead_of_a_server(run: Run, home:
     assert isinstance(calls, list)
     remove, add, install = calls[-3:]
     assert remove == ["mcp", "remove", "-s", "user", "learning-memory"]
-    assert add == ["plugin", "marketplace", "add", str(storage / "claude-code")]
+    folder = home / ".config" / "learning-memory-server" / "claude-code"
+    assert add == ["plugin", "marketplace", "add", str(folder)]
     assert install == ["plugin", "install", "-s", "user", "learning-memory@learning-memory-server"]
-    assert (storage / "claude-code" / "learning-memory" / ".mcp.json").is_file()
+    assert (folder / "learning-memory" / ".mcp.json").is_file()
+
+
+@pytest.mark.usefixtures("with_claude")
+def test_a_copy_in_the_storage_folder_is_moved_and_nothing_of_it_is_left(
+    run: Run, home: Path, storage: Path
+) -> None:
+    (storage / "claude-code" / "learning-memory").mkdir(parents=True)
+    done = run("setup", "claude-code", "--plugin", "--yes")
+    assert f"The plugin's copy will be removed: {storage / 'claude-code'}" in done.stdout
+    assert not (storage / "claude-code").exists()
+
+    # Claude Code has uninstalled it by its own command.
+    folder = home / ".config" / "learning-memory-server" / "claude-code"
+    assert (
+        f"The plugin's copy will be removed: {folder}"
+        in run("setup", "claude-code", "--remove", "--yes").stdout
+    )
+    assert not folder.exists()
+    assert "Nothing to change." in run("setup", "claude-code", "--remove", "--yes").stdout
+
+
+HOOKS: Final = {
+    "copilot": (".copilot/mcp-config.json", ".copilot/hooks/learning-memory.json"),
+    "opencode": (".config/opencode/opencode.json", ".config/opencode/plugins/learning-memory.js"),
+}
+
+
+def files_in(home: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in home.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("client", HOOKS)
+def test_a_client_gets_hooks_which_go_byte_for_byte(
+    client: str, run: Run, home: Path, storage: Path, environment: dict[str, str]
+) -> None:
+    file, hooks = (home / name for name in HOOKS[client])
+    file.parent.mkdir(parents=True)
+    file.write_text('{\n\t// mine\n\t"theme": "dark",\n}\n', "utf-8")
+    before = files_in(home)
+
+    done = run("setup", client, "--yes")
+
+    assert f"The hooks will be written to {hooks}." in done.stdout
+    text = hooks.read_text("utf-8")
+    assert sys.executable in text
+    assert "learning-memory-server" not in text
+    # Hooks do not see what the server gets from its entry.
+    assert str(storage) in Path(environment["LEARNING_MEMORY_CONFIG"]).read_text("utf-8")
+    assert str(storage) not in file.read_text("utf-8")
+    assert "Nothing to change." in run("setup", client, "--yes").stdout
+
+    gone = run("setup", client, "--remove", "--yes")
+    assert f"The hooks will be removed from {hooks}." in gone.stdout
+    assert files_in(home) == before
+
+
+@pytest.mark.parametrize("client", HOOKS)
+def test_hooks_are_mended_and_go_without_the_server(client: str, run: Run, home: Path) -> None:
+    file, hooks = (home / name for name in HOOKS[client])
+    run("setup", client, "--yes")
+    written = hooks.read_bytes()
+
+    for text in (None, "learning-memory-server hook of another version"):
+        hooks.unlink() if text is None else hooks.write_text(text, "utf-8")
+        flaw = "no hooks" if text is None else "hooks of another version or installation"
+        assert f"has {flaw}; run: learning-memory-server setup {client}" in run("doctor", "--quick").stdout
+        run("setup", client, "--yes")
+        assert hooks.read_bytes() == written
+    assert " hooks " not in run("doctor", "--quick").stdout
+
+    # The client's own command has taken out the server alone.
+    file.unlink()
+    assert "The hooks will be removed" in run("setup", client, "--remove", "--yes").stdout
+    assert not hooks.exists()
+    assert "Nothing to change." in run("setup", client, "--remove", "--yes").stdout
+
+
+def test_what_a_clients_own_command_leaves_is_put_back(run: Run, home: Path) -> None:
+    file = home / ".copilot" / "mcp-config.json"
+    file.parent.mkdir()
+    file.write_text('{"mcpServers": {}, "a": 1}', "utf-8")
+    run("setup", "copilot", "--yes")
+    file.write_text('{\n  "mcpServers": {},\n  "a": 1\n}\n', "utf-8")
+
+    assert run("setup", "copilot", "--remove", "--yes").exit_code == 0
+    assert file.read_text("utf-8") == '{"mcpServers": {}, "a": 1}'
+    assert list(file.parent.glob("*.before-*")) == []
 
 
 def test_only_claude_code_has_the_plugin(run: Run) -> None:

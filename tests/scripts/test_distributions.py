@@ -70,8 +70,8 @@ def test_wheel_and_source_distribution_hold_the_package_the_licence_and_the_type
         if path.is_file() and "__pycache__" not in path.parts
     }
     plugin = {
-        f"learning_memory_server/cli/clients/claude_code_plugin/{path.relative_to(ROOT / 'plugins/claude-code').as_posix()}"
-        for path in (ROOT / "plugins" / "claude-code").rglob("*")
+        f"learning_memory_server/cli/clients/{path.relative_to(ROOT).as_posix()}"
+        for path in (ROOT / "plugins").rglob("*")
         if path.is_file()
     }
     with ZipFile(dist / WHEEL) as wheel, tarfile.open(dist / SDIST) as source:

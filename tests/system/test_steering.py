@@ -20,6 +20,11 @@ JSON_FILES = {
     ".vscode/settings.json": "terminal.integrated.env.linux",
     ".cursor/mcp.json": "mcpServers/memory/env",
     ".gemini/settings.json": "mcpServers/memory/env",
+    ".github/mcp.json": "mcpServers/memory/env",
+    ".opencode/opencode.json": "mcp/memory/environment",
+    ".opencode/opencode.jsonc": "mcp/memory/environment",
+    "opencode.json": "mcp/memory/environment",
+    "opencode.jsonc": "mcp/memory/environment",
 }
 """Where each file has variables."""
 
@@ -128,6 +133,8 @@ def test_files_of_the_folders_above_count_and_from_wherever_the_client_starts(
         (".cursor/mcp.json", "${workspaceFolder}/${env:GIVEN}", "anything", True),
         (".cursor/mcp.json", "~/data", "anything", True),
         # Gemini CLI.
+        ("opencode.json", "{env:GIVEN}", "anything", True),
+        ("opencode.json", "{file:name.txt}", "anything", True),
         (".gemini/settings.json", "$GIVEN", "given", True),
         (".gemini/settings.json", "$GIVEN", "other", False),
         (".gemini/settings.json", "$NOWHERE", "anything", True),

@@ -112,6 +112,7 @@ class Client:
         passes: The variables of its own environment that a server gets, except on Windows; None for all.
         own_command: Whether its servers are changed through its own command, as with `claude mcp`.
         is_joined: Whether an entry's `command` has the arguments, too, and its variables are its `environment`.
+        hooks: Its file of hooks, next to that of servers, which is ours as a whole; none if empty.
     """
 
     name: ClientName
@@ -125,6 +126,7 @@ class Client:
     passes: frozenset[str] | None = None
     own_command: bool = False
     is_joined: bool = False
+    hooks: str = ""
 
     @property
     def path(self) -> tuple[str, str]:
@@ -202,6 +204,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             program="copilot",
             afterwards="New sessions of Copilot CLI have it.",
             fixed={"type": "local", "tools": ["*"]},
+            hooks="hooks/learning-memory.json",
         ),
         Client(
             ClientName.OPENCODE,
@@ -212,6 +215,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             afterwards="New sessions of opencode have it.",
             fixed={"type": "local"},
             is_joined=True,
+            hooks="plugins/learning-memory.js",
         ),
         Client(
             ClientName.CLAUDE_DESKTOP,

@@ -47,7 +47,7 @@ class Change:
     @property
     def is_needed(self) -> bool:
         """Whether anything changes."""
-        return self.before != self.after
+        return self.before != self.after or self.restores
 
     @property
     def copy_path(self) -> Path:
@@ -63,7 +63,7 @@ class Change:
     def apply(self) -> None:
         """Write the file, with its own mode, and the copy first. A new file is for its owner alone."""
         target = self.path.resolve()
-        if _read(target) != self.before:
+        if read(target) != self.before:
             raise ClientSetupError(
                 f"{self.path} has changed since it was read, so it was not written.", hint="Try again."
             )
@@ -87,7 +87,7 @@ def find_entry(client: Client, machine: Machine, advice: str = "Correct it first
     """Return this server's entry in a client's file, or None; `advice` is what to do if that cannot be parsed."""
     path = client.locate(machine)
     try:
-        content = client.syntax.parse(_decoded(_read(path)))
+        content = client.syntax.parse(_decoded(read(path)))
     except ValueError as error:
         raise _refused(path, client.syntax, error, advice) from None
     return _lookup(content, client.path)
@@ -97,8 +97,8 @@ def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Chan
     """Return the change that adds or updates this server's entry, leaving everything else as it is."""
     path = client.locate(machine)
     advice = f"Add this to {path} yourself:\n{snippet(client, entry)}"
-    before, existing = _read(path), find_entry(client, machine, advice)
-    earlier = _read(_copy_path(path))
+    before, existing = read(path), find_entry(client, machine, advice)
+    earlier = read(_copy_path(path))
     if existing is not None and not entry.get("args") and "args" not in existing:
         # Codex leaves out empty arguments when it rewrites its file.
         entry = {name: value for name, value in entry.items() if name != "args"}
@@ -112,10 +112,14 @@ def removal(client: Client, machine: Machine) -> Change:
     """Return the change that removes what was added."""
     path, syntax = client.locate(machine), client.syntax
     advice = f"Remove {'.'.join(client.path)} from {path} yourself."
-    before, existing = _read(path), find_entry(client, machine, advice)
+    before, existing = read(path), find_entry(client, machine, advice)
+    earlier = read(_copy_path(path))
     if before is None or existing is None:
-        return Change(path, before, before, None, advice)
-    earlier = _read(_copy_path(path))
+        # The client's own command leaves the copy.
+        is_left = bool(before and earlier) and syntax.parse(_decoded(before)) == syntax.parse(
+            _decoded(earlier)
+        )
+        return Change(path, before, earlier if is_left else before, None, advice, restores=is_left)
     if _is_before(client, earlier, before, existing):
         return Change(path, before, earlier, None, advice, restores=True)
     try:
@@ -129,7 +133,7 @@ def removal(client: Client, machine: Machine) -> Change:
 
 def settings_addition(path: Path, values: Mapping[str, Any]) -> Change:
     """Return the change that writes settings to `config.toml`."""
-    before = _read(path)
+    before = read(path)
     advice = f"Add these to {path} yourself: {', '.join(values)}."
     after = _merged(path, before, toml_text, (), values, advice)
     return Change(path, before, after, before, advice)
@@ -214,7 +218,8 @@ def _copy_path(path: Path) -> Path:
     return path.with_name(path.name + _COPY)
 
 
-def _read(path: Path) -> bytes | None:
+def read(path: Path) -> bytes | None:
+    """Return a file's content, or None if it does not exist."""
     try:
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):

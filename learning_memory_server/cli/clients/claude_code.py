@@ -3,23 +3,27 @@
 Claude Code rewrites its file while it runs, so the file is not edited here.
 
 The copy is a marketplace of its own, which Claude Code reads in place. It differs from what the package has in its
-commands: absolute paths, because the PATH of a client is not that of a shell; and for hooks the interpreter itself,
-which starts in half the time of an installed script.
+commands: absolute paths, because the PATH of a client is not that of a shell; for hooks the interpreter itself, which
+starts in half the time of an installed script; and for the server a script that outlives it.
 """
 
 import json
+import os
 import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+
+import msgspec
 
 from learning_memory_server.cli.clients.catalog import SERVER, Launch, Machine
+from learning_memory_server.cli.clients.hooks import hook_command, packaged
 from learning_memory_server.errors import ClientSetupError
-from learning_memory_server.hub.front import hook
-from learning_memory_server.system import files, timeouts
+from learning_memory_server.system import files, locations, timeouts
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
@@ -28,19 +32,47 @@ NAME: Final = "learning-memory"
 MARKETPLACE: Final = APPLICATION
 IDENTITY: Final = f"{NAME}@{MARKETPLACE}"
 FOLDER: Final = "claude-code"
-"""The copy's folder, in the storage folder."""
+"""The copy's folder, next to `config.toml`; earlier versions had it in the storage folder."""
 _MANIFEST: Final = Path(".claude-plugin", "plugin.json")
 _SERVERS: Final = Path(".mcp.json")
 _HOOKS: Final = Path("hooks", "hooks.json")
+_START: Final = Path("start.sh")
+_SHELL: Final = "/bin/sh"
 _OURS: Final = (
     Path(".claude-plugin"),
     _SERVERS,
-    Path("hooks"),
+    _HOOKS,
+    _START,
     Path("skills"),
     Path("README.md"),
     Path("icon.png"),
 )
 """What Claude Code reads; the rest is for other clients."""
+
+_Kind = TypeVar("_Kind")
+
+
+class _Place(msgspec.Struct):
+    """Where Claude Code says that it has a plugin, or a marketplace."""
+
+    installPath: str = ""  # noqa: N815 - its names
+    installLocation: str = ""  # noqa: N815
+
+
+class _Lists(msgspec.Struct):
+    """What Claude Code's files say of plugins."""
+
+    plugins: dict[str, list[_Place]] = {}
+    enabledPlugins: dict[str, Any] = {}  # noqa: N815
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The plugin that Claude Code has, from whatever marketplace, and the folder in which it reads it."""
+
+    identity: str
+    folder: Path
+    is_enabled: bool = True
 
 
 def commands(existing: Mapping[str, Any] | None, entry: Mapping[str, Any] | None) -> list[list[str]]:
@@ -96,24 +128,26 @@ def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
             )
 
 
-def packaged() -> Path:
-    """Return the folder of the plugin: in the package, or next to it in a checkout."""
-    installed = Path(__file__).with_name("claude_code_plugin")
-    return installed if installed.is_dir() else Path(__file__).parents[3] / "plugins" / FOLDER
+def copy_folder(machine: Machine) -> Path:
+    """Return where the plugin's copy belongs: next to the settings file that no variable names."""
+    return Path(locations.default_settings_file(machine.environment, machine.platform)).with_name(FOLDER)
 
 
-def contents(launch: Launch, source: Path | None = None) -> dict[Path, bytes]:
-    """Return the files of the copy of the packaged plugin, or of another."""
-    source = source or packaged()
+def contents(launch: Launch) -> dict[Path, bytes]:
+    """Return the files of the copy of the packaged plugin."""
+    source = packaged(FOLDER)
     found = {path.relative_to(source): path.read_bytes() for path in _files(source)}
     manifest = {**json.loads(found[_MANIFEST]), "version": VERSION}
     servers = json.loads(found[_SERVERS])
     for server in servers["mcpServers"].values():
-        server |= {"command": launch.command, "args": [*launch.arguments, *server["args"]]}
+        command = [launch.command, *launch.arguments, *server["args"]]
+        if hasattr(os, "fork"):
+            command = [_SHELL, f"${{CLAUDE_PLUGIN_ROOT}}/{_START}", sys.executable, *command]
+        server |= {"command": command[0], "args": command[1:]}
     hooks = json.loads(found[_HOOKS])
     for groups in hooks["hooks"].values():
         for each in (each for group in groups for each in group["hooks"] if each["type"] == "command"):
-            each |= {"command": sys.executable, "args": ["-I", "-S", hook.__file__]}
+            each["command"], *each["args"] = hook_command()
     found |= {_MANIFEST: _dumped(manifest), _SERVERS: _dumped(servers), _HOOKS: _dumped(hooks)}
     about = {key: manifest[key] for key in ("name", "description", "version")}
     catalog = {
@@ -153,54 +187,86 @@ def discard_plugin(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def find_installed(machine: Machine) -> tuple[str, Path] | None:
-    """Return the identity of the plugin that Claude Code has, from whatever marketplace, and its folder; or None."""
-    path = (
-        (machine.folder("CLAUDE_CONFIG_DIR") or machine.home / ".claude")
-        / "plugins"
-        / "installed_plugins.json"
-    )
-    try:
-        listed = json.loads(path.read_bytes())["plugins"]
-        for identity, installed in listed.items():
-            if identity.partition("@")[0] == NAME and installed:
-                return identity, Path(installed[0]["installPath"])
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
-        raise ClientSetupError(
-            f"Claude Code's list of plugins, {path}, cannot be read ({type(error).__name__})."
-        ) from None
+def find_installed(machine: Machine) -> Installed | None:
+    """Return the plugin that Claude Code has, or None."""
+    for identity, places in _read(machine, "plugins/installed_plugins.json", _Lists).plugins.items():
+        if identity.partition("@")[0] == NAME and places:
+            ours = find_marketplace(machine) if identity == IDENTITY else None
+            folder = ours / NAME if ours else Path(places[0].installPath)
+            enabled = _read(machine, "settings.json", _Lists).enabledPlugins
+            return Installed(identity, folder, enabled.get(identity) is not False)
     return None
 
 
-def find_plugin_entry(machine: Machine) -> dict[str, Any] | None:
-    """Return the server of the installed plugin as Claude Code starts it, or None."""
-    found = find_installed(machine)
-    if found is None:
-        return None
+def find_marketplace(machine: Machine) -> Path | None:
+    """Return the folder in which Claude Code reads the copy, or None if it does not know it."""
+    known = _read(machine, "plugins/known_marketplaces.json", dict[str, _Place])
+    return Path(known[MARKETPLACE].installLocation) if MARKETPLACE in known else None
+
+
+def _read(machine: Machine, name: str, kind: type[_Kind]) -> _Kind:
+    """Return what one of Claude Code's files says; nothing if there is no such file."""
+    path = (machine.folder("CLAUDE_CONFIG_DIR") or machine.home / ".claude") / name
     try:
-        servers = json.loads((found[1] / _SERVERS).read_bytes())["mcpServers"]
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except FileNotFoundError:
+        return kind()
+    except (OSError, ValueError) as error:
+        raise ClientSetupError(
+            f"Claude Code's list of plugins, {path}, cannot be read ({type(error).__name__})."
+        ) from None
+
+
+def flaw_of(installed: Installed, machine: Machine, launch: Launch) -> str:
+    """Return what keeps the plugin from working as it should, as the end of a sentence; nothing if nothing does."""
+    if not installed.folder.is_dir():
+        return f"its folder {installed.folder} is gone"
+    if not installed.is_enabled:
+        return "it is disabled"
+    copy = copy_folder(machine)
+    if installed.identity == IDENTITY and not (
+        installed.folder == copy / NAME and is_written(copy, contents(launch))
+    ):
+        return f"{installed.folder} is a copy of another version or installation"
+    return ""
+
+
+def entry_of(installed: Installed) -> dict[str, Any]:
+    """Return the server of the plugin as Claude Code starts it."""
+    try:
+        servers = json.loads((installed.folder / _SERVERS).read_bytes())["mcpServers"]
         entry: dict[str, Any] = next(iter(servers.values()))
     except (OSError, ValueError, KeyError, TypeError, StopIteration):
-        # Installed, but the folder is gone: whoever starts the entry will say so.
+        # It was changed: whoever starts the entry will say so.
         return {}
+    if entry.get("command") == _SHELL:
+        _script, _interpreter, command, *arguments = entry["args"]
+        return {**entry, "command": command, "args": arguments}
     return entry
 
 
-def adding(folder: Path) -> list[list[str]]:
-    """Return the commands that install the copy in a folder."""
-    return [
-        ["claude", "plugin", "marketplace", "add", str(folder)],
-        ["claude", "plugin", "install", "-s", "user", IDENTITY],
-    ]
+def adding(machine: Machine) -> list[list[str]]:
+    """Return the commands that lead to the plugin from what Claude Code has of it."""
+    installed, folder = find_installed(machine), copy_folder(machine)
+    is_ours = installed is not None and installed.identity == IDENTITY
+    todo = [] if is_ours else removing(machine)
+    if not is_ours or find_marketplace(machine) != folder:
+        todo.append(["claude", "plugin", "marketplace", "add", str(folder)])
+    if not is_ours:
+        todo.append(["claude", "plugin", "install", "-s", "user", IDENTITY])
+    elif installed and not installed.is_enabled:
+        todo.append(["claude", "plugin", "enable", "-s", "user", IDENTITY])
+    return todo
 
 
-def removing(identity: str) -> list[list[str]]:
-    """Return the commands that uninstall the plugin, and remove our marketplace if it came from there."""
-    uninstall = ["claude", "plugin", "uninstall", "-s", "user", identity]
-    forget = ["claude", "plugin", "marketplace", "remove", MARKETPLACE]
-    return [uninstall, forget] if identity == IDENTITY else [uninstall]
+def removing(machine: Machine) -> list[list[str]]:
+    """Return the commands that uninstall the plugin and remove our marketplace, as far as Claude Code has them."""
+    todo = []
+    if installed := find_installed(machine):
+        todo.append(["claude", "plugin", "uninstall", "-s", "user", installed.identity])
+    if find_marketplace(machine):
+        todo.append(["claude", "plugin", "marketplace", "remove", MARKETPLACE])
+    return todo
 
 
 def _files(source: Path) -> Iterator[Path]:

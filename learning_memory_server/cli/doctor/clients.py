@@ -12,9 +12,17 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
-from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine, as_others_have
+from learning_memory_server.cli.clients import claude_code
+from learning_memory_server.cli.clients.catalog import (
+    CLIENTS,
+    Client,
+    ClientName,
+    Machine,
+    as_others_have,
+    find_launch,
+)
 from learning_memory_server.cli.clients.change import find_entry
-from learning_memory_server.cli.clients.claude_code import find_plugin_entry
+from learning_memory_server.cli.clients.hooks import hooks_change
 from learning_memory_server.cli.doctor import Finding, Level, green, red, yellow
 from learning_memory_server.cli.doctor.settings import check_files
 from learning_memory_server.cli.terminal import counted
@@ -50,17 +58,27 @@ def check_client(name: ClientName, machine: Machine, *, quick: bool) -> Iterator
 def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> Iterator[Finding]:
     try:
         entry = find_entry(client, machine)
-        plugin = find_plugin_entry(machine) if client.own_command else None
+        installed = claude_code.find_installed(machine) if client.own_command else None
+        hooks = hooks_change(client, machine) if entry else None
     except ClientSetupError as error:
         yield yellow(_TOPIC, f"Cannot tell whether {client.title} has this server. {error.sentence}")
         return
-    if entry is not None and plugin is not None:
+    if entry is not None and installed:
         yield red(
             _TOPIC,
             f"{client.title} has this server and the plugin, so each tool twice; run: {_setup(client)} --plugin",
         )
         return
-    entry = plugin if entry is None else as_others_have(entry)
+    if installed and (flaw := claude_code.flaw_of(installed, machine, find_launch())):
+        is_gone = not installed.folder.is_dir()
+        sentence = f"{client.title} has the plugin, but {flaw}; run: {_setup(client)} --plugin"
+        yield Finding(Level.RED if is_gone else Level.YELLOW, _TOPIC, sentence)
+        if is_gone:
+            return
+    if hooks and hooks.is_needed:
+        flaw = "no hooks" if hooks.before is None else "hooks of another version or installation"
+        yield yellow(_TOPIC, f"{client.title} has {flaw}; run: {_setup(client)}")
+    entry = claude_code.entry_of(installed) if installed else entry and as_others_have(entry)
     if entry is None:
         sentence = f"{client.title} does not have this server; run: {_setup(client)}"
         yield Finding(missing, _TOPIC, sentence)

@@ -10,7 +10,7 @@ import html
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from learning_memory_server.server.hooks.edits import edit_in
@@ -28,58 +28,56 @@ AGENT_STOP: Final = "SubagentStop"
 _NESTED: Final = "hookSpecificOutput"
 """The key of an answer in Claude Code."""
 _CONTEXT: Final = "additionalContext"
+_OTHER_NAMES: Final = {
+    "BeforeAgent": PROMPT,
+    "AfterTool": AFTER_TOOL,
+    "sessionStart": SESSION_START,
+    "sessionEnd": SESSION_END,
+}
+"""What Gemini CLI and Cursor call events."""
+_EVENT: Final = ("hook_event_name", "hookEventName")
+_SESSION: Final = ("session_id", "sessionId", "conversation_id")
+_OUTPUT: Final = (
+    *("tool_response.stdout", "tool_response.llmContent", "tool_result.text_result_for_llm"),
+    "tool_response",
+)
+"""Where clients say each of these: of the names after Claude Code's, VS Code has the second and Cursor the third."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Dialect:
-    """How a client's hooks speak. The defaults are Claude Code's; a field may have several names.
+    """How a client's hooks differ from Claude Code's.
 
-    `events` has the names that only this client has. `written` matches what it gives as the output of a command, with
-    the groups `output` and, if it says the exit status there, `status`; otherwise its end is unknown. `replies` are the
-    keys of an answer. `is_escaped`: what is told becomes a message of the developer, in which it could pass for the
-    client's own markup.
+    `written` matches what it gives as the output of a command, with the groups `output` and, if it says the exit status
+    there, `status`; otherwise its end is unknown. `replies` are the keys of an answer. `is_escaped`: what is told
+    becomes a message of the developer, in which it could pass for the client's own markup.
     """
 
-    events: Mapping[str, str] = field(default_factory=dict)
-    event: tuple[str, ...] = ("hook_event_name",)
-    session: tuple[str, ...] = ("session_id",)
-    output: tuple[str, ...] = ("tool_response.stdout", "tool_response")
     written: re.Pattern[str] | None = None
     replies: tuple[str, ...] = (_NESTED,)
     is_escaped: bool = False
 
 
-_CLAUDE_CODE: Final = _Dialect()
 _DIALECTS: Final[Mapping[str, _Dialect]] = {
     "codex": _Dialect(is_escaped=True),
     "gemini": _Dialect(
-        events={"BeforeAgent": PROMPT, "AfterTool": AFTER_TOOL},
-        output=("tool_response.llmContent",),
-        written=re.compile(
+        re.compile(
             r"\A(?:<untrusted_context>\n)?Output: (?P<output>.*?)(?:\nExit Code: (?P<status>\d+))?"
             r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}(?:\n</untrusted_context>)?\s*\Z",
             re.DOTALL,
-        ),
+        )
     ),
-    # VS Code reads the same files, and has other names for two fields.
+    # VS Code reads the same files.
     "copilot": _Dialect(
-        event=("hook_event_name", "hookEventName"),
-        session=("session_id", "sessionId"),
-        output=("tool_result.text_result_for_llm", "tool_response"),
-        written=re.compile(
+        re.compile(
             r"\A(?P<output>.*?)\n?<shellId: \S{1,64} completed with exit code (?P<status>\d+)>\s*\Z",
             re.DOTALL,
         ),
-        replies=(_CONTEXT, _NESTED),
+        (_CONTEXT, _NESTED),
     ),
-    "cursor": _Dialect(
-        events={"sessionStart": SESSION_START, "sessionEnd": SESSION_END},
-        session=("conversation_id",),
-        replies=("additional_context",),
-    ),
+    "cursor": _Dialect(replies=("additional_context",)),
 }
 """The other clients, as the argument of the command `hook` names them."""
-_KINDS: Final = {name: kind for dialect in _DIALECTS.values() for name, kind in dialect.events.items()}
 _SHELLS: Final = frozenset(
     {"Bash", "shell", "run_shell_command", "run_in_terminal", "runInTerminal", "runTerminalCommand"}
 )
@@ -118,7 +116,7 @@ class Event:
     @property
     def kind(self) -> str:
         """Its name in Claude Code."""
-        return _KINDS.get(self.name, self.name)
+        return _OTHER_NAMES.get(self.name, self.name)
 
 
 def arguments_of(given: object, client: str = "") -> dict[str, str]:
@@ -128,15 +126,15 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
     """
     if not isinstance(given, dict):
         return {}
-    dialect = _DIALECTS.get(client, _CLAUDE_CODE)
-    event, prompt, output = (_find(given, names) for names in (dialect.event, ("prompt",), dialect.output))
+    written, event, output = _dialect(client).written, _find(given, _EVENT), _find(given, _OUTPUT)
+    prompt = _find(given, ("prompt",))
     tool, tool_input = given.get("tool_name"), given.get("tool_input")
     found: dict[str, Any] = {
         **(edit_in(tool, tool_input) if isinstance(tool_input, dict) else {}),
         # Only a client's main agent begins a session.
-        "agent": "" if _KINDS.get(event or "", event) == SESSION_START else _find(given, ("agent_id",)),
+        "agent": "" if Event(event or "").kind == SESSION_START else _find(given, ("agent_id",)),
         "event": event,
-        "session": _find(given, dialect.session),
+        "session": _find(given, _SESSION),
         "folder": _find(given, ("cwd",)),
         "prompt": prompt and _TOLD.sub("", prompt),
         "command": _find(given, ("tool_input.command",)) if tool in _SHELLS else None,
@@ -147,26 +145,28 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         "task": _find(given, ("tool_response.backgroundTaskId",)),
     }
     if output is not None and not found["error"]:
-        written = dialect.written.match(output) if dialect.written else None
-        if written:
-            found["output"] = "" if written["output"] == _NO_OUTPUT else written["output"]
-            if int(written["status"] or 0):
-                found["error"] = f"Exit code {written['status']}\n{found['output']}"
-        elif dialect.written or not isinstance(given.get("tool_response"), dict):
+        if end := written and written.match(output):
+            found["output"] = output = "" if end["output"] == _NO_OUTPUT else end["output"]
+            if int(end["status"] or 0):
+                found["error"] = f"Exit code {end['status']}\n{output}"
+        elif written or not isinstance(given.get("tool_response"), dict):
             found["unknown"] = "true"
     return {name: value for name, value in found.items() if isinstance(value, str)}
 
 
 def answer_for(client: str, said: str) -> str:
     """Return what a client's hook prints: the answer as Claude Code takes it, in the client's own form."""
-    dialect = _DIALECTS.get(client, _CLAUDE_CODE)
-    told = json.loads(said).get(_NESTED)
-    if told is None or dialect is _CLAUDE_CODE:
+    dialect, told = _dialect(client), json.loads(said).get(_NESTED)
+    if told is None:
         return said
     if dialect.is_escaped:
         told[_CONTEXT] = html.escape(told[_CONTEXT], quote=False)
     answer = {key: told if key == _NESTED else told[_CONTEXT] for key in dialect.replies}
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+
+
+def _dialect(client: str) -> _Dialect:
+    return _DIALECTS.get(client) or _Dialect()
 
 
 def _find(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:

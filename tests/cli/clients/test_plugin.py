@@ -4,6 +4,7 @@ import json
 import re
 import stat
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from learning_memory_server.cli.clients import claude_code as plugin
 from learning_memory_server.cli.clients.catalog import Launch, Machine
+from learning_memory_server.cli.clients.hooks import packaged
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.server.hooks import event
 from learning_memory_server.server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event
@@ -23,7 +25,7 @@ LAUNCH = Launch("/opt/bin/learning-memory-server")
 
 
 def read(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((plugin.packaged() / path).read_bytes())
+    content: dict[str, Any] = json.loads((packaged(plugin.FOLDER) / path).read_bytes())
     return content
 
 
@@ -62,7 +64,7 @@ def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_u
 
 
 def test_its_icon_is_a_small_square_png() -> None:
-    icon = (plugin.packaged() / "icon.png").read_bytes()
+    icon = (packaged(plugin.FOLDER) / "icon.png").read_bytes()
 
     assert icon.startswith(b"\x89PNG")
     assert struct.unpack(">II", icon[16:24]) == (512, 512)
@@ -79,7 +81,9 @@ def test_the_copy_has_absolute_commands_and_is_a_marketplace(tmp_path: Path) -> 
     catalog = json.loads((folder / ".claude-plugin/marketplace.json").read_bytes())
     copy = folder / catalog["plugins"][0]["source"]
     (server,) = json.loads((copy / ".mcp.json").read_bytes())["mcpServers"].values()
-    assert (server["command"], server["args"]) == (LAUNCH.command, ["--hooks"])
+    script = "${CLAUDE_PLUGIN_ROOT}/start.sh"
+    assert server["command"] == "/bin/sh"
+    assert server["args"] == [script, sys.executable, LAUNCH.command, "--hooks"]
     commands = [
         each
         for each in hooks_of(json.loads((copy / "hooks/hooks.json").read_bytes()))
@@ -102,48 +106,120 @@ def test_a_copy_of_an_earlier_version_is_replaced_as_a_whole(tmp_path: Path) -> 
     assert not tmp_path.exists()
 
 
-def installed(machine: Machine, content: str) -> None:
+def listed(machine: Machine, **files: object) -> None:
+    """Write what Claude Code says of its plugins."""
     folder = machine.home / ".claude" / "plugins"
-    folder.mkdir(parents=True)
-    (folder / "installed_plugins.json").write_text(content, "utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        text = content if isinstance(content, str) else json.dumps(content)
+        (folder.parent if name == "settings" else folder).joinpath(f"{name}.json").write_text(text, "utf-8")
+
+
+def with_copy(machine: Machine, folder: Path | None = None, **files: object) -> plugin.Installed:
+    """Install the plugin's copy as Claude Code does."""
+    folder = folder or plugin.copy_folder(machine)
+    plugin.write_plugin(folder, plugin.contents(LAUNCH))
+    listed(
+        machine,
+        installed_plugins={"plugins": {plugin.IDENTITY: [{"installPath": "/cache/1"}]}},
+        known_marketplaces={plugin.MARKETPLACE: {"installLocation": str(folder)}},
+        **files,
+    )
+    found = plugin.find_installed(machine)
+    assert found
+    return found
 
 
 def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine) -> None:
     assert plugin.find_installed(machine) is None
-    installed(
+    listed(
         machine,
-        json.dumps({"plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}}),
+        installed_plugins={
+            "plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}
+        },
     )
 
-    assert plugin.find_installed(machine) == ("learning-memory@acme", Path("/cache/1"))
-    assert plugin.removing("learning-memory@acme") == [
-        ["claude", "plugin", "uninstall", "-s", "user", "learning-memory@acme"]
-    ]
-    # Its folder is gone.
-    assert plugin.find_plugin_entry(machine) == {}
+    found = plugin.find_installed(machine)
+
+    assert found == plugin.Installed("learning-memory@acme", Path("/cache/1"))
+    uninstall = ["claude", "plugin", "uninstall", "-s", "user", "learning-memory@acme"]
+    assert plugin.removing(machine) == [uninstall]
+    assert [each[2] for each in plugin.adding(machine)] == ["uninstall", "marketplace", "install"]
+    assert plugin.entry_of(found) == {}
 
 
-def test_its_server_is_read_from_where_it_is_installed(machine: Machine, tmp_path: Path) -> None:
-    plugin.write_plugin(tmp_path / "copy", plugin.contents(LAUNCH))
-    listed = {"plugins": {plugin.IDENTITY: [{"installPath": str(tmp_path / "copy" / plugin.NAME)}]}}
-    installed(machine, json.dumps(listed))
+def test_its_server_is_read_from_the_copy(machine: Machine) -> None:
+    found = with_copy(machine)
 
-    assert plugin.find_plugin_entry(machine) == {"command": LAUNCH.command, "args": ["--hooks"]}
+    assert found.folder == plugin.copy_folder(machine) / plugin.NAME
+    assert plugin.entry_of(found) == {"command": LAUNCH.command, "args": ["--hooks"]}
+    assert plugin.flaw_of(found, machine, LAUNCH) == ""
+    assert plugin.adding(machine) == []
 
 
-@pytest.mark.parametrize("content", ["{", "[]", "{}", '{"plugins": {"learning-memory@x": [{}]}}'])
+def test_each_flaw_of_the_plugin_is_named_and_mended(machine: Machine, tmp_path: Path) -> None:
+    disabled = with_copy(machine, settings={"enabledPlugins": {plugin.IDENTITY: False}})
+    assert plugin.flaw_of(disabled, machine, LAUNCH) == "it is disabled"
+    assert plugin.adding(machine) == [["claude", "plugin", "enable", "-s", "user", plugin.IDENTITY]]
+
+    elsewhere = with_copy(machine, tmp_path / "data" / "claude-code", settings={})
+    assert "another version or installation" in plugin.flaw_of(elsewhere, machine, LAUNCH)
+    folder = str(plugin.copy_folder(machine))
+    assert plugin.adding(machine) == [["claude", "plugin", "marketplace", "add", folder]]
+
+    found = with_copy(machine)
+    assert "another version" in plugin.flaw_of(found, machine, Launch("/other/learning-memory-server"))
+    plugin.discard_plugin(plugin.copy_folder(machine))
+    assert plugin.flaw_of(found, machine, LAUNCH) == f"its folder {found.folder} is gone"
+
+
+def test_what_the_clients_own_uninstall_leaves_is_removed(machine: Machine) -> None:
+    with_copy(machine)
+    listed(machine, installed_plugins={"plugins": {}})
+
+    assert plugin.removing(machine) == [["claude", "plugin", "marketplace", "remove", plugin.MARKETPLACE]]
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"plugins": {"learning-memory@x": 1}}'])
 def test_a_list_that_cannot_be_read_is_a_sentence(machine: Machine, content: str) -> None:
-    installed(machine, content)
+    listed(machine, installed_plugins=content)
 
     with pytest.raises(ClientSetupError, match="list of plugins"):
         plugin.find_installed(machine)
+
+
+REQUESTS = (
+    {"jsonrpc": "2.0", "id": "probe-1", "method": "server/discover", "params": {"_meta": {}}},
+    {"method": "initialize", "params": {"clientInfo": {"name": "c"}}, "jsonrpc": "2.0", "id": 0},
+    {"method": "notifications/initialized", "jsonrpc": "2.0"},
+    {"method": "tools/call", "params": {"arguments": {"prompt": '"id":7'}}, "jsonrpc": "2.0", "id": 12},
+)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the copy has it where there is a shell")
+def test_where_the_program_is_gone_hooks_are_answered_with_nothing() -> None:
+    script = packaged(plugin.FOLDER) / "start.sh"
+    lines = "".join(f"{json.dumps(each, separators=(',', ':'))}\n" for each in REQUESTS)
+
+    def started(*command: str) -> str:
+        done = subprocess.run(
+            ["/bin/sh", script, *command], input=lines, capture_output=True, text=True, check=True
+        )
+        return done.stdout
+
+    probe, opened, called = map(json.loads, started(sys.executable, "/nowhere/x", "--hooks").splitlines())
+    assert (probe["id"], probe["error"]["code"]) == ("probe-1", -32601)
+    assert (opened["id"], opened["result"]["protocolVersion"]) == (0, "2025-11-25")
+    assert (called["id"], called["result"]["content"]) == (12, [{"type": "text", "text": "{}"}])
+    assert started("/nowhere/python", sys.executable) == started(sys.executable, "/nowhere/x")
+    assert started(sys.executable, sys.executable, "-c", "print('runs')") == "runs\n"
 
 
 OTHERS = (
     "claude-code/hooks/codex.json",
     "claude-code/.codex-plugin/plugin.json",
     "gemini-cli/settings.json",
-    "copilot/hooks.json",
+    "copilot/learning-memory.json",
     "cursor/hooks.json",
 )
 
