@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
 from pathlib import Path
+from shutil import rmtree
 from typing import Annotated, Any
 
 import typer
@@ -269,7 +270,7 @@ def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
     if not folder.is_dir():
         return []
     output().print(f"The plugin's copy will be removed: {folder}", soft_wrap=True)
-    return [lambda: claude_code.discard_plugin(folder)]
+    return [lambda: rmtree(folder, ignore_errors=True)]
 
 
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:

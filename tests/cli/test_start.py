@@ -117,8 +117,12 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     write_sessions(transcripts)
     cursor = transcripts.parents[2] / ".cursor"
     cursor.mkdir()
+    copilot = transcripts.parents[2] / ".copilot"
+    copilot.mkdir()
     assert run("start", "--yes").exit_code == 0
     (storage / "mine.txt").touch()
+    # The client's own command has taken out the server, and left its hooks.
+    (copilot / "mcp-config.json").unlink()
 
     assert run("uninstall", "--data").exit_code == 1
     assert (cursor / "mcp.json").exists()
@@ -128,6 +132,7 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     assert "Cursor no longer has this server." in done.stdout
     assert f"Your data stays in {storage / 'journal'}." in done.stdout
     assert list(cursor.iterdir()) == []
+    assert list(copilot.rglob("*.*")) == []
     assert not (storage / "index").exists()
     refused = run("uninstall", "--yes", "--data", "--export", str(storage / "backups"))
     assert (refused.exit_code, "is removed with the data" in refused.stderr) == (1, True)

@@ -182,17 +182,15 @@ def write_plugin(folder: Path, wanted: Mapping[Path, bytes]) -> None:
         raise ClientSetupError(f"{folder} cannot be written ({error.strerror}).") from None
 
 
-def discard_plugin(folder: Path) -> None:
-    """Remove the copy, if it is there."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 def find_installed(machine: Machine) -> Installed | None:
     """Return the plugin that Claude Code has, or None."""
     for identity, places in _read(machine, "plugins/installed_plugins.json", _Lists).plugins.items():
         if identity.partition("@")[0] == NAME and places:
-            ours = find_marketplace(machine) if identity == IDENTITY else None
-            folder = ours / NAME if ours else Path(places[0].installPath)
+            folder = Path(places[0].installPath)
+            if identity == IDENTITY and (ours := find_marketplace(machine)):
+                # A checkout is a marketplace of this name, too.
+                checkout = ours / "plugins" / FOLDER
+                folder = checkout if checkout.is_dir() else ours / NAME
             enabled = _read(machine, "settings.json", _Lists).enabledPlugins
             return Installed(identity, folder, enabled.get(identity) is not False)
     return None
@@ -224,9 +222,8 @@ def flaw_of(installed: Installed, machine: Machine, launch: Launch) -> str:
     if not installed.is_enabled:
         return "it is disabled"
     copy = copy_folder(machine)
-    if installed.identity == IDENTITY and not (
-        installed.folder == copy / NAME and is_written(copy, contents(launch))
-    ):
+    is_copy = installed.identity == IDENTITY and installed.folder.name == NAME
+    if is_copy and not (installed.folder == copy / NAME and is_written(copy, contents(launch))):
         return f"{installed.folder} is a copy of another version or installation"
     return ""
 
@@ -236,12 +233,12 @@ def entry_of(installed: Installed) -> dict[str, Any]:
     try:
         servers = json.loads((installed.folder / _SERVERS).read_bytes())["mcpServers"]
         entry: dict[str, Any] = next(iter(servers.values()))
-    except (OSError, ValueError, KeyError, TypeError, StopIteration):
+        if entry.get("command") == _SHELL:
+            _script, _interpreter, command, *arguments = entry["args"]
+            return {**entry, "command": command, "args": arguments}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
         # It was changed: whoever starts the entry will say so.
         return {}
-    if entry.get("command") == _SHELL:
-        _script, _interpreter, command, *arguments = entry["args"]
-        return {**entry, "command": command, "args": arguments}
     return entry
 
 

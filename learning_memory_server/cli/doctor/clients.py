@@ -70,10 +70,10 @@ def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> 
         )
         return
     if installed and (flaw := claude_code.flaw_of(installed, machine, find_launch())):
-        is_gone = not installed.folder.is_dir()
+        is_there = installed.folder.is_dir()
         sentence = f"{client.title} has the plugin, but {flaw}; run: {_setup(client)} --plugin"
-        yield Finding(Level.RED if is_gone else Level.YELLOW, _TOPIC, sentence)
-        if is_gone:
+        yield (yellow if is_there else red)(_TOPIC, sentence)
+        if not is_there:
             return
     if hooks and hooks.is_needed:
         flaw = "no hooks" if hooks.before is None else "hooks of another version or installation"

@@ -62,7 +62,7 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
     "codex": _Dialect(is_escaped=True),
     "gemini": _Dialect(
         re.compile(
-            r"\A(?:<untrusted_context>\n)?Output: (?P<output>.*?)(?:\nExit Code: (?P<status>\d+))?"
+            r"\A(?:<untrusted_context>\n)?Output: (?:\(empty\)|(?P<output>.*?))(?:\nExit Code: (?P<status>\d+))?"
             r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}(?:\n</untrusted_context>)?\s*\Z",
             re.DOTALL,
         )
@@ -84,8 +84,6 @@ _SHELLS: Final = frozenset(
 """The tools that run commands: of Claude Code, Codex and Copilot CLI, Gemini CLI, and VS Code."""
 _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 """What Gemini CLI puts before a prompt: what hooks said when the session began."""
-_NO_OUTPUT: Final = "(empty)"
-"""What Gemini CLI says of a command that wrote nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +124,8 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
     """
     if not isinstance(given, dict):
         return {}
-    written, event, output = _dialect(client).written, _find(given, _EVENT), _find(given, _OUTPUT)
-    prompt = _find(given, ("prompt",))
+    written = _DIALECTS.get(client, _Dialect()).written
+    event, prompt, output = (_find(given, names) for names in (_EVENT, ("prompt",), _OUTPUT))
     tool, tool_input = given.get("tool_name"), given.get("tool_input")
     found: dict[str, Any] = {
         **(edit_in(tool, tool_input) if isinstance(tool_input, dict) else {}),
@@ -146,7 +144,7 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
     }
     if output is not None and not found["error"]:
         if end := written and written.match(output):
-            found["output"] = output = "" if end["output"] == _NO_OUTPUT else end["output"]
+            found["output"] = output = end["output"] or ""
             if int(end["status"] or 0):
                 found["error"] = f"Exit code {end['status']}\n{output}"
         elif written or not isinstance(given.get("tool_response"), dict):
@@ -156,17 +154,13 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
 
 def answer_for(client: str, said: str) -> str:
     """Return what a client's hook prints: the answer as Claude Code takes it, in the client's own form."""
-    dialect, told = _dialect(client), json.loads(said).get(_NESTED)
+    dialect, told = _DIALECTS.get(client, _Dialect()), json.loads(said).get(_NESTED)
     if told is None:
         return said
     if dialect.is_escaped:
         told[_CONTEXT] = html.escape(told[_CONTEXT], quote=False)
     answer = {key: told if key == _NESTED else told[_CONTEXT] for key in dialect.replies}
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-
-
-def _dialect(client: str) -> _Dialect:
-    return _DIALECTS.get(client) or _Dialect()
 
 
 def _find(given: Mapping[str, Any], names: tuple[str, ...]) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import stat
 import struct
 import subprocess
@@ -102,8 +103,6 @@ def test_a_copy_of_an_earlier_version_is_replaced_as_a_whole(tmp_path: Path) -> 
     plugin.write_plugin(tmp_path, wanted)
 
     assert plugin.is_written(tmp_path, wanted)
-    plugin.discard_plugin(tmp_path)
-    assert not tmp_path.exists()
 
 
 def listed(machine: Machine, **files: object) -> None:
@@ -157,6 +156,19 @@ def test_its_server_is_read_from_the_copy(machine: Machine) -> None:
     assert plugin.adding(machine) == []
 
 
+def test_a_checkout_that_is_a_marketplace_is_no_copy(machine: Machine) -> None:
+    with_copy(machine)
+    checkout = packaged("")
+    listed(machine, known_marketplaces={plugin.MARKETPLACE: {"installLocation": str(checkout.parent)}})
+
+    found = plugin.find_installed(machine)
+
+    assert found
+    assert found.folder == checkout / "claude-code"
+    assert plugin.flaw_of(found, machine, LAUNCH) == ""
+    assert plugin.entry_of(found) == {"command": "learning-memory-server", "args": ["--hooks"]}
+
+
 def test_each_flaw_of_the_plugin_is_named_and_mended(machine: Machine, tmp_path: Path) -> None:
     disabled = with_copy(machine, settings={"enabledPlugins": {plugin.IDENTITY: False}})
     assert plugin.flaw_of(disabled, machine, LAUNCH) == "it is disabled"
@@ -169,7 +181,7 @@ def test_each_flaw_of_the_plugin_is_named_and_mended(machine: Machine, tmp_path:
 
     found = with_copy(machine)
     assert "another version" in plugin.flaw_of(found, machine, Launch("/other/learning-memory-server"))
-    plugin.discard_plugin(plugin.copy_folder(machine))
+    shutil.rmtree(plugin.copy_folder(machine))
     assert plugin.flaw_of(found, machine, LAUNCH) == f"its folder {found.folder} is gone"
 
 
