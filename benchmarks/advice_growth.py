@@ -1,16 +1,20 @@
 """What advice adds to `start_ghap`, as a store grows: `python -m benchmarks.advice_growth [--sizes 1000 10000]`.
 
 The tool is called in this process, in turns with advice and without, and each hypothesis is new, so that its vector is
-not cached. Without a limit for advice: `late` is the share that needed more than the server waits, which then says
+not cached. With --anchors N, each entry is about N of 400 files, of which one in ten is gone and one in three has
+changed. Without a limit for advice: `late` is the share that needed more than the server waits, which then says
 nothing. The processor's time, of all threads, depends less on what else the machine does.
 """
 
 import argparse
 import asyncio
 import json
+import random
 import statistics
+import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +22,9 @@ from benchmarks.population import populate, themes
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.anchors.content import blob_ids, digests
 from learning_memory_server.model.advice import Channel
+from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.server.boundary import Boundary
@@ -29,6 +35,8 @@ from learning_memory_server.system import timeouts
 
 SIZES = (1_000, 10_000, 100_000)
 RUNS = 100
+FILES = 400
+LINES = 200
 CALLER = Caller("project-1", "0123456789abcdef")
 _WARM_UP = 5
 _COLUMNS = ("p50", "p95", "cpu")
@@ -39,6 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--anchors", type=int, default=0)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     print(f"{'':8}{'without advice, ms':^27}{'with advice, ms':^27}")
@@ -46,7 +55,9 @@ def main() -> None:
     reports = {}
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            report = reports[str(size)] = asyncio.run(measure(Path(folder), size, options.runs))
+            report = reports[str(size)] = asyncio.run(
+                measure(Path(folder), size, options.runs, options.anchors)
+            )
         print(
             f"{size:>8}"
             + "".join(f"{report[kind][name]:9.1f}" for kind in ("without", "with") for name in _COLUMNS)
@@ -59,18 +70,42 @@ def main() -> None:
 class Silence:
     """An advisor that says nothing."""
 
-    async def advise(self, _entry: Ghap, _channel: Channel) -> Related:
+    async def advise(self, _entry: Ghap, _channel: Channel, _folder: str) -> Related:
         """Return nothing."""
         return Related()
 
 
-async def measure(storage: Path, size: int, runs: int) -> dict[str, Any]:
+def make_project(folder: Path) -> list[Anchor]:
+    """Make a project, and return anchors to its files as they were before some of them changed."""
+    anchors = []
+    for number in range(FILES):
+        lines = [f"value_{line} = {line} * {number}".encode() for line in range(LINES)]
+        content = b"\n".join(lines)
+        anchors.append(Anchor(f"f{number}.py", blob_ids(content)[0], "".join(digests(lines[:32]))))
+        if number % 10:
+            (folder / f"f{number}.py").write_bytes(content if number % 3 else b"\n".join(lines[1:]))
+    subprocess.run(["git", "init", "-q"], cwd=folder, check=True)  # noqa: S607 - the machine's git
+    subprocess.run(["git", "add", "-A"], cwd=folder, check=True)  # noqa: S607
+    return anchors
+
+
+async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, Any]:
     """Return the milliseconds that `start_ghap` takes in a store of so many entries, without advice and with it."""
-    await populate(storage, size, load_packaged())
+    project = storage / "project"
+    project.mkdir()
+    anchors, chance = make_project(project), random.Random(1)
+    caller = replace(CALLER, folder=str(project))
+    data = storage / "data"
+    await populate(
+        data,
+        size,
+        load_packaged(),
+        lambda entry: replace(entry, anchors=tuple(chance.sample(anchors, count))),
+    )
     took: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
     shown = 0
     async with open_services(
-        Settings(storage_path=storage), purpose="benchmark", load=load_packaged
+        Settings(storage_path=data), purpose="benchmark", load=load_packaged
     ) as services:
         await services.writer.complete()
         finder = AdviceFinder(
@@ -102,7 +137,7 @@ async def measure(storage: Path, size: int, runs: int) -> dict[str, Any]:
                     "prediction": "It does not happen again",
                 }
                 began, busy = time.perf_counter(), time.process_time()
-                reply = await boundary.run("start_ghap", arguments, CALLER)
+                reply = await boundary.run("start_ghap", arguments, caller)
                 ended, idle = time.perf_counter(), time.process_time()
                 # A hundred open entries would slow the next start down, and no project has as many.
                 services.collector.forget([reply["id"]], services.clock())

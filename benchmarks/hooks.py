@@ -38,7 +38,7 @@ CEILING_MS = {"UserPromptSubmit": 60.0}
 OTHERS_MS = 20.0
 TOKENS = 4_211 / 6_530
 """o200k_base's tokens for one of the packaged model's, in the tools' descriptions."""
-CALLER = Caller("benchmark", "a" * 16)
+CALLER = Caller("benchmark", "a" * 16, folder=str(Path.cwd()))
 ENTRY = {
     "domain": "debugging",
     "strategy": "check-assumptions",
@@ -57,6 +57,12 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
     },
     "PreToolUse": {},
     "PostToolUse": {"folder": "/work/shop", "command": "pytest -q tests/t{number}.py", "output": OUTPUT},
+    "PostToolUse of Read": {"folder": str(Path.cwd()), "file": "README.md"},
+    "PostToolUse of Edit": {
+        "folder": str(Path.cwd()),
+        "file": "README.md",
+        "patch": '[{"lines": ["-a line of {number}", "+another line of {number}"]}]',
+    },
     "PostToolUseFailure": {
         "folder": "/work/shop",
         "command": "pytest -q tests/t{number}.py",
@@ -105,7 +111,7 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
                 }
                 began = time.perf_counter()
                 result = await calls.call(
-                    number, "hook", {"event": event, "session": f"s{number // 10}", **texts}
+                    number, "hook", {"event": event.partition(" ")[0], "session": f"s{number // 10}", **texts}
                 )
                 taken.append((time.perf_counter() - began) * 1e3)
                 longest[event] = max(longest.get(event, ""), result.text, key=len)

@@ -5,7 +5,7 @@ vectors. So each theme's text is embedded once, and its entries get that vector 
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -110,11 +110,13 @@ class ScatteringEmbedder:
         return unit
 
 
-async def populate(storage: Path, count: int, embedder: Embedder) -> None:
-    """Fill an empty storage folder with `count` resolved entries and their points."""
+async def populate(
+    storage: Path, count: int, embedder: Embedder, change: Callable[[Ghap], Ghap] = lambda entry: entry
+) -> None:
+    """Fill an empty storage folder with `count` resolved entries, each changed as wanted, and their points."""
     generator = random.Random(count)
     settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(storage)})
     scattering = ScatteringEmbedder(embedder)
     async with open_services(settings, purpose="a benchmark", load=lambda: scattering) as services:
-        services.collector.add_resolved([make_entry(number, generator) for number in range(count)])
+        services.collector.add_resolved([change(make_entry(number, generator)) for number in range(count)])
         await services.writer.complete()

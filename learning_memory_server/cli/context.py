@@ -9,6 +9,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest
 from learning_memory_server.learning.advice.text import context as context_of
+from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.model.value import ValueOrder
@@ -34,12 +35,19 @@ def context() -> None:
     standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), entries)
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
     still_open = entries.list_orphans(caller)
+    advice, lessons = (
+        AdviceLog(journal.advice),
+        latest(entries, caller.project, SharedLessons(settings.storage_path / SHARED)),
+    )
+    validity = Validity(advice, entries)
+    validity.freshness.look(lessons, caller.project, caller.folder)
     found = context_of(
         still_open,
         ordered(standings, ValueOrder.SUPPORT),
-        latest(entries, caller.project, SharedLessons(settings.storage_path / SHARED)),
+        lessons,
         settings.budget_bytes,
-        AdviceLog(journal.advice).withheld_from(still_open),
+        advice.withheld_from(still_open) | validity.silenced(lessons, caller.folder),
+        freshness=lambda entry: validity.words(entry, caller.folder),
     )
     is_told = settings.project or claims_of(settings).may_tell(folder_of(os.environ), caller.project)
     output().file.write(found.text if is_told or not found.text else UNCONFIRMED)

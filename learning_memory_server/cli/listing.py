@@ -1,5 +1,6 @@
 """`list`, `failures` and `values`, read from the journal without a lock; and what commands that list have in common."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
@@ -33,11 +34,17 @@ from learning_memory_server.cli.terminal import (
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.closest import lesson_of
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.claims import caller_of
+from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views, value_views
 from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.system.paths import APPLICATION
@@ -68,7 +75,8 @@ def list_(
     )
     entries = read_entries(settings).list_resolved(query)
     nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
-    shown = [entry_views.summary(entry) for entry in entries[:limit]]
+    notes = notes_here(entries[:limit], settings)
+    shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
     lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
     return listed(
         shown,
@@ -77,6 +85,14 @@ def list_(
         nothing,
         lambda entry: Record(entry_facts(entry), entry["goal"], lessons[entry["id"]]),
     )
+
+
+def notes_here(entries: Sequence[Ghap], settings: Settings) -> dict[str, dict[str, str]]:
+    """Return what is said about entries besides what they have, as this folder's files show it now."""
+    caller = caller_of(os.environ, settings)
+    validity = Validity(AdviceLog(Journal(settings.journal_directory).advice), read_entries(settings))
+    validity.freshness.look(entries, caller.project, caller.folder)
+    return validity.notes(entries, caller.folder)
 
 
 @commands.command()
@@ -118,7 +134,7 @@ def listed(
 
 
 def entry_facts(entry: View) -> Facts:
-    """Return the facts of a resolved entry, from a view of it: id, day, outcome, tier, domain and project."""
+    """Return the facts of a resolved entry, from a view of it, down to what became of its files."""
     outcome, tier = entry["outcome_status"], entry["confidence_tier"]
     moment = datetime.fromisoformat(entry.get("resolved_at") or entry["created_at"])
     return [
@@ -129,6 +145,8 @@ def entry_facts(entry: View) -> Facts:
         "" if tier == outcome else coloured(tier),
         entry["domain"],
         short_project(entry["project"]),
+        one_line(entry.get("freshness", "")),
+        f"superseded by {entry['superseded_by']}" if "superseded_by" in entry else "",
     ]
 
 

@@ -36,6 +36,7 @@ from learning_memory_server.cli.listing import (
     entry_record,
     error_with_id,
     listed,
+    notes_here,
     value_record,
 )
 from learning_memory_server.cli.terminal import (
@@ -133,6 +134,8 @@ async def search(  # noqa: PLR0913 - one for each option
         )
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
+    notes = notes_here(read_entries(settings).look_up(each["id"] for each in results).found, settings)
+    results = [{**each, **notes.get(each["id"], {})} for each in results]
     shown = matches((results, mode), entry_record, others)
     return Result({**shown.document, **others})
 

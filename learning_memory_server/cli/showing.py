@@ -12,7 +12,7 @@ from rich.text import Text
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
-from learning_memory_server.cli.listing import entry_record, status_of
+from learning_memory_server.cli.listing import entry_record, notes_here, status_of
 from learning_memory_server.cli.terminal import (
     SHOWN,
     Record,
@@ -64,7 +64,8 @@ async def show(
     if isinstance(found, ClusterId):
         kind, view, display = "cluster", await _read_cluster(found), _show_members
     elif isinstance(found, Ghap):
-        kind, view, display = "entry", entry_views.whole_entry(found), _show_entry
+        view = entry_views.whole_entry(found) | notes_here([found], settings)[found.id]
+        kind, display = "entry", _show_entry
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     elif isinstance(found, list):
@@ -181,6 +182,9 @@ def _show_entry(entry: dict[str, Any]) -> None:
     facts += story.items()
     facts += [("note", note) for note in entry.get("notes", ())]
     facts += [("run", one_line(run)) for run in entry.get("runs", ())]
+    facts += [("file", one_line(file)) for file in entry.get("files", ())]
+    facts += [("freshness", one_line(entry.get("freshness", "")))]
+    facts += [("superseded", identity(entry.get("superseded_by", "")))]
     for earlier in entry.get("history", ()):
         facts.append(("until", _moment(earlier["at"])))
         facts += [(f"  {name}", earlier[name]) for name in ("hypothesis", "action", "prediction")]

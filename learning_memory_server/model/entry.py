@@ -11,6 +11,7 @@ from typing import Any, Final, NotRequired, TypedDict, Unpack
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Citation
+from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.stored import Stored
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
 
@@ -161,6 +162,7 @@ class Ghap(Stored):
         confidence: The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
         first_confidence: The first one ever stated for the entry.
         runs: The test and build commands that ended while it was open, the last `limits.RUNS_MAX` of them.
+        anchors: The files that it is about, at most `limits.ANCHORS_MAX`. They are found once it is resolved.
     """
 
     id: str
@@ -182,6 +184,7 @@ class Ghap(Stored):
     confidence: float | None = None
     first_confidence: float | None = None
     runs: tuple[Run, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
 
     @property
     def last_confidence(self) -> float | None:

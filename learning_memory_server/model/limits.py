@@ -48,6 +48,12 @@ RUNS_MAX: Final = 10
 """How many runs an entry keeps: the last ones."""
 RUN_COMMAND_MAX: Final = 200
 """Characters that are kept of a run's command."""
+ANCHORS_MAX: Final = 20
+"""How many files an entry is anchored to."""
+ANCHOR_LINES_MAX: Final = 32
+"""Of how many lines of such a file digests are kept."""
+DIGEST: Final = 8
+"""Characters of a line's digest."""
 COMMAND_MAX: Final = 400
 """Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the
 beginning is enough to recognize them."""

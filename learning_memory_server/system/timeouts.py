@@ -36,6 +36,8 @@ SETTLE: Final = 7.0
 REQUEST_SHARE: Final = 0.9
 # What advice may add to a call. What is late is not shown: the reply about an entry should not wait.
 ADVICE: Final = 0.05
+# Of that, what became of the files that experiences are about. What is late is shown as it was judged before.
+FRESHNESS: Final = 0.02
 # A page of the dashboard, for the index to catch up: what it lacks now is on the next page.
 DASHBOARD_SETTLE: Final = 0.2
 # A cancelled `add_memory`, to clean up the index. Before that, it is always undone in the journal.

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.model.anchor import Anchor
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Beginning, Changes, Outcome, Run
     from learning_memory_server.model.moment import Clock
@@ -138,6 +139,13 @@ class ObservationCollector:
         with suppress(JournalUnavailableError):
             self._journal.close_entry(resolved.id)
         return resolved
+
+    def anchor(self, ghap_id: str, anchors: tuple[Anchor, ...]) -> None:
+        """Keep what files a resolved entry is about, unless it has been forgotten since."""
+        if (entry := self._resolved.find(ghap_id)) and anchors:
+            anchored = replace(entry, anchors=anchors)
+            self._resolved.add(anchored, at=entry.outcome.resolved_at)
+            self._timeline.put(anchored)
 
     def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
         """Import resolved entries and return those whose ids were new.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect_left, insort
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from learning_memory_server.model.vocabulary import OutcomeStatus
+
 if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+    from learning_memory_server.model.vocabulary import Domain, Strategy
 
     Kind = tuple[str, Domain, Strategy]
 
@@ -22,9 +24,11 @@ class Timeline:
         self._all = sorted(entries, key=_order)
         self._by_project: defaultdict[str, list[Ghap]] = defaultdict(list)
         self._outcomes: defaultdict[Kind, Counter[OutcomeStatus]] = defaultdict(Counter)
+        self._by_file: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
         for entry in self._all:
             self._by_project[entry.project].append(entry)
             self._outcomes[_kind(entry)][entry.outcome.status] += 1
+            self._note_files(entry)
 
     def __iter__(self) -> Iterator[Ghap]:
         """Iterate over the entries, the earliest first."""
@@ -47,6 +51,23 @@ class Timeline:
         insort(self._all, entry, key=_order)
         insort(self._by_project[entry.project], entry, key=_order)
         self._outcomes[_kind(entry)][entry.outcome.status] += 1
+        self._note_files(entry)
+
+    def put(self, entry: Ghap) -> None:
+        """Replace an entry by one that differs only in its anchors, of which it had none."""
+        for entries in (self._all, self._by_project[entry.project]):
+            entries[bisect_left(entries, _order(entry), key=_order)] = entry
+        self._note_files(entry)
+
+    def wrong_about(self, project: str, file: str) -> list[str]:
+        """Return the ids of entries whose hypothesis about a file was falsified, the earliest first."""
+        return self._by_file.get((project, file), [])
+
+    def _note_files(self, entry: Ghap) -> None:
+        if entry.outcome.status is OutcomeStatus.FALSIFIED:
+            for anchor in entry.anchors:
+                if not anchor.is_read:
+                    self._by_file[entry.project, anchor.file].append(entry.id)
 
     def without(self, ids: Collection[str]) -> Timeline:
         """Return a timeline without the entries of these ids."""

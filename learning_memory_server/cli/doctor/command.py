@@ -21,6 +21,7 @@ from learning_memory_server.cli.doctor.settings import (
     check_claim,
     check_files,
     check_folders,
+    check_freshness,
     check_python,
     check_redaction,
     check_settings_file,
@@ -158,6 +159,7 @@ def _check_layers(settings: Settings, *, quick: bool) -> Iterator[Finding]:
         check_folders(settings),
         check_journal(settings),
         check_claim(settings, os.environ),
+        check_freshness(settings, os.environ),
     )
     sound = yield from all_sound(chain(*without_engine, check_elsewhere(settings)))
     finding, hub = check_hub(settings)

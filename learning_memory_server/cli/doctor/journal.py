@@ -96,7 +96,7 @@ def _check_log(
             "journal",
             f"The last line of {damage.path.name} is unfinished, as after a crash; the next start sets it aside.",
         )
-    return None if content.damage or foreign else len(content.records)
+    return None if content.damage or foreign else len({record.id for record in content.records})
 
 
 def _check_open(journal: Journal) -> Iterator[Finding]:

@@ -12,10 +12,12 @@ from learning_memory_server.cli.access.reading import read_entries
 from learning_memory_server.cli.doctor import Finding, Level, Repair, green, red, yellow
 from learning_memory_server.cli.terminal import counted, readable_size
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
+from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
-from learning_memory_server.server.claims import Claims, claims_of
+from learning_memory_server.server.claims import Claims, caller_of, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system import paths
 from learning_memory_server.system.ipc.socket_security import has_hubs
@@ -98,6 +100,23 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         confirm,
         f"Is {directory} the project {project}, and may its sessions be told what is known of that?",
     )
+
+
+def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Say how many of the project's lessons are about files that are not as they were."""
+    caller, freshness = caller_of(environment, settings), Freshness()
+    lessons = [
+        each for each in read_entries(settings).timeline.newest(caller.project) if is_instructive(each)
+    ]
+    freshness.look(lessons, caller.project, caller.folder)
+    if judged := freshness.known(lessons, caller.folder):
+        gone = sum(each.is_gone for each in judged.values())
+        changed = sum(each.changed > 0 for each in judged.values()) - gone
+        yield green(
+            "freshness",
+            f"{gone:,} of {counted(len(lessons), 'lesson')} of this project are about files that are gone, and {changed:,} "
+            "about what has changed since.",
+        )
 
 
 def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -> Finding:

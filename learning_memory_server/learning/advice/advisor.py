@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Container, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -13,8 +13,19 @@ import structlog
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, advice_id
+from learning_memory_server.model.advice import (
+    Advice,
+    Channel,
+    Citation,
+    Effect,
+    Item,
+    Kind,
+    Reason,
+    advice_id,
+)
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
@@ -54,6 +65,8 @@ _OF_ERRORS: Final = frozenset(
 """Terms of errors in general. A lesson that shares only these with an error is about another one."""
 _LOOK: Final = 0.02
 """Seconds between looks at an index that is not open yet."""
+_WRONG: Final = 5
+"""How many of the hypotheses about a file are looked at: the newest."""
 _SESSIONS: Final = 1_000
 """How many sessions' advice from before their first entry is remembered; the oldest are dropped."""
 
@@ -76,6 +89,7 @@ class Related:
 
     experiences: tuple[Ghap, ...] = ()
     values: tuple[Value, ...] = ()
+    freshness: Mapping[str, str] = field(default_factory=dict)  # what became of their files, by id
 
 
 @dataclass(eq=False)
@@ -93,8 +107,11 @@ class Advisor:
     chance: Callable[[], float] = random.random  # returns a random number from 0 to 1
     _ahead: dict[tuple[str, str, str], Toss] = field(default_factory=dict, init=False)
 
-    async def advise(self, entry: Ghap, channel: Channel) -> Related:
-        """Return what to show for an entry's present hypothesis, and record it.
+    def __post_init__(self) -> None:
+        self.validity = Validity(self.log, self.collector)
+
+    async def advise(self, entry: Ghap, channel: Channel, folder: str = "") -> Related:
+        """Return what to show for an entry's present hypothesis to somebody in a folder, and record it.
 
         The same call again shows the same, and what was shown for an earlier hypothesis of the entry is not repeated.
         Silence if nothing is near enough, or the model or the engine are not ready or late.
@@ -106,7 +123,7 @@ class Advisor:
                 self._record(entry, early, shown, ahead)
         self.finder.shared.look()
         if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
-            return self._shown(known)
+            return self._shown(known, folder)
         # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
         seen = {
             item.id
@@ -114,10 +131,10 @@ class Advisor:
             if advice.channel is not Channel.CONTEXT
             for item in advice.items
         }
-        ranked = await self._ranked(self.finder.rank(entry, self.log.effects()))
+        ranked = await self._ranked(self.finder.rank(entry, self.log.effects()), entry.project, folder)
         found = ranked.items() if ranked else []
         items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
-        return self._shown(self._record(entry, channel, items)) if items else Related()
+        return self._shown(self._record(entry, channel, items), folder) if items else Related()
 
     async def find_lesson(
         self,
@@ -143,6 +160,8 @@ class Advisor:
             await asyncio.sleep(_LOOK)
         ranked = await self._ranked(
             self.finder.rank_text(text, caller.project, self.log.effects(), ignored=ignored),
+            caller.project,
+            caller.folder,
             max(until - monotonic(), 0.0),
         )
         found = ranked.lesson(is_error=is_error) if ranked else None
@@ -150,6 +169,25 @@ class Advisor:
             return None
         entry, item = found
         return entry if self.may_show(caller, Channel.HOOK, [item]) else None
+
+    async def find_wrong(self, file: str, caller: Caller, shown: Container[str]) -> Ghap | None:
+        """Return the newest falsified hypothesis of other sessions about a file, and record that it is shown."""
+        named = self.collector.timeline.wrong_about(caller.project, file)[-_WRONG:]
+        entries = [each for each in self.collector.look_up(reversed(named)).found if each.resolution]
+        await self.validity.freshness.judge(entries, caller.project, caller.folder)
+        silenced, effects = self.validity.silenced(entries, caller.folder), self.log.effects()
+        for entry in entries:
+            misled, helped = effects.get(entry.id, (0, 0))
+            if (
+                entry.id not in silenced
+                and entry.id not in shown
+                and entry.agent_session != caller.session
+                and misled <= helped
+                and is_instructive(entry)
+            ):
+                item = Item(entry.id, Kind.EXPERIENCE, reason=Reason.SIMILAR)
+                return entry if self.may_show(caller, Channel.HOOK, [item]) else None
+        return None
 
     def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
         """Return whether a session may be shown these things outside a call about an entry, and record that.
@@ -195,23 +233,27 @@ class Advisor:
             self.log.add(advice)
         return advice
 
-    async def _ranked(self, ranking: Awaitable[Ranked | None], patience: float = 0.0) -> Ranked | None:
-        """Return what a ranking finds in time."""
+    async def _ranked(
+        self, ranking: Awaitable[Ranked | None], project: str, folder: str, patience: float = 0.0
+    ) -> Ranked | None:
+        """Return what a ranking finds in time, as far as it still holds."""
         try:
             async with asyncio.timeout(self.within and self.within + patience):
-                return await ranking
+                ranked = await ranking
+                return ranked and await self.validity.current(ranked, project, folder)
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError) as error:
             log.info("advice.skipped", reason=type(error).__name__)
             return None
 
-    def _shown(self, advice: Advice) -> Related:
+    def _shown(self, advice: Advice, folder: str) -> Related:
         """Return what a record says was shown, as far as it still exists."""
         if advice.withheld:
             return Related()
         ids = [item.id for item in advice.items]
         entries = (*self.collector.look_up(ids).found, *self.finder.shared.told(ids))
         values = (self.values.find(name) for name in ids)
-        return Related(entries, tuple(value for value in values if value))
+        words = {each.id: said for each in entries if (said := self.validity.words(each, folder))}
+        return Related(entries, tuple(value for value in values if value), words)
 
 
 def _joined(before: Sequence[Item], items: Sequence[Item]) -> tuple[Item, ...]:

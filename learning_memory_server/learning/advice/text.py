@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
@@ -63,14 +63,16 @@ class SessionContext:
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
         others = self.advisor.log.withheld_from(each for each in still_open if each is not current)
         elsewhere = self.collector.list_elsewhere(caller)
+        lessons = latest(self.collector, caller.project, self.advisor.finder.shared)
         found = context(
             still_open,
             self.values.list_values(project=caller.project),
-            latest(self.collector, caller.project, self.advisor.finder.shared),
+            lessons,
             self.budget,
-            others,
+            others | self.advisor.validity.silenced(lessons, caller.folder),
             elsewhere,
             frozenset(terms("\n".join((place, *(each.goal for each in still_open))))),
+            lambda entry: self.advisor.validity.words(entry, caller.folder),
         )
         if not caller.is_told:
             return UNCONFIRMED if found.text else ""
@@ -104,6 +106,7 @@ def context(  # noqa: PLR0913 - what there is to say, and how much of it
     withheld: Container[str] = (),
     elsewhere: Sequence[Ghap] = (),
     about: AbstractSet[str] = frozenset(),
+    freshness: Callable[[Ghap], str] = lambda _entry: "",
 ) -> Context:
     """Return the open entries, the values in force, the latest lessons and what others do, each on a line.
 
@@ -117,7 +120,7 @@ def context(  # noqa: PLR0913 - what there is to say, and how much of it
     for title, items in (
         ("Open entries (get_active_ghap):", _open_items(still_open)),
         ("Values:", _value_items(each for each in values if each.value.id not in withheld)),
-        ("Lessons:", _lesson_items([each for each in resolved if each.id not in withheld], about)),
+        ("Lessons:", _lesson_items([each for each in resolved if each.id not in withheld], about, freshness)),
         ("Others are at work on:", _open_items(elsewhere)),
     ):
         lead = f"{title}\n"
@@ -159,7 +162,9 @@ def _nearest(entries: Sequence[Ghap], about: AbstractSet[str]) -> list[Ghap]:
     return sorted(near, key=lambda each: -weights[each.id])
 
 
-def _lesson_items(entries: Sequence[Ghap], about: AbstractSet[str]) -> Iterator[tuple[Item, str]]:
+def _lesson_items(
+    entries: Sequence[Ghap], about: AbstractSet[str], freshness: Callable[[Ghap], str]
+) -> Iterator[tuple[Item, str]]:
     near = _nearest(entries, about)
     wrong = [entry for entry in entries if entry.outcome.status is OutcomeStatus.FALSIFIED]
     right = [entry for entry in entries if entry.outcome.status is OutcomeStatus.CONFIRMED]
@@ -170,12 +175,16 @@ def _lesson_items(entries: Sequence[Ghap], about: AbstractSet[str]) -> Iterator[
         if takeaway and takeaway.casefold() not in said:
             said.add(takeaway.casefold())
             reason = Reason.TERMS if entry in near else Reason.LATEST
-            yield Item(entry.id, Kind.EXPERIENCE, reason=reason), f"{takeaway}{_source(entry)}"
+            words = "; ".join(filter(None, (_source(entry), freshness(entry))))
+            yield (
+                Item(entry.id, Kind.EXPERIENCE, reason=reason),
+                f"{takeaway} ({words})" if words else takeaway,
+            )
 
 
 def _source(entry: Ghap) -> str:
-    """Return what follows a lesson that somebody has shared."""
-    return f" ({entry.shared})" if isinstance(entry, SharedEntry) else ""
+    """Return what is said of a lesson that somebody has shared."""
+    return entry.shared if isinstance(entry, SharedEntry) else ""
 
 
 def _line(text: str) -> str:
@@ -194,6 +203,7 @@ class RelatedItem(TypedDict):
     learned: str
     goal: NotRequired[str]
     shared: NotRequired[str]
+    freshness: NotRequired[str]
 
 
 def related(found: Related) -> list[RelatedItem]:
@@ -201,7 +211,7 @@ def related(found: Related) -> list[RelatedItem]:
     line = limits.ADVICE_LINE_MAX
     while True:
         items = [
-            *(_experience(entry, line) for entry in found.experiences),
+            *(_experience(entry, line, found.freshness.get(entry.id)) for entry in found.experiences),
             *(_value(value, line) for value in found.values),
         ]
         size = len(json.dumps(items, ensure_ascii=False))
@@ -211,24 +221,24 @@ def related(found: Related) -> list[RelatedItem]:
         line = max(_LEAST_LINE, line - max(1, (size - limits.RELATED_MAX) // 2 + 1))
 
 
-def _experience(entry: Ghap, line: int) -> RelatedItem:
+def _experience(entry: Ghap, line: int, freshness: str | None) -> RelatedItem:
     item: RelatedItem = {
         "id": entry.id,
         "kind": "experience",
         "outcome": entry.outcome.status.value,
-        "learned": shortened(one_line(_learned(entry)), line),
+        "learned": shortened(one_line(learned(entry)), line),
         "goal": shortened(one_line(entry.goal), limits.ADVICE_GOAL_MAX),
     }
     if isinstance(entry, SharedEntry):
         item["shared"] = entry.shared
-    return item
+    return {**item, "freshness": freshness} if freshness else item
 
 
 def _value(value: Value, line: int) -> RelatedItem:
     return {"id": value.id, "kind": "value", "learned": shortened(one_line(value.text), line)}
 
 
-def _learned(entry: Ghap) -> str:
+def learned(entry: Ghap) -> str:
     """Return the takeaway, else the root cause of a wrong guess, else what worked.
 
     A takeaway is what transfers; a root cause is about its own case.

@@ -29,6 +29,7 @@ from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
@@ -178,11 +179,14 @@ class Services(Indexed):
         self.session_context = SessionContext(
             collector, self.value_listing, self.advisor, settings.budget_bytes
         )
+        self.anchoring = Anchoring(collector, self.redaction)
+        self.validity = self.advisor.validity
         self.hooks = Hooks(
             collector,
             self.session_context,
             self.advisor,
             self.error_advisor,
+            self.anchoring,
             self.live,
             clock,
             check_in_calls=settings.check_in_calls,
@@ -240,6 +244,7 @@ async def services_over(
     try:
         yield services
     finally:
+        await services.anchoring.close()
         await services.clusterer.close()
         await services.writer.stop()
         if services.availability:

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.text import RelatedItem, related
+from learning_memory_server.learning.advice.text import RelatedItem, latest, learned, related
+from learning_memory_server.learning.anchors.paths import name_in, project_root
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known, Ran
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.model import limits
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.capture.entries.live_sessions import LiveSessions
     from learning_memory_server.learning.advice.text import SessionContext
+    from learning_memory_server.learning.anchors.anchoring import Anchoring
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
@@ -62,6 +64,7 @@ class SessionMemory:
     is_begun: bool = False  # whether it had a prompt
     reminded: set[str] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)
+    wrong: int = 0  # how many wrong hypotheses about files it was told
     entry: str = ""
     calls: int = 0
 
@@ -96,6 +99,7 @@ class Hooks:
     context: SessionContext
     advisor: Advisor
     error_advisor: ErrorAdvisor
+    anchoring: Anchoring
     live: LiveSessions
     clock: Clock
     check_in_calls: int = 0
@@ -130,6 +134,8 @@ class Hooks:
         session.context_at = now
         self.advisor.finder.shared.look()
         place = await asyncio.to_thread(place_in, Path(event.folder)) if event.folder else ""
+        lessons = latest(self.collector, caller.project, self.advisor.finder.shared)
+        await self.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
         return self.context.text(caller, place)
 
     async def _session_end(self, event: Event, caller: Caller) -> str:
@@ -177,7 +183,12 @@ class Hooks:
             return ""
         session.shown.add(entry.id)
         item, source = _learned(entry)
+        source += self._words(entry, caller)
         return f"{_OPENING} This may bear on the task: {item['learned']} ({source}; its goal: {item['goal']})"
+
+    def _words(self, entry: Ghap, caller: Caller) -> str:
+        words = self.advisor.validity.words(entry, caller.folder)
+        return f"; {words}" if words else ""
 
     async def _failed(self, known: Known, event: Event, caller: Caller) -> str:
         """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
@@ -188,7 +199,7 @@ class Hooks:
         ):
             shown.add(entry.id)
             item, source = _learned(entry)
-            said += f" This may bear on it: {item['learned']} ({source})"
+            said += f" This may bear on it: {item['learned']} ({source}{self._words(entry, caller)})"
         return f"{_OPENING} {said.strip()}" if said else ""
 
     def _check_in(self, event: Event, caller: Caller) -> str:
@@ -204,7 +215,29 @@ class Hooks:
         session.calls = 0
         return _reminder(entry, f"{self.check_in_calls} commands since entry {entry.id} was last looked at.")
 
+    async def _after_file(self, event: Event, caller: Caller) -> str:
+        """Note what a tool has read or edited, and return a line about a hypothesis on what was read that was wrong."""
+        root = project_root(caller.folder)
+        name = root and name_in(root, str(Path(event.folder, event.file)))
+        if not name:
+            return ""
+        self.anchoring.touch(caller, name, event.new if event.is_edit else None)
+        memory = self._memory(event, caller)
+        if event.is_edit or not caller.is_told or memory.wrong == limits.ADVICE_SHOWN:
+            return ""
+        entry = await self.advisor.find_wrong(name, caller, memory.shown)
+        if entry is None:
+            return ""
+        memory.shown.add(entry.id)
+        memory.wrong += 1
+        believed, found = (
+            shortened(one_line(text), limits.REMINDER_MAX) for text in (entry.hypothesis, learned(entry))
+        )
+        return f"{_OPENING} Of {name} this was believed, and was wrong: {believed} Learned: {found} ({entry.id}{self._words(entry, caller)})"
+
     async def _after_tool(self, event: Event, caller: Caller) -> str:
+        if event.file:
+            return await self._after_file(event, caller)
         if not event.command or event.is_background:
             return ""
         folder = event.folder

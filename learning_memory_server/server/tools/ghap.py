@@ -16,6 +16,8 @@ from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice import text
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
+from learning_memory_server.learning.advice.validity import Validity
+from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.calibration import track_record
 from learning_memory_server.learning.values.judge import ValueJudge
 from learning_memory_server.model import limits
@@ -159,7 +161,9 @@ async def start_ghap(
             f"{'Your' if caller.agent else 'If no other agent is at work on it, your'} previous entry is still open. "
             "Close it with resolve_ghap and its id as ghap_id; status abandoned is an honest end."
         )
-    if caller.is_told and (related := text.related(await advisor.advise(entry, Channel.START))):
+    if caller.is_told and (
+        related := text.related(await advisor.advise(entry, Channel.START, caller.folder))
+    ):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 
@@ -208,7 +212,7 @@ async def update_ghap(
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
     changed = hypothesis and entry.has_new_hypothesis
     is_told = changed and caller.is_told
-    if is_told and (related := text.related(await advisor.advise(entry, Channel.UPDATE))):
+    if is_told and (related := text.related(await advisor.advise(entry, Channel.UPDATE, caller.folder))):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 
@@ -219,6 +223,7 @@ async def resolve_ghap(
     citing: Citing,
     persister: ObservationPersister,
     judge: ValueJudge,
+    anchoring: Anchoring,
     caller: Caller,
     /,
     *,
@@ -251,6 +256,7 @@ async def resolve_ghap(
     )
     if cited.shown:
         citing.advice.mark(entry, cited.shown, entry.outcome.resolved_at)
+    anchoring.anchor(entry, caller)
     has_written()
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), judge.find_near(entry), return_exceptions=True)
@@ -320,23 +326,26 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
 async def get_ghap_entry(
     collector: ObservationCollector,
     shared: SharedLessons,
+    validity: Validity,
+    caller: Caller,
     /,
     *,
     ghap_id: Annotated[args.Identifier, Field(description="Its id.")],
 ) -> ReadEntry:
     """Read one entry in full, with its notes and earlier hypotheses."""
-    return cast(
-        "ReadEntry",
-        fitted(
-            entry_views.whole_entry(shared.find(ghap_id) or collector.get(ghap_id)) | STORED_TEXT,
-            limits.REPLY_MAX,
-        ),
+    entry = shared.find(ghap_id) or collector.get(ghap_id)
+    shown = (
+        entry_views.whole_entry(entry)
+        | (await validity.judged_notes([entry], caller))[entry.id]
+        | STORED_TEXT
     )
+    return cast("ReadEntry", fitted(shown, limits.REPLY_MAX))
 
 
 @toolset.tool("List resolved GHAP entries", changes=False)
 async def list_ghap_entries(
     collector: ObservationCollector,
+    validity: Validity,
     projects: Projects,
     caller: Caller,
     /,
@@ -360,5 +369,7 @@ async def list_ghap_entries(
             since=parse_moment("since", since) if since else None,
         )
     )
-    shown = [entry_views.summary(entry) for entry in entries[offset : offset + limit]]
+    listed = entries[offset : offset + limit]
+    notes = await validity.judged_notes(listed, caller)
+    shown = [entry_views.summary(entry) | notes[entry.id] for entry in listed]
     return cast("EntryList", page("results", shown, offset=offset, of=len(entries)))

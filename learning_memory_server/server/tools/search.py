@@ -8,6 +8,7 @@ from typing import Annotated, Final, NotRequired, cast
 from pydantic import Field
 
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.listing import ValueListing
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model import limits
@@ -51,6 +52,7 @@ async def search_experiences(
     searcher: ExperienceSearcher,
     listing: ValueListing,
     projects: Projects,
+    validity: Validity,
     caller: Caller,
     /,
     *,
@@ -82,14 +84,16 @@ async def search_experiences(
         searcher.search_experiences(asked),
         listing.matching(query, where.project) if offset == 0 else _no_values(),
     )
+    notes = await validity.judged_notes((found.entry for found in result.found[offset:]), caller)
     shown = [
         scored_experience(
             found, asked, explain=explain, is_short=number >= limits.EXPERIENCES_WHOLE and not full
         )
+        | notes[found.entry.id]
         for number, found in enumerate(result.found[offset:], start=offset)
     ]
     is_end = len(result.found) == depth < offset + limit
-    notes = filter(None, [left_out_note(result.left_out), _DEPTH_REACHED if is_end else None])
+    said = filter(None, [left_out_note(result.left_out), _DEPTH_REACHED if is_end else None])
     values = [
         fields(MatchingValue, each.value, standing=each.support.status)
         for each in (matching if result.mode is not SearchMode.LEXICAL else ())
@@ -99,7 +103,7 @@ async def search_experiences(
         shown,
         offset=offset,
         mode=result.mode.value,
-        note=" ".join(notes) or None,
+        note=" ".join(said) or None,
         values=values or None,
     )
     return cast("FoundExperiences", reply)

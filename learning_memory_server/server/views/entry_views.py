@@ -74,10 +74,16 @@ class Summary(TypedDict):
     created_at: str
     resolved_at: str
     project: str
+    freshness: NotRequired[str]
+    superseded_by: NotRequired[str]
 
 
 class Experience(TypedDict, total=False):
-    """A whole resolved entry; only search results have a `score`."""
+    """A whole resolved entry; only search results have a `score`.
+
+    `freshness`: what became of the files that it is about, if they are not as they were. `superseded_by`: the later
+    entry that it misled.
+    """
 
     id: str
     score: float
@@ -96,13 +102,16 @@ class Experience(TypedDict, total=False):
     project: str
     created_at: str
     shared: str
+    freshness: str
+    superseded_by: str
     left_out: dict[str, str]
 
 
 class WholeEntry(Experience, OpenEntry, total=False):
-    """Everything about an entry; an open one has no outcome."""
+    """Everything about an entry; an open one has no outcome. `files`: what it is about."""
 
     resolved_at: str
+    files: list[str]
     cited: list[dict[str, str]]
 
 
@@ -177,10 +186,11 @@ def whole_entry(entry: Ghap) -> dict[str, Any]:
     if entry.resolution is None:
         return shown
     cited = [{"id": each.id, "effect": each.effect.value} for each in entry.resolution.cited]
+    files = [anchor.file for anchor in entry.anchors]
     return (
         shown
         | experience(entry)
-        | lean({"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited})
+        | lean({"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited, "files": files})
     )
 
 

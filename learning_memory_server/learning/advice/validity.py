@@ -1,0 +1,105 @@
+"""Whether experiences still hold: what became of the files that they are about, and which later one gave the lie."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+from learning_memory_server.journal.codec import lean
+from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.anchors.freshness import Freshness
+from learning_memory_server.model.advice import Effect
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.learning.advice.finder import Ranked
+    from learning_memory_server.learning.advice.log import AdviceLog
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Ghap
+
+_NEAR: Final = 0.05
+"""How far below the threshold an experience is judged: what is shown may be a little below it."""
+_CHANGED: Final = 0.2
+"""What the score of an experience loses if all of its lines or files have changed; half of it if hardly any has.
+`benchmarks.freshness`: .07 of the lessons that are still true are taken for changed. Of the experiences of `ranking`,
+.6 would not be shown after this loss: with the .003 that are silenced, at most .04 of what is true is not shown."""
+
+
+@dataclass(eq=False)
+class Validity:
+    """Tells what is shown unasked, and what is said about it, whoever asks."""
+
+    advice: AdviceLog
+    collector: ObservationCollector
+    freshness: Freshness = field(default_factory=Freshness)
+    _successors: tuple[object, int, dict[str, str]] = field(default=(None, 0, {}), init=False)
+
+    def successors(self) -> Mapping[str, str]:
+        """Return the experiences that misled more often than they helped, with the latest one that says so."""
+        effects, timeline = self.advice.effects(), self.collector.timeline
+        if self._successors[:2] != (effects, timeline.count()):
+            said = [
+                (item.effect, advice.ghap_id, item.id)
+                for advice in self.advice.all()
+                for item in advice.items
+                if item.effect
+            ]
+            said += [(each.effect, entry.id, each.id) for entry in timeline for each in entry.outcome.cited]
+            counts = Counter((name, effect) for effect, _, name in said)
+            found = {
+                earlier: later
+                # Ids sort by time.
+                for effect, later, earlier in sorted(said)
+                if effect is Effect.MISLED
+                and counts[earlier, Effect.MISLED] > counts[earlier, Effect.HELPED]
+                and self._follows(later, earlier)
+            }
+            self._successors = effects, timeline.count(), found
+        return self._successors[2]
+
+    def _follows(self, later: str, earlier: str) -> bool:
+        entry, before = self.collector.find_resolved(later), self.collector.find_resolved(earlier)
+        return bool(entry and before and is_instructive(entry) and entry.project == before.project)
+
+    async def current(self, ranked: Ranked, project: str, folder: str) -> Ranked:
+        """Return candidates without those that have a successor or whose files are gone; what has changed is lower."""
+        successors = self.successors()
+        experiences = [each for each in ranked.experiences if each.entry.id not in successors]
+        near = [each.entry for each in experiences if each.score >= ranked.least - _NEAR]
+        await self.freshness.judge(near, project, folder)
+        if judged := self.freshness.known(near, folder):
+            fates = [(each, judged.get(each.entry.id)) for each in experiences]
+            experiences = [
+                replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2)
+                if fate and fate.changed
+                else each
+                for each, fate in fates
+                if not fate or not fate.is_gone
+            ]
+        return replace(ranked, experiences=experiences)
+
+    def silenced(self, entries: Iterable[Ghap], folder: str) -> set[str]:
+        """Return the ids of those that are not said unasked, as far as that is known."""
+        judged = self.freshness.known(entries, folder)
+        return {*self.successors(), *(name for name, each in judged.items() if each.is_gone)}
+
+    def words(self, entry: Ghap, folder: str) -> str:
+        """Return what was judged last of an experience in about five words, if there is something to say."""
+        judged = self.freshness.known([entry], folder).get(entry.id)
+        return judged.words if judged else ""
+
+    def notes(self, entries: Iterable[Ghap], folder: str) -> dict[str, dict[str, str]]:
+        """Return what replies say about experiences besides what they have, by id, as far as it was judged."""
+        successors = self.successors()
+        return {
+            each.id: lean({"freshness": self.words(each, folder), "superseded_by": successors.get(each.id)})
+            for each in entries
+        }
+
+    async def judged_notes(self, entries: Iterable[Ghap], caller: Caller) -> dict[str, dict[str, str]]:
+        """Return the same as the files are now, as far as that is known in time."""
+        entries = list(entries)
+        await self.freshness.judge(entries, caller.project, caller.folder)
+        return self.notes(entries, caller.folder)

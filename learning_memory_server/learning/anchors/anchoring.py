@@ -1,0 +1,159 @@
+"""Finds the files that an entry is about, and keeps them with it once it is resolved."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import structlog
+
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.index.entry_documents import full_parts
+from learning_memory_server.learning.anchors.content import (
+    blob_ids,
+    digests,
+    known_to_git,
+    read,
+    split_digests,
+    tracked_by_git,
+)
+from learning_memory_server.learning.anchors.paths import name_in, project_root
+from learning_memory_server.model import limits
+from learning_memory_server.model.anchor import Anchor
+
+if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.redaction.gate import RedactionGate
+
+_OPEN: Final = 200
+"""Open entries whose files are remembered: those that were at work last."""
+_LOOKED_AT: Final = 3 * limits.ANCHORS_MAX
+"""Files that are looked at for an entry: some are ignored, or not to be kept."""
+_PATH: Final = re.compile(r"[\w@+~-]*(?:[./][\w@+~-]+)+")
+_NAME: Final = re.compile(r"`(\w{3,})`|\b(\w{3,})\(|\b(\w*[a-z0-9](?:_|[A-Z])\w*)\b")
+"""What looks like the name of something in code: in backticks, before a parenthesis, or of several words."""
+_DEFINITION: Final = re.compile(
+    rb"\s*(?:(?:export|public|private|protected|static|async|pub|default|final|abstract)\s+)*"
+    rb"(?:def|class|func|function|fn|interface|struct|enum|trait|module)\s+(\w+)"
+)
+
+log = structlog.get_logger()
+
+
+@dataclass(eq=False)
+class Anchoring:
+    """Remembers the files of open entries, and anchors those that are resolved, in the background.
+
+    A file is not anchored to if git ignores it, it may hold credentials, or redaction finds a secret in its name or
+    content. What was touched is remembered in RAM only: it has not been looked at for secrets yet.
+    """
+
+    collector: ObservationCollector
+    redaction: RedactionGate
+    _touched: OrderedDict[str, dict[str, Anchor]] = field(default_factory=OrderedDict, init=False)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+
+    def touch(self, caller: Caller, name: str, new: str | None) -> None:
+        """Note that the caller's open entry is about a file: it was read, or lines were put in; None for a read."""
+        entry = self.collector.find_current(caller)
+        if entry is None or self.collector.is_ambiguous(caller):
+            return
+        files = self._touched.setdefault(entry.id, {})
+        self._touched.move_to_end(entry.id)
+        before = files.pop(name, Anchor(name, is_read=True))
+        lines = [*split_digests(before.lines), *digests((new or "").encode("utf-8", "replace").splitlines())]
+        files[name] = replace(before, lines=_kept(lines), is_read=before.is_read and new is None)
+        if len(files) > _LOOKED_AT:
+            del files[next((each for each in files if files[each].is_read), next(iter(files)))]
+        if len(self._touched) > _OPEN:
+            self._touched.popitem(last=False)
+
+    def anchor(self, entry: Ghap, caller: Caller) -> None:
+        """Anchor an entry that is resolved, soon: to what was touched, and what its texts name."""
+        touched = self._touched.pop(entry.id, {})
+        if entry.anchors or not caller.folder:
+            return
+        task = asyncio.create_task(self._anchor(entry, caller.folder, touched))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def close(self) -> None:
+        """Wait until what is resolved is anchored."""
+        await asyncio.gather(*self._tasks)
+
+    async def _anchor(self, entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> None:
+        try:
+            found = await asyncio.to_thread(found_files, entry, folder, touched)
+            if found and (anchors := await self._without_secrets(found)):
+                self.collector.anchor(entry.id, anchors)
+        except (LearningMemoryError, OSError) as error:
+            log.info("anchors.skipped", reason=type(error).__name__)
+
+    async def _without_secrets(self, found: list[tuple[Anchor, bytes]]) -> tuple[Anchor, ...]:
+        texts = [f"{anchor.file}\n{content.decode('utf-8', 'replace')}" for anchor, content in found]
+        places = (await self.redaction.pass_data({"text": texts})).places
+        clean = [anchor for number, (anchor, _) in enumerate(found) if f"text[{number}]" not in places]
+        # What was worked on last comes last, and is kept.
+        return tuple(sorted(clean, key=lambda each: not each.is_read)[-limits.ANCHORS_MAX :])
+
+
+def found_files(entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> list[tuple[Anchor, bytes]]:
+    """Return the files of the project that an entry may be anchored to, with their content."""
+    root = project_root(folder)
+    if root is None:
+        return []
+    texts = "\n".join((*full_parts(entry), *entry.notes))
+    is_repository = (root / ".git").exists()
+    files = {name: each for name, each in touched.items() if name_in(root, name) == name}
+    for path in _paths(texts, tracked_by_git(root) if is_repository else ()):
+        if (name := name_in(root, path)) and (name in files or (root / name).is_file()):
+            files[name] = replace(files.pop(name, Anchor(name)), is_read=False)
+    names = list(files)[-_LOOKED_AT:]
+    allowed = set(known_to_git(root, names) if is_repository else names)
+    identifiers = {next(filter(None, each)).encode() for each in _NAME.findall(texts)}
+    contents = ((name, read(root / name)) for name in names if name in allowed)
+    return [
+        (_anchored(files[name], content, identifiers), content)
+        for name, content in contents
+        if content is not None
+    ]
+
+
+def _anchored(anchor: Anchor, content: bytes, identifiers: set[bytes]) -> Anchor:
+    """Return an anchor with the id of the content, and those of its lines that are there."""
+    lines = content.splitlines()
+    there = set(digests(lines))
+    touched = [each for each in split_digests(anchor.lines) if each in there]
+    lines_kept = _kept([*digests(_defined(lines, identifiers)), *touched])
+    return replace(anchor, blob=blob_ids(content)[0], lines=lines_kept)
+
+
+def _kept(lines: Iterable[str]) -> str:
+    return "".join(list(dict.fromkeys(lines))[-limits.ANCHOR_LINES_MAX :])
+
+
+def _paths(texts: str, tracked: Iterable[str]) -> Iterator[str]:
+    """Yield what looks like a path in texts; of a file's name alone, the only tracked file of that name."""
+    for path in dict.fromkeys(_PATH.findall(texts)):
+        yield path
+        ends = [name for name in tracked if name.endswith(f"/{path}")]
+        if len(ends) == 1:
+            yield ends[0]
+
+
+def _defined(lines: list[bytes], identifiers: set[bytes]) -> Iterator[bytes]:
+    """Yield the lines that define something with one of these names: those that are indented deeper belong to it."""
+    for number, line in enumerate(lines):
+        if (found := _DEFINITION.match(line)) and found[1] in identifiers:
+            indent = len(line) - len(line.lstrip())
+            yield line
+            for inner in lines[number + 1 : number + limits.ANCHOR_LINES_MAX]:
+                if inner.strip() and len(inner) - len(inner.lstrip()) <= indent:
+                    break
+                yield inner

@@ -1,0 +1,187 @@
+"""What became of the files that experiences are about: judged when an experience is shown."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from learning_memory_server.learning.anchors.content import (
+    blob_ids,
+    digests,
+    read,
+    split_digests,
+    tracked_by_git,
+)
+from learning_memory_server.learning.anchors.paths import name_in, project_root
+from learning_memory_server.model import limits
+from learning_memory_server.system import timeouts
+
+if TYPE_CHECKING:
+    from learning_memory_server.model.anchor import Anchor
+    from learning_memory_server.model.entry import Ghap
+
+_REMEMBERED: Final = 20_000
+"""How many verdicts are remembered, of files by their stamps, and of entries."""
+_ELSEWHERE: Final = Path()
+"""Stands for a project's root where what is remembered is that a file moved."""
+_SEARCHED: Final = 2_000
+"""Files that are searched for lines that were in another one. With 800 of 250 lines it takes half a second."""
+
+
+class _Seen(NamedTuple):
+    """What became of one file: the name that it has now, and how many of the anchor's lines are lost.
+
+    Of an anchor without lines, the whole file counts as one.
+    """
+
+    place: str
+    lost: int = 0
+
+
+class Judged(NamedTuple):
+    """What became of the files of an experience."""
+
+    changed: (
+        float  # the share that has changed or is gone: of the lines, where lines are kept, else of the files
+    )
+    is_gone: bool  # all of its files are
+    words: str  # about five, for people and agents; empty if nothing has changed
+
+
+@dataclass(eq=False)
+class Freshness:
+    """Judges experiences by the files of the folder in which they are shown.
+
+    Nothing is raised, and nothing waits for a file system: what is late is judged by the next time.
+    """
+
+    _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
+    _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
+    _tracked: dict[Path, dict[str, str]] = field(default_factory=dict, init=False)
+    _looking: asyncio.Future[None] | None = field(default=None, init=False)
+
+    async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
+        """Judge experiences of the folder's project in the background, and wait for it as long as advice may."""
+        wanted = [each for each in entries if each.anchors and each.project == project]
+        if wanted and folder and (self._looking is None or self._looking.done()):
+            loop = asyncio.get_running_loop()
+            self._looking = loop.run_in_executor(None, self.look, wanted, project, folder)
+            await asyncio.wait([self._looking], timeout=timeouts.FRESHNESS)
+
+    def look(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
+        """Judge experiences of the folder's project now."""
+        root = project_root(folder)
+        wanted = [each for each in entries if each.anchors and each.project == project]
+        if root is None or not wanted or not root.is_dir():
+            return
+        if len(self._last) + len(self._seen) > _REMEMBERED:
+            self._last.clear()
+            self._seen.clear()
+        seen = {each: self._look_at(root, each) for entry in wanted for each in _main(entry)}
+        if away := [each for each, found in seen.items() if found and found.lost == _size(each)]:
+            seen |= self._elsewhere(root, away)
+        for entry in wanted:
+            if found := [(each, there) for each in _main(entry) if (there := seen[each])]:
+                self._last[entry.id, folder] = _judged(entry, found)
+            else:
+                self._last.pop((entry.id, folder), None)
+
+    def known(self, entries: Iterable[Ghap], folder: str) -> dict[str, Judged]:
+        """Return what was judged last of experiences, by id."""
+        return {each.id: self._last[each.id, folder] for each in entries if (each.id, folder) in self._last}
+
+    def _look_at(self, root: Path, anchor: Anchor) -> _Seen | None:
+        """Return what became of a file in its place; None if that cannot be told."""
+        if name_in(root, anchor.file) != anchor.file:
+            # It is behind a link by now, or from an archive that somebody made.
+            return None
+        try:
+            now = (root / anchor.file).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return _Seen("", _size(anchor))
+        except OSError:
+            return None
+        stamp = now.st_size, now.st_mtime_ns
+        before = self._seen.get((root, anchor))
+        if before and before[0] == stamp:
+            return before[1]
+        seen = None
+        if (content := read(root / anchor.file)) is not None:
+            is_same = anchor.blob in blob_ids(content)
+            seen = _Seen(
+                anchor.file, 0 if is_same else _lost(anchor, frozenset(digests(content.splitlines())))
+            )
+        self._seen[root, anchor] = stamp, seen
+        return seen
+
+    def _elsewhere(self, root: Path, anchors: Sequence[Anchor]) -> dict[Anchor, _Seen]:
+        """Return where the content is of files that are gone or lack all lines: in which tracked file."""
+        tracked = tracked_by_git(root)
+        if self._tracked.get(root) != tracked:
+            self._tracked[root] = tracked
+        # The same object while nothing has changed.
+        tracked = self._tracked[root]
+        places = {blob: name for name, blob in tracked.items() if name not in {each.file for each in anchors}}
+        found: dict[Anchor, _Seen] = {}
+        searched = []
+        for anchor in anchors:
+            state, moved = self._seen.get((_ELSEWHERE, anchor), (None, None))
+            if state is not tracked:
+                place = places.get(anchor.blob)
+                is_there = place and anchor.blob in blob_ids(_content(root, place))
+                moved = _Seen(place) if place and is_there else None
+                searched += [anchor] if anchor.lines and not moved else []
+            if moved:
+                found[anchor] = moved
+        suffixes = {Path(each.file).suffix for each in searched}
+        for name in [each for each in tracked if Path(each).suffix in suffixes][:_SEARCHED]:
+            there = frozenset(digests(_content(root, name).splitlines()))
+            for anchor in searched:
+                lost = _lost(anchor, there)
+                if lost <= _size(anchor) // 2 and (anchor not in found or lost < found[anchor].lost):
+                    found[anchor] = _Seen(name, lost)
+        self._seen |= {(_ELSEWHERE, each): (tracked, found.get(each)) for each in anchors}
+        return found
+
+
+def _content(root: Path, name: str) -> bytes:
+    """Return what a file of the project holds; nothing if it cannot be read."""
+    return (read(root / name) if name_in(root, name) == name else None) or b""
+
+
+def _main(entry: Ghap) -> Sequence[Anchor]:
+    """Return the files that an entry is about: what was only read counts if there is nothing else."""
+    anchors = entry.anchors[: limits.ANCHORS_MAX]
+    return [each for each in anchors if not each.is_read] or anchors
+
+
+def _size(anchor: Anchor) -> int:
+    return len(split_digests(anchor.lines)) or 1
+
+
+def _lost(anchor: Anchor, there: Container[str]) -> int:
+    """Return how many of an anchor's lines are not among these; of one without lines, it is the file that differs."""
+    return sum(each not in there for each in split_digests(anchor.lines)) if anchor.lines else 1
+
+
+def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
+    if not any(found.place for _, found in seen):
+        return Judged(
+            1.0,
+            is_gone=True,
+            words=f"its {len(seen)} files are gone" if len(seen) > 1 else "its file is gone",
+        )
+    lost = sum(found.lost for _, found in seen)
+    total = sum(_size(anchor) for anchor, _ in seen)
+    differ = sum(found.lost > 0 for _, found in seen)
+    moved = next((found.place for anchor, found in seen if found.place not in {"", anchor.file}), "")
+    if not lost:
+        return Judged(0.0, is_gone=False, words=f"its file moved to {moved}" if moved else "")
+    has_lines = any(anchor.lines for anchor, _ in seen)
+    what = f"{lost} of {total} lines" if has_lines else f"{differ} of {len(seen)} files"
+    return Judged(
+        lost / total, is_gone=False, words=f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}"
+    )

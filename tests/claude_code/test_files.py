@@ -1,0 +1,78 @@
+"""Lessons about files in whole sessions of Claude Code: what is said when a file was rewritten, or is gone."""
+
+import json
+import subprocess
+import time
+from typing import Any
+
+import pytest
+
+from tests.acceptance.hubs import ENTRY
+from tests.acceptance.wire import COMMAND
+from tests.claude_code.conftest import ClaudeCode, Session
+from tests.claude_code.model import say, use
+from tests.claude_code.test_sessions import LESSON, TOOLS, load, start
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+CART = """\
+def total(items):
+    prices = [item.price for item in items]
+    return round(sum(prices), 2)
+"""
+WRONG: dict[str, Any] = {
+    "status": "falsified",
+    "result": "totals differ",
+    "surprise": "the cache was empty",
+    "root_cause": {"category": "wrong-assumption", "description": "total() rounds before it sums"},
+    "lesson": {"takeaway": LESSON},
+}
+MODEL: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+OPTIONS = ("--allowedTools", "Read,Edit")
+
+
+def ask(claude: ClaudeCode) -> Session:
+    """Ask for what the lesson is about, and read its file."""
+    read = use("Read", file_path=str(claude.project / "cart.py"))
+    return claude.session(
+        f"please {ENTRY['goal']}: {ENTRY['hypothesis']}", [read, say("I see.")], *OPTIONS, **MODEL
+    )
+
+
+def test_a_lesson_says_that_its_file_was_rewritten_and_is_silent_when_it_is_gone(claude: ClaudeCode) -> None:
+    cart = claude.project / "cart.py"
+    cart.write_text(CART)
+    subprocess.run(["git", "init", "-q"], cwd=claude.project, check=True)
+    # The model is loaded by the time that the next session begins.
+    claude.session("hello", [say("Hello.")], *OPTIONS, **MODEL)
+    subprocess.run(
+        [COMMAND, "search", "anything"], env={**claude.environment(), **MODEL}, cwd=claude.project, check=True
+    )
+    edit = use(
+        "Edit",
+        file_path=str(cart),
+        old_string="    return round(sum(prices), 2)",
+        new_string="    return sum(round(price, 2) for price in prices)",
+    )
+    read = use("Read", file_path=str(cart))
+    resolve = use(f"{TOOLS}resolve_ghap", **WRONG)
+    first = claude.session("begin", [load(), start(), read, edit, resolve, say("Closed.")], *OPTIONS, **MODEL)
+    assert json.loads(first.results()[-1])["status"] == "falsified"
+    written = claude.memory.storage / "journal" / "entries"
+    until = time.monotonic() + 20
+    while (
+        not any(b'"anchors"' in path.read_bytes() for path in written.iterdir()) and time.monotonic() < until
+    ):
+        time.sleep(0.1)
+
+    same = ask(claude)
+    cart.write_text(CART)
+    changed = ask(claude)
+    cart.unlink()
+    gone = ask(claude)
+
+    assert LESSON in same.told(0)
+    assert "changed since" not in same.told()
+    assert LESSON in changed.told(0)
+    assert "lines changed since" in changed.told(0)
+    assert LESSON not in gone.told()

@@ -1,0 +1,109 @@
+"""What is not said unasked any more: what misled and has a successor, and what is about files that are gone."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.learning.advice.advisor import Advisor, Related
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.anchors.content import blob_ids, digests
+from learning_memory_server.model.advice import Channel, Citation, Effect, Kind
+from learning_memory_server.model.anchor import Anchor
+from learning_memory_server.model.entry import Ghap, Lesson
+from learning_memory_server.model.vocabulary import OutcomeStatus
+from tests.learning.advice.parts import MeasuredModel
+from tests.learning.advice.test_advisor import advisor, mark, started
+from tests.support import ALICE, Parts, about, ids, open_parts
+
+LINES = [f"line_{number} = {number}".encode() for number in range(4)]
+CONTENT = b"\n".join(LINES)
+OLD = replace(about("pool", 1), anchors=(Anchor("a.py", blob_ids(CONTENT)[0], "".join(digests(LINES))),))
+
+
+@pytest.fixture
+async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "a.py").write_bytes(CONTENT)
+    async with open_parts(tmp_path, load=MeasuredModel) as opened:
+        await opened.ready()
+        await opened.learn(OLD, about("cache", 2))
+        yield opened
+
+
+async def advised(by: Advisor, entry: Ghap, folder: Path) -> Related:
+    related = await by.advise(entry, Channel.START, str(folder))
+    # The machine may be busy, and what is late is judged by the next time.
+    if by.validity.freshness._looking:
+        await by.validity.freshness._looking
+    return related
+
+
+async def test_what_has_changed_is_said_with_what_is_shown(parts: Parts, tmp_path: Path) -> None:
+    by, shop = advisor(parts), tmp_path / "shop"
+    assert await advised(by, started(parts), shop) == Related((OLD,))
+
+    (shop / "a.py").write_bytes(b"\n".join([b"another_line = 1", *LINES[1:]]))
+    by.validity.freshness.look([OLD], OLD.project, str(shop))
+    shown = await advised(by, started(parts), shop)
+
+    assert shown.freshness == {OLD.id: "1 of 4 lines changed since 2026-03-01"}
+    assert ids(list(shown.experiences)) == [OLD.id]
+
+
+async def test_what_is_about_a_file_that_is_gone_is_not_said(parts: Parts, tmp_path: Path) -> None:
+    by, shop = advisor(parts), tmp_path / "shop"
+    (shop / "a.py").unlink()
+    by.validity.freshness.look([OLD], OLD.project, str(shop))
+
+    assert await advised(by, started(parts), shop) == Related()
+    # Somewhere else nothing is known of it.
+    assert ids(list((await advised(by, started(parts), Path())).experiences)) == [OLD.id]
+
+
+async def test_what_changed_ranks_lower(parts: Parts, tmp_path: Path) -> None:
+    by, shop = advisor(parts), tmp_path / "shop"
+    before = await advised(by, started(parts), shop)
+    (shop / "a.py").write_bytes(b"all_of_it = 1")
+    by.validity.freshness.look([OLD], OLD.project, str(shop))
+    after = await advised(by, started(parts), shop)
+
+    assert before.experiences
+    assert after.experiences
+    earlier, later = (each.items[0].score for each in AdviceLog(parts.journal.advice).all())
+    assert earlier is not None
+    assert later is not None
+    assert earlier - later == pytest.approx(0.2, abs=0.01)
+
+
+async def test_what_misled_gives_way_to_the_later_one(parts: Parts, tmp_path: Path) -> None:
+    entry = started(parts)
+    by = advisor(parts)
+    await advised(by, entry, tmp_path / "shop")
+    mark(parts, entry, Effect.MISLED)
+    # Nothing has been learned in its place yet.
+    assert advisor(parts).validity.successors() == {}
+
+    lesson = Lesson("asking the database", "measure the pool")
+    later = parts.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="It did.", lesson=lesson)
+    again = advisor(parts)
+
+    assert again.validity.successors() == {OLD.id: entry.id}
+    assert again.validity.notes([OLD, later], "") == {OLD.id: {"superseded_by": entry.id}, entry.id: {}}
+    shown = await advised(again, started(parts), tmp_path / "shop")
+    assert ids(list(shown.experiences)) == [later.id]
+
+
+async def test_what_was_found_and_misled_gives_way_too_unless_it_helped_as_often(parts: Parts) -> None:
+    said = Citation(OLD.id, Kind.EXPERIENCE, Effect.MISLED)
+    later = about("types", 9)
+    await parts.learn(replace(later, resolution=replace(later.outcome, cited=(said,))))
+    by = advisor(parts)
+    assert by.validity.successors() == {OLD.id: later.id}
+
+    another = about("types", 10)
+    helped = replace(said, effect=Effect.HELPED)
+    await parts.learn(replace(another, resolution=replace(another.outcome, cited=(helped,))))
+
+    assert by.validity.successors() == {}

@@ -1,0 +1,179 @@
+"""What became of the files of an experience, as it is judged when that is shown."""
+
+import os
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from learning_memory_server.learning.anchors.content import FILE_MAX, digests
+from learning_memory_server.learning.anchors.freshness import Freshness, Judged
+from learning_memory_server.model.anchor import Anchor
+from learning_memory_server.model.entry import Ghap
+from tests.learning.anchors.conftest import CART, anchored, git, resolved
+
+FILE = "src/cart.py"
+
+
+def about(shop: Path, text: str = "total() of src/cart.py") -> Ghap:
+    """An experience about a function."""
+    entry = resolved(text)
+    return replace(entry, anchors=anchored(shop, entry))
+
+
+def judge(shop: Path, entry: Ghap, freshness: Freshness | None = None) -> Judged | None:
+    freshness = freshness or Freshness()
+    freshness.look([entry], entry.project, str(shop))
+    return freshness.known([entry], str(shop)).get(entry.id)
+
+
+def test_what_is_as_it_was_has_no_words(shop: Path) -> None:
+    entry = about(shop)
+    (shop / FILE).write_bytes(CART.replace("\n", "\r\n").encode())
+
+    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="")
+    # Another function of the file.
+    (shop / FILE).write_text(CART.replace("0.19", "0.2"))
+    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="")
+
+
+def test_lines_that_changed_are_counted(shop: Path) -> None:
+    entry, freshness = about(shop), Freshness()
+    assert judge(shop, entry, freshness) == Judged(0.0, is_gone=False, words="")
+
+    (shop / FILE).write_text(CART.replace("round(sum(prices), 2)", "math.fsum(prices)"))
+
+    assert judge(shop, entry, freshness) == Judged(
+        1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01"
+    )
+
+
+def test_files_that_changed_are_counted_where_no_lines_are_kept(shop: Path) -> None:
+    entry = about(shop, "see src/cart.py and README.md")
+
+    (shop / "README.md").write_text("The shop is closed.\n")
+
+    assert judge(shop, entry) == Judged(0.5, is_gone=False, words="1 of 2 files changed since 2026-03-01")
+    (shop / "README.md").unlink()
+    assert judge(shop, entry) == Judged(0.5, is_gone=False, words="1 of 2 files changed since 2026-03-01")
+
+
+def test_what_was_only_read_counts_if_there_is_nothing_else(shop: Path) -> None:
+    entry = about(shop)
+    entry = replace(entry, anchors=(*entry.anchors, Anchor("README.md", "0" * 40, is_read=True)))
+
+    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="")
+    assert judge(shop, replace(entry, anchors=entry.anchors[1:])) == Judged(
+        1.0, is_gone=False, words="1 of 1 files changed since 2026-03-01"
+    )
+
+
+def test_a_file_that_is_gone_is_gone_and_one_that_moved_is_not(shop: Path) -> None:
+    entry, freshness = about(shop), Freshness()
+
+    (shop / FILE).unlink()
+    assert judge(shop, entry, freshness) == Judged(1.0, is_gone=True, words="its file is gone")
+
+    git(shop, "checkout", "-q", FILE)
+    git(shop, "mv", FILE, "basket.py")
+    assert judge(shop, entry, freshness) == Judged(0.0, is_gone=False, words="its file moved to basket.py")
+
+    (shop / "basket.py").write_text(CART.replace("round(sum(prices), 2)", "math.fsum(prices)"))
+    git(shop, "add", "-A")
+    assert judge(shop, entry, freshness) == Judged(
+        1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01"
+    )
+    git(shop, "rm", "-qf", "basket.py")
+    assert judge(shop, entry, freshness) == Judged(1.0, is_gone=True, words="its file is gone")
+
+
+def test_lines_that_moved_to_another_file_are_found(shop: Path) -> None:
+    entry = about(shop)
+    (shop / FILE).write_text("import math\n")
+    (shop / "sums.py").write_text(CART)
+    git(shop, "add", "-A")
+
+    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="its file moved to sums.py")
+
+
+def _vanish(shop: Path) -> None:
+    shutil.rmtree(shop)
+
+
+def _lead_out(shop: Path) -> None:
+    shutil.move(shop / "src", shop.parent / "src")
+    (shop / "src").symlink_to(shop.parent / "src")
+
+
+def _grow(shop: Path) -> None:
+    with (shop / FILE).open("wb") as file:
+        file.truncate(FILE_MAX + 1)
+
+
+def _replace_by_a_pipe(shop: Path) -> None:
+    (shop / FILE).unlink()
+    os.mkfifo(shop / FILE)
+
+
+@pytest.mark.parametrize("change", [_vanish, _lead_out, _grow, _replace_by_a_pipe])
+def test_what_cannot_be_told_is_not_judged(shop: Path, change: Callable[[Path], None]) -> None:
+    entry = about(shop)
+    change(shop)
+
+    assert judge(shop, entry) is None
+
+
+async def test_entries_of_other_projects_and_folders_that_are_not_known_are_not_judged(shop: Path) -> None:
+    entry, freshness = about(shop), Freshness()
+
+    await freshness.judge([entry], "another", str(shop))
+    await freshness.judge([entry], entry.project, "")
+    assert freshness.known([entry], str(shop)) == {}
+
+    await freshness.judge(
+        [entry, resolved("nothing", id="ghap_20260301_120000_000001")], entry.project, str(shop)
+    )
+    assert freshness.known([entry], str(shop)).keys() == {entry.id}
+
+
+NAMES = st.text(st.sampled_from("ab./\0\n"), max_size=12) | st.sampled_from(
+    ["a", "a/b", "out/c", "..", "/etc/passwd"]
+)
+
+
+@given(
+    anchors=st.lists(
+        st.builds(Anchor, NAMES, st.text("0a", max_size=40), st.text("0a", max_size=20), st.booleans()),
+        max_size=5,
+    )
+)
+def test_any_anchors_are_judged_and_none_is_looked_for_outside(
+    anchors: list[Anchor], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    root = tmp_path_factory.mktemp("any")
+    (root / "shop" / "a").mkdir(parents=True)
+    (root / "shop" / "a" / "b").write_text("x")
+    (root / "c").write_text("\n".join("0a"))
+    (root / "shop" / "out").symlink_to(root)
+    entry = replace(resolved(), anchors=tuple(anchors))
+
+    judged = judge(root / "shop", entry)
+
+    assert judged is None or 0 <= judged.changed <= 1
+    # What is outside is neither there nor gone.
+    inside = [
+        each
+        for each in anchors
+        if each.file in {"a/b", "a/./b"} or not each.file.startswith(("/", "..", "out"))
+    ]
+    assert judged is None or inside
+
+
+def test_the_digests_of_a_file_are_those_of_its_anchor(shop: Path) -> None:
+    (anchor,) = about(shop).anchors
+
+    assert set(digests((shop / FILE).read_bytes().splitlines())) >= {anchor.lines[:8], anchor.lines[-8:]}
