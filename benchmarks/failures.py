@@ -30,8 +30,9 @@ from typing import Any
 
 from benchmarks.recorded import read_sessions
 from learning_memory_server.cli.recurring import Session
-from learning_memory_server.learning.failures.error_advisor import Learner, PendingFailures
+from learning_memory_server.learning.failures.error_advisor import Learner
 from learning_memory_server.learning.failures.parse import parse
+from learning_memory_server.learning.failures.pending import Mended, PendingFailures
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.failures.sanitize import shows_error
 from learning_memory_server.model.failure import Failure
@@ -77,14 +78,14 @@ class Memory:
             self.moments.append(Moment(failure, told and told.text, bool(mended), may))
         error.setdefault(failure.id, failure)
 
-    def mended(self, ids: Sequence[str], remedy: str) -> None:
+    def mended(self, made: Mended) -> None:
         """Take what a command has mended."""
         for error in self.known.values():
-            for name in set(ids) & error.keys():
-                error[name] = replace(error[name], remedy=remedy)
+            if made.id in error:
+                error[made.id] = made.applied(error[made.id])
         for each in self.moments:
-            if each.failure.id in ids and each.failure.remedy is None:
-                each.failure = replace(each.failure, remedy=remedy)
+            if each.failure.id == made.id and each.failure.remedy is None:
+                each.failure = made.applied(each.failure)
 
 
 def main() -> None:
@@ -140,10 +141,10 @@ async def replay(sessions: Sequence[Session], *, hidden_too: bool, memory: Memor
     for session in sessions:
         for ran in session.calls:
             result = await pending.saw(ran if ran.has_failed or hidden_too else replace(ran, output=""))
-            if isinstance(result, Failure):
-                memory.failed(result)
-            else:
-                memory.mended(result.ids, result.remedy)
+            for made in result.mended:
+                memory.mended(made)
+            if result.failure:
+                memory.failed(result.failure)
     return memory
 
 

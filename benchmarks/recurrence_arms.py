@@ -66,6 +66,7 @@ def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
     embedder: Embedder,
     *,
     most: int = 1,
+    others: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Return the figures of each arm.
 
@@ -76,6 +77,7 @@ def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
         events: How many events there are at which something could be said.
         embedder: The model of `dense`.
         most: How many lessons bm25 and dense tell.
+        others: What other ways say at each event, by their names.
     """
     server = {name: [each.get(name, "") for each in said] for name in said[0]}
     spoken = sum(
@@ -88,6 +90,7 @@ def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
         "last": {"event": [event.last for event in happened]},
         "bm25": {"event": _from_threshold(happened, [_bm25(event)[:most] for event in happened])},
         "dense": {"event": _from_threshold(happened, _dense(happened, embedder, most))},
+        **{name: {"event": list(texts)} for name, texts in (others or {}).items()},
         "server": server,
         **{f"- {name}": {name: texts} for name, texts in server.items()},
     }

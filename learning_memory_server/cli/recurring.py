@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
 from learning_memory_server.cli.maintenance.restoring import file_errors
-from learning_memory_server.learning.failures.error_advisor import Ran
+from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.learning.failures.transcripts import (
     Passed,
     commands_in,
@@ -228,6 +228,9 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
                 ]
                 for place, event in enumerate(happened, start=START):
                     now = session.at + timedelta(seconds=place)
+                    for each in session.calls[place].edits if place >= 0 else ():
+                        edit = Event(events.AFTER_TOOL, session.id, file=each.file, is_edit=True)
+                        await services.hooks.answer(replace(edit, old=each.old, new=each.new), caller)
                     told[session.id, place] = await services.hooks.answer(event, caller)
     return told
 
@@ -240,7 +243,8 @@ def _ended(session: Session, ran: Ran) -> Event:
 async def compare(settings: Settings, sessions: Sequence[Session]) -> dict[str, Any]:
     """Return the figures of silence, of always telling the last success, and of this server."""
     found = failures(sessions)
-    last, told = last_success(found), await tell(settings, sessions)
+    # The rule is about commands; what was edited, a transcript says only in part.
+    last, told = last_success(found), await tell(settings.model_copy(update={"episodes": False}), sessions)
     ways: dict[str, Told] = {"nothing": {}, "last success": last, "this server": told}
     return {
         name: figures(

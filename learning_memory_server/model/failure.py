@@ -1,4 +1,4 @@
-"""A failure: a command that failed with an error, and the command that mended it."""
+"""A failure: a command that failed with an error, and the command or the edits that mended it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,27 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from learning_memory_server.model.stored import Stored
+
+
+@dataclass(frozen=True, slots=True)
+class Episode(Stored):
+    """What was edited in a session after which an error was gone.
+
+    Args:
+        error: The digest of the line that named the error, with its names, which the signature lacks.
+        files: The names of the files in the project, with `/`, at most `limits.EPISODE_FILES`.
+        lines: At most `limits.EPISODE_LINES` of the changed lines as they may be told, with `- ` or `+ ` before each.
+        changed: Digests of changed lines, as an `Anchor` has them.
+        is_own: Whether the session had edited one of the files before it met the error, as in work in progress.
+        entry: The id of the agent's entry that was open then; empty if none was.
+    """
+
+    error: str
+    files: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    changed: str = ""
+    is_own: bool = False
+    entry: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +40,14 @@ class Failure(Stored):
         signature: What names the error, without what differs from time to time; see `failures.signature`.
         remedy: The similar command that succeeded soon after; the same command if something else was mended, such as a
             file. None if none did.
-        shown: The id of the failure whose remedy was shown; None if none was.
+        shown: The id of the failure whose remedy or episode was shown; None if none was.
         times: How often the error had been seen in the project, this time included.
         support: The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was, or an
             earlier version recorded it.
         named: What the error names: options, variables and commands, with a `?` before those that it does not know.
         imported: Whether it came with an archive, so that no session of this machine saw it.
+        episode: What was edited until the error was gone; None if it was not mended by an edit.
+        in_vain: Whether the files of the episode that was shown were edited, and the error came again.
     """
 
     id: str
@@ -39,6 +62,8 @@ class Failure(Stored):
     support: float | None = None
     named: tuple[str, ...] = ()
     imported: bool = False
+    episode: Episode | None = None
+    in_vain: bool = False
 
     @property
     def error(self) -> str:

@@ -165,6 +165,10 @@ class Settings(BaseModel):
         description="After how many commands with the same open entry the plugin for Claude Code asks the agent about "
         "it; 0: never.",
     )
+    episodes: bool = Field(
+        default=True,
+        description="Whether what an agent edited until an error was gone is kept, and told where it comes again.",
+    )
     redaction: bool = Field(
         default=True,
         description="Replace secrets (keys, tokens, passwords) in what is stored by a marker such as "

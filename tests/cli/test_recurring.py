@@ -15,7 +15,7 @@ from learning_memory_server.cli.recurring import (
     last_success,
     rows,
 )
-from learning_memory_server.learning.failures.error_advisor import Ran
+from learning_memory_server.learning.failures.pending import Ran
 from tests.learning.failures.written import failed, ran, write_transcript
 from tests.support import NOON
 

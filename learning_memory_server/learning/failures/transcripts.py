@@ -23,8 +23,9 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.learning.failures.error_advisor import Ran
+from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.outcomes import exit_status
+from learning_memory_server.learning.failures.pending import EDITS_MAX, Ran
 
 LINE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
@@ -45,7 +46,7 @@ _MADE: Final = (
 )
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
-_SHELL: Final = "Bash"
+_TOOLS: Final = frozenset({"Bash", "Edit", "MultiEdit", "Write"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +120,14 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
     interrupted, are left out: nothing is known of them. Only one line is in RAM at a time. `read` is told now and then
     how many bytes of the file were read.
     """
-    waiting: OrderedDict[str, str] = OrderedDict()
+    waiting: OrderedDict[str, str | tuple[Edited, ...]] = OrderedDict()
+    edits: dict[str, tuple[Edited, ...]] = {}
     try:
         for line in _lines(path, read):
             if line and not any(mark in line for mark in _RELEVANT):
                 continue
             if record := _record(line):
-                yield from _ended(record, path, waiting)
+                yield from _ended(record, path, waiting, edits)
             else:
                 passed.lines += 1
     except _UNREADABLE as error:
@@ -162,27 +164,42 @@ def task_in(path: Path) -> Task | None:
     return Task(session, folder, prompt, *last) if prompt and last else None
 
 
-def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:
-    """Yield what the line says has ended, and keep in `waiting` what it says has begun."""
+def _ended(
+    record: dict[str, Any],
+    path: Path,
+    waiting: OrderedDict[str, str | tuple[Edited, ...]],
+    edits: dict[str, tuple[Edited, ...]],
+) -> Iterator[Ran]:
+    """Yield the commands that a line says have ended, and keep what has begun, and what each agent edited since."""
+    agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
     for part in _message(record):
-        if part.get("type") == "tool_use" and part.get("name") == _SHELL:
+        if part.get("type") == "tool_use" and part.get("name") in _TOOLS:
             given = part.get("input")
-            if isinstance(given, dict) and (command := _text(given.get("command"))):
-                waiting[_text(part.get("id"))] = command
+            if isinstance(given, dict) and (asked := _text(given.get("command")) or _edits(given)):
+                waiting[_text(part.get("id"))] = asked
                 if len(waiting) > _WAITING:
                     waiting.popitem(last=False)
         elif part.get("type") == "tool_result":
-            command = waiting.pop(_text(part.get("tool_use_id")), "")
+            asked, is_error = waiting.pop(_text(part.get("tool_use_id")), ""), part.get("is_error") is True
             at = _moment(record.get("timestamp"))
-            if not command or at is None:
-                continue
-            is_error = part.get("is_error") is True
-            output = _joined(_parts(part.get("content")))
-            if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
-                continue
-            agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
-            folder = _text(record.get("cwd")) or None
-            yield Ran("", _session(record, path), command, output, is_error, at, folder, agent)
+            if not isinstance(asked, str):
+                edits[agent] = (
+                    edits.get(agent, ()) if is_error else (*edits.get(agent, ())[-EDITS_MAX:], *asked)
+                )
+            elif asked and at is not None:
+                output = _joined(_parts(part.get("content")))
+                if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
+                    continue
+                folder, made = _text(record.get("cwd")) or None, edits.pop(agent, ())
+                yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent, made)
+
+
+def _edits(given: dict[str, Any]) -> tuple[Edited, ...]:
+    """Return what a call edits. A file that is written whole had a text before that is not known."""
+    path, several = _text(given.get("file_path")), given.get("edits")
+    made = [each for each in several if isinstance(each, dict)] if isinstance(several, list) else [given]
+    texts = ((_text(each.get("old_string")), _text(each.get("new_string"))) for each in made)
+    return tuple(Edited.of(path, old, new) for old, new in texts) if path else ()
 
 
 def _is_unknown(result: object) -> bool:

@@ -175,7 +175,7 @@ class Services(Indexed):
             finder, self.advice_log, collector, values, clock, withheld=settings.advice_withheld
         )
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
-        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
+        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, episodes=settings.episodes)
         self.session_context = SessionContext(
             collector, self.value_listing, self.advisor, settings.budget_bytes
         )

@@ -209,7 +209,7 @@ def _failure(failure: Failure, known: list[Failure]) -> dict[str, Any]:
         "signature": failure.signature,
         "command": failure.command,
         "remedy": remedy and remedy.text,
-        "mended": failure.remedy is not None,
+        "mended": failure.remedy is not None or failure.episode is not None,
         "shown": failure.shown,
         "support": failure.support,
         "times": failure.times,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Final
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import RelatedItem, latest, learned, related
 from learning_memory_server.learning.anchors.paths import name_in, project_root
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known, Ran
+from learning_memory_server.learning.failures.episodes import Edited
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
+from learning_memory_server.learning.failures.pending import EDITS_MAX, Ran
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT
 from learning_memory_server.model.identity import place_in
@@ -67,6 +69,7 @@ class SessionMemory:
     wrong: int = 0  # how many wrong hypotheses about files it was told
     entry: str = ""
     calls: int = 0
+    edits: list[Edited] = field(default_factory=list)  # since its last command
 
 
 class Sessions:
@@ -194,9 +197,11 @@ class Hooks:
         """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
         shown = self._memory(event, caller).shown
         said = known.remedy or known.fact
-        if known.error and (
-            entry := await self.advisor.find_lesson(known.error, caller, shown, is_error=True)
-        ):
+        # What an agent learned when the error was gone says more than another lesson that names it.
+        entry = self.collector.find_resolved(known.entry)
+        if known.error and not (entry and entry.outcome.lesson):
+            entry = await self.advisor.find_lesson(known.error, caller, shown, is_error=True)
+        if entry:
             shown.add(entry.id)
             item, source = _learned(entry)
             said += f" This may bear on it: {item['learned']} ({source}{self._words(entry, caller)})"
@@ -236,6 +241,9 @@ class Hooks:
         return f"{_OPENING} Of {name} this was believed, and was wrong: {believed} Learned: {found} ({entry.id}{self._words(entry, caller)})"
 
     async def _after_tool(self, event: Event, caller: Caller) -> str:
+        if event.is_edit and not event.error:
+            edits = self.sessions.of(event.session).edits
+            edits[:] = [*edits[-EDITS_MAX:], Edited.of(event.file, event.old, event.new)]
         if event.file:
             return await self._after_file(event, caller)
         if not event.command or event.is_background:
@@ -246,18 +254,21 @@ class Hooks:
         )
         if run and not event.is_unknown:
             self.collector.add_run(caller, run)
-        known = await self._seen(event, caller.project)
+        known = await self._seen(event, caller)
         told = await self._failed(known, event, caller) if caller.is_told else ""
         return told or self._check_in(event, caller)
 
-    async def _seen(self, event: Event, project: str) -> Known:
+    async def _seen(self, event: Event, caller: Caller) -> Known:
         """Let a command's end teach what mends an error, and return what is known of this one."""
         if event.error and exit_status(event.error) is None:
             return Known()
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
-        ran = Ran(project, event.session, event.command, output, has_failed, self.clock(), folder)
-        return await self.error_advisor.saw(ran)
+        edits, entry = self.sessions.of(event.session).edits, self.collector.find_current(caller)
+        now, session = self.clock(), event.session
+        ran = Ran(caller.project, session, event.command, output, has_failed, now, folder, edits=tuple(edits))
+        edits.clear()
+        return await self.error_advisor.saw(replace(ran, entry=entry.id) if entry else ran)
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.collector.find_current(caller)

@@ -3,7 +3,9 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Ran
+from learning_memory_server.learning.failures.episodes import Edited
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
+from learning_memory_server.learning.failures.pending import Ran
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MISSING: Final = "Exit code 1\n/usr/bin/python: No module named pytest"
@@ -21,8 +23,9 @@ class Agent:
         folder: str | None = None,
         now: datetime = NOW,
     ) -> None:
-        self._error_advisor, self.now, self.fact = error_advisor, now, ""
+        self._error_advisor, self.now, self.fact, self.entry = error_advisor, now, "", ""
         self._project, self._session, self._folder = project, session, folder
+        self._edits: list[Edited] = []
 
     async def fails(self, command: str, error: str = MISSING) -> str | None:
         return await self.ends(command, error, has_failed=True)
@@ -30,12 +33,27 @@ class Agent:
     async def succeeds(self, command: str, output: str = "") -> str | None:
         return await self.ends(command, output, has_failed=False)
 
+    def edits(self, file: str, old: str = "", new: str = "") -> None:
+        """Note an edit, which comes with the next command."""
+        self._edits.append(Edited.of(file, old, new))
+
     async def mends(self, failed: str, remedy: str) -> None:
         await self.fails(failed)
         await self.succeeds(remedy)
 
     async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
-        ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder)
+        edits, self._edits = tuple(self._edits), []
+        ran = Ran(
+            self._project,
+            self._session,
+            command,
+            output,
+            has_failed,
+            self.now,
+            self._folder,
+            edits=edits,
+            entry=self.entry,
+        )
         known = await self._error_advisor.saw(ran)
         self.fact = known.fact
         return known.remedy or None

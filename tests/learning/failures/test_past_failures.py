@@ -9,7 +9,8 @@ import pytest
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Learner, Ran, unknown
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Learner, unknown
+from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
