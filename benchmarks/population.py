@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.ranking import Wrapped
 from learning_memory_server.embedding.base import PROBE, Embedder
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
@@ -72,7 +73,7 @@ def make_entry(number: int, generator: random.Random) -> Ghap:
     )
 
 
-class ScatteringEmbedder:
+class ScatteringEmbedder(Wrapped):
     """A fast embedder: a theme's texts get vectors around the model's vector for one of them.
 
     Args:
@@ -80,9 +81,7 @@ class ScatteringEmbedder:
     """
 
     def __init__(self, inner: Embedder) -> None:
-        self._inner = inner
-        self.runtime = inner.runtime
-        self.identity = inner.identity
+        super().__init__(inner)
         self._centres: dict[str, NDArray[np.float32]] = {}
         self._noise = np.random.default_rng(7)
 
@@ -91,14 +90,6 @@ class ScatteringEmbedder:
         if list(texts) == [PROBE]:
             return self._inner.embed_documents(texts)
         return np.array([self._scattered(text) for text in texts], dtype=np.float32)
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,)."""
-        return self._inner.embed_query(text)
-
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return an array of shape (len(texts), dimension)."""
-        return self._inner.embed_queries(texts)
 
     def _scattered(self, text: str) -> NDArray[np.float32]:
         about = next((theme for theme in themes() if theme in text), text.partition("\n")[0])

@@ -192,18 +192,34 @@ class TimedStore(EdgeStore):
             return await super().retrieve(*args, **options)
 
 
-class TimedEmbedder:
+class Wrapped:
+    """A model that does what another does, but for what a subclass changes."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self._inner = inner
+        self.identity = inner.identity
+        self.runtime: Runtime = inner.runtime
+        self.tokenizer = inner.tokenizer
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        return self._inner.embed_documents(texts)
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        """Return an array of shape (dimension,)."""
+        return self._inner.embed_query(text)
+
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension)."""
+        return self._inner.embed_queries(texts)
+
+
+class TimedEmbedder(Wrapped):
     """A model that times queries."""
 
     def __init__(self, inner: Embedder, stages: Stages) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._stages = stages
-        self.identity = inner.identity
-        self.runtime: Runtime = inner.runtime
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Return the vectors."""
-        return self._inner.embed_documents(texts)
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Time the embedding of queries."""
@@ -216,16 +232,12 @@ class TimedEmbedder:
             return self._inner.embed_queries(texts)
 
 
-class KnownTexts:
+class KnownTexts(Wrapped):
     """A model that caches document embeddings."""
 
     def __init__(self, inner: Embedder, vectors: dict[str, NDArray[np.float32]]) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self._vectors = vectors
-        self.identity = inner.identity
-        self.runtime: Runtime = inner.runtime
-        self.embed_query = inner.embed_query
-        self.embed_queries = inner.embed_queries
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return the vectors."""

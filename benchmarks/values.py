@@ -5,8 +5,6 @@
 - topic: how many texts of each kind `validate_value`'s rule accepts, with each group as a cluster.
 - told: how often the three failed hypotheses shown with a contradiction include one that speaks against it, if all
   experiences are one cluster; random is the chance that three drawn from all failed hypotheses do.
-- named: how often the value that `resolve_ghap` names for an experience is its group's. `absent`: how often it names
-  one although the group has none.
 - in force: the accepted texts of each kind, stored as values, before and after verdicts. The good text is supported and
   its opposite contradicted by the experiences that speak against the opposite; the others get the verdict `neither`.
 """
@@ -27,7 +25,6 @@ from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.values.closest import closest_members
-from learning_memory_server.learning.values.judge import NEAR, learned_text
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
@@ -46,7 +43,6 @@ from learning_memory_server.server.settings import Settings
 
 DATA = Path(__file__).parent / "data" / "value-texts.json"
 KINDS = ("good", "platitude", "topical", "contradiction", "off_topic")
-NEARNESS = (0.35, 0.4, 0.45, 0.5, 0.55, 0.6)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 CALLER = Caller("benchmark", "a" * 16)
 SHOWN = 3
@@ -132,7 +128,6 @@ async def run(folder: Path) -> None:
         await services.writer.catch_up()
         accepted = await print_topic(services, written)
         await print_told(services, written)
-        await print_named(services, written)
         print_in_force(services, written, accepted)
 
 
@@ -174,24 +169,6 @@ async def print_told(services: Services, written: list[Group]) -> None:
         f"told: contradictions shown what speaks against them, of {len(written)}, one cluster of {len(members)}"
     )
     print(f"  {'shown':14}{told:4}\n  {'random':14}{sum(chances):6.1f}")
-
-
-async def print_named(services: Services, written: list[Group]) -> None:
-    """Print how often an experience is near its group's good value, and how often near another's if that is absent."""
-    values = np.array([await services.index.embed(group.texts["good"]) for group in written])
-    right: list[float] = []
-    wrong: list[float] = []
-    for place, group in enumerate(written):
-        for member in group.members:
-            cosines = values @ await services.index.embed(learned_text(member))
-            others = np.delete(cosines, place)
-            right.append(float(cosines[place]) if cosines[place] > others.max() else 0.0)
-            wrong.append(float(others.max()))
-    print(f"named: share of {len(right)} experiences (resolve_ghap uses {NEAR})")
-    print(f"  {'cosine':14}{'right':>7}{'absent':>8}")
-    for least in NEARNESS:
-        shares = [float(np.mean(np.array(each) >= least)) for each in (right, wrong)]
-        print(f"  {least:<14}{shares[0]:7.2f}{shares[1]:8.2f}")
 
 
 def print_in_force(services: Services, written: list[Group], accepted: list[tuple[int, str]]) -> None:

@@ -88,14 +88,19 @@ class FaultyStore:
         return await self.inner.retrieve(collection, ids, with_vectors=with_vectors)
 
     async def scroll(
-        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+        self,
+        collection: str,
+        *,
+        with_vectors: bool = False,
+        fields: Sequence[str] = (),
+        most: int | None = None,
     ) -> list[Record]:
         await self._check()
-        return await self.inner.scroll(collection, with_vectors=with_vectors, fields=fields)
+        return await self.inner.scroll(collection, with_vectors=with_vectors, fields=fields, most=most)
 
-    async def count(self, collection: str) -> int:
+    async def count(self, collection: str, where: Filter | None = None) -> int:
         await self._check()
-        return await self.inner.count(collection)
+        return await self.inner.count(collection, where)
 
     async def size(self, collection: str) -> int:
         await self._check()

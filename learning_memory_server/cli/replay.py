@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 Pair = tuple[str, str]
 """The ids of a later entry, and of an earlier one or a value that would have been shown."""
-_UNMEASURED = "No threshold was measured for this embedding model, so nothing would be shown."
+_UNMEASURED = (
+    "No threshold holds for this embedding model, because its scale is not known, so nothing would be shown."
+)
 
 commands = Commands()
 
@@ -116,7 +118,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """The starts of entries in time order, and whether a threshold was measured for the model."""
+    """The starts of entries in time order, and whether the scale of the model is known."""
 
     moments: tuple[Moment, ...]
     is_measured: bool

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
+    from tokenizers import Tokenizer
 
 DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
 """The model that comes with this package."""
@@ -53,6 +54,11 @@ class Embedder(Protocol):
     @property
     def runtime(self) -> Runtime:
         """What computes the vectors."""
+        ...
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """How the model cuts texts; None if that is not known here. Encoding is safe in any thread."""
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -25,6 +25,7 @@ class HashingEmbedder:
     """
 
     runtime: Runtime = "hashing"
+    tokenizer = None
 
     def __init__(self, dimension: int = 384) -> None:
         self.identity = EmbeddingIdentity("hashing", "words", "1", dimension, 0)

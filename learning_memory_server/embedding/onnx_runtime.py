@@ -107,11 +107,11 @@ class OnnxEmbedder:
             )
         outputs = [node.name for node in self._session.get_outputs()]
         self._output = next((name for name in _TOKEN_VECTORS if name in outputs), outputs[0])
-        self._tokenizer = _open_tokenizer(source.folder / TOKENIZER, self._graph)
-        self._padding: int = (self._tokenizer.padding or {}).get("pad_id", 0)
+        self.tokenizer = _open_tokenizer(source.folder / TOKENIZER, self._graph)
+        self._padding: int = (self.tokenizer.padding or {}).get("pad_id", 0)
         # Texts are batched by their true lengths and padded afterwards.
-        self._tokenizer.no_padding()
-        dimension = self._run(self._tokenizer.encode_batch(["x"])).shape[1]
+        self.tokenizer.no_padding()
+        dimension = self._run(self.tokenizer.encode_batch(["x"])).shape[1]
         self.identity = source.identity(dimension, self._graph.max_tokens)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -129,7 +129,7 @@ class OnnxEmbedder:
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
-        encodings = self._tokenizer.encode_batch(texts)
+        encodings = self.tokenizer.encode_batch(texts)
         for rows in _batches([len(encoding.ids) for encoding in encodings], self._batch_tokens):
             vectors[rows] = self._run([encodings[row] for row in rows])
         return vectors

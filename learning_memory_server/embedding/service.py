@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thread
+from learning_memory_server.embedding.tokens import reading
 from learning_memory_server.embedding.work_queue import WorkQueue
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
@@ -287,6 +288,10 @@ class EmbeddingService:
         if len(self._cached) > _CACHED:
             self._cached.popitem(last=False)
         return vector
+
+    def reading(self, text: str) -> float:
+        """Return how well the model reads a text, from 0 to 1, as far as it is known."""
+        return reading(self.start().result().tokenizer if self.state is ModelState.READY else None, text)
 
     async def stop(self) -> None:
         """Stop what runs in the background, then `close`."""

@@ -1,4 +1,4 @@
-"""How long texts are in tokens, without loading a model."""
+"""What tokenizers make of texts, without running a model: how many tokens, and how well a model reads them."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.graph import TOKENIZER, max_tokens_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 _WINDOW: Final = 256
 """Tokens that a model reads if its files do not say; also the most that this package uses."""
 _PIECE: Final = re.compile(r"[A-Za-z]+|\d{1,3}|[^\W\d_A-Za-z]|[^\w\s]|_")
+_UNKNOWN: Final = {"[UNK]", "<unk>"}
+"""How tokenizers call a piece that is not in their vocabulary."""
+_HAN: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_UNREAD, _READ = 2.4, 3.4  # letters per piece
 _LETTERS: Final = 4
 """Letters per token, estimated so that real counts are rarely higher."""
 
@@ -65,6 +72,26 @@ class ModelTokens:
             for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets
             if end
         ]
+
+
+def reading(tokenizer: Tokenizer | None, text: str) -> float:
+    """Return how well a model reads a text, from 0 to 1, by the letters in each piece that its tokenizer makes.
+
+    They are 4.3 in English, 2.9 in French, 2.7 in German, 1 in Russian or Japanese, .7 in Chinese with a model that
+    knows only English: it cuts other languages into single letters. An unknown piece counts as one for each letter. A
+    Han character counts as two letters: it says as much. Where the tokenizer is not here, all is taken to be read.
+    """
+    encoded = tokenizer.encode(text, add_special_tokens=False) if tokenizer else None
+    letters = count = done = 0
+    for piece, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True) if encoded else ():
+        # Several pieces of one character, as those of bytes, have it once.
+        characters = text[max(start, done) : end]
+        done = max(done, end)
+        found = sum(map(str.isalpha, characters))
+        is_known = piece not in _UNKNOWN
+        count += min(found, 1) if is_known else found
+        letters += found + len(_HAN.findall(characters)) if is_known else 0
+    return min(max((letters / count - _UNREAD) / (_READ - _UNREAD), 0.0), 1.0) if count else 1.0
 
 
 TokenMeasure = EstimatedTokens | ModelTokens

@@ -129,6 +129,8 @@ async def describe(services: Services) -> dict[str, Any]:
     return {
         "model": services.embeddings.state.value,
         "runtime": services.embeddings.runtime,
+        "unrelated": services.index.scale.known and services.index.scale.known.unrelated,
+        "scale_failed": services.index.scale.failure,
         "pending": services.writer.missing,
         "complete": services.writer.is_complete,
         "points": points,

@@ -60,17 +60,12 @@ class ExperienceQuery:
     where: EntryQuery = field(default_factory=EntryQuery)
     limit: int = 10
     min_score: float | None = None
-    """The least score of a result; None for the measured threshold, if there is one: see `index.ranking.threshold`."""
+    """The least score of a result; None for what `index.ranking.threshold` demands."""
 
     @property
     def collection(self) -> Collection:
         """The collection that is searched."""
         return Collection.of(self.axis)
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether this is a search whose threshold was measured."""
-        return self.axis is Axis.FULL and self.where == EntryQuery()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +77,7 @@ class FoundExperience:
 
     @property
     def score(self) -> float:
-        """How well it matches, from 0 to 1; comparable with other scores of the same mode.
+        """How well it matches, from 0 to 1; comparable with other scores of the same search.
 
         In mode `reranked`, a score below 0.01 may only mean that the model did not read the entry: only the best 20.
         """

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
+from learning_memory_server.embedding.scale import ModelScale
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
@@ -20,7 +21,8 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import DIGEST, Collection
-from learning_memory_server.index.ranking.hybrid import search_hybrid
+from learning_memory_server.index.means import Means
+from learning_memory_server.index.ranking.hybrid import Reading, on_scale, search_hybrid
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of, refill
 
@@ -62,6 +64,10 @@ class VectorIndex:
         open_store: Opens the engine for vectors of one identity; may be slow.
         shapes: What the documents of a collection have in common, where that matters.
         is_on_server: Whether the engine is on a server, so that it may be waited for in vain.
+        scales: The file that keeps the scales of models; None to keep none.
+
+    Attributes:
+        scale: That of the model; see `embedding.scale`.
     """
 
     def __init__(
@@ -71,7 +77,10 @@ class VectorIndex:
         shapes: Mapping[Collection, DocumentShape],
         *,
         is_on_server: bool = False,
+        scales: Path | None = None,
     ) -> None:
+        self.scale = ModelScale(embeddings, scales)
+        self._means = Means()
         self._embeddings = embeddings
         self._open_store = open_store
         self._blueprints = Blueprints(embeddings, shapes)
@@ -103,6 +112,7 @@ class VectorIndex:
         async with self._opening:
             if self._store is None:
                 specs = await self.specs()
+                self.scale.look_up(identity)
                 store = self._open_store(identity)
                 try:
                     self.notices += await self._blueprints.ensure(store, specs)
@@ -242,12 +252,23 @@ class VectorIndex:
             vector = await self._embeddings.embed_query(query.text, model_within)
         generation = self._generations[query.collection]
         with timer.part("engine"):
-            found = await search_hybrid(store, query, vector, is_shown)
+            found = await search_hybrid(store, query, self._read(query, vector), is_shown)
         # What was written meanwhile is expected, and may not have been there to be found.
         is_short = self.is_on_server and len(found) < query.limit
         if is_short and generation == self._generations[query.collection] and len(found) < expected():
             raise LostPointsError("The Qdrant server has lost points.")
         return found
+
+    def _read(self, query: Query, vector: NDArray[np.float32]) -> Reading:
+        sizes = self._means.sizes
+        return Reading(
+            vector,
+            self._embeddings.reading(query.text),
+            self._means.usual_closeness(query.collection, vector, self.scale.scale),
+            sizes[query.collection],
+            sizes[query.collection] + sum(sizes[each] for each in query.siblings),
+            self.scale.known,
+        )
 
     async def nearest(
         self,
@@ -258,9 +279,17 @@ class VectorIndex:
         where: Filter | None = None,
         ids: AbstractSet[str] | None = None,
     ) -> list[Hit]:
-        """Open the index and return the points of highest cosine similarity, best first, ties ordered by id."""
+        """Open the index and return the closest points with their closeness, best first, ties ordered by id."""
         store = await self.open()
-        return await store.search(collection, vector, limit=limit, where=where, ids=ids)
+        hits = await store.search(collection, vector, limit=limit, where=where, ids=ids)
+        return on_scale(self.scale.scale, hits)
+
+    async def look_around(self) -> None:
+        """Take what searches compare with: the model's scale, if it is not known, and the means of collections."""
+        await self.scale.ensure()
+        # Whatever is wrong with the engine is seen by what needs it.
+        with suppress(StorageUnavailableError):
+            await self._means.refresh(self.require_open())
 
     async def vectors(self, collection: Collection) -> dict[str, NDArray[np.float32]]:
         """Open the index and return the vectors of all points, by point id."""

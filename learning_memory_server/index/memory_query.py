@@ -58,14 +58,9 @@ class MemoryQuery:
     text: str
     limit: int = 10
     where: MemoryFilter = field(default_factory=MemoryFilter)
-    min_similarity: float = 0.0  # the least cosine similarity, from 0 to 1; ignored in a lexical search
+    min_similarity: float = 0.0  # the least closeness, from 0 to 1; ignored in a lexical search
     min_score: float | None = None
-    """The least score of a result; None for the measured threshold, if there is one: see `index.ranking.threshold`."""
-
-    @property
-    def is_measured(self) -> bool:
-        """Whether this is a search whose threshold was measured."""
-        return self.where == MemoryFilter() and self.min_similarity == 0
+    """The least score of a result; None for what `index.ranking.threshold` demands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +80,7 @@ class FoundMemory:
 
     @property
     def score(self) -> float:
-        """How well the chunk matches, from 0 to 1; comparable with other scores of the same mode.
+        """How well the chunk matches, from 0 to 1; comparable with other scores of the same search.
 
         In mode `reranked`, a score below 0.01 may only mean that the model did not read the chunk: only the best 20.
         """

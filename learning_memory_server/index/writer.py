@@ -171,6 +171,7 @@ class IndexWriter:
             await self.find_pending()
         await self.catch_up()
         self._tried.set()
+        await self._index.look_around()
         await self.renew()
 
     async def check(self) -> None:
@@ -318,7 +319,9 @@ class IndexWriter:
 
     async def _idle(self) -> bool:
         """Wait until something is written or should be retried. Return whether it was quiet until then."""
-        unfinished = not self.is_complete or bool(self._reconciler.pending_deletes or self._outdated.ids())
+        unfinished = not self.is_complete or bool(
+            self._reconciler.pending_deletes or self._outdated.ids() or self._index.scale.failure
+        )
         waits = [self._retry_seconds] if unfinished else [] if self._reconciler.is_flushed else [_QUIET]
         if self._reconciler.is_known:
             waits.append(self._seconds_to_check())

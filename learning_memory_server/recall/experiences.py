@@ -13,7 +13,7 @@ from learning_memory_server.index.entry_documents import axis_texts, is_on
 from learning_memory_server.index.entry_query import FoundExperience, SearchResult
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.hybrid import Query
-from learning_memory_server.index.ranking.threshold import Threshold, passing
+from learning_memory_server.index.ranking.threshold import passing
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates
@@ -110,6 +110,5 @@ def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult:
         FoundExperience(entry, Explanation(mode=mode, bm25=bm25))
         for entry, bm25 in lexical.rank(query.text, texts, query.limit)
     ]
-    threshold = None if query.min_score is None else Threshold(query.min_score, is_asked=True)
-    kept, left_out = passing(found, threshold)
+    kept, left_out = passing(found, query.min_score)
     return SearchResult(kept, mode, left_out)

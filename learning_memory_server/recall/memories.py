@@ -18,9 +18,9 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.memory_query import FoundMemories, FoundMemory, MemoryFilter
-from learning_memory_server.index.ranking.fusion import Explanation, relevance
+from learning_memory_server.index.ranking.fusion import Basis, Explanation, relevance
 from learning_memory_server.index.ranking.hybrid import Query
-from learning_memory_server.index.ranking.threshold import Threshold, passing
+from learning_memory_server.index.ranking.threshold import passing
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates
@@ -74,21 +74,23 @@ class MemorySearcher:
         is_partial = False
         seen: list[FoundMemory] = []
         without: set[str] = set()
-        contrast: float | None = None
+        basis: Basis | None = None
         while True:
             async with self.recall.index.in_time(
                 began + timeouts.MEMORIES_INDEX_SHARE * self.deadline - now()
             ):
-                matches = await self._ranked(query, depth, without, contrast, timer)
-            if contrast is None and matches:
+                matches = await self._ranked(query, depth, without, basis, timer)
+            if basis is None and matches:
                 # The scores of all rounds are compared.
-                contrast = matches[0].explanation.contrast
+                basis = matches[0].explanation.basis
             # Results that are not shown are not re-ranked either.
             similar = [each for each in matches if _similarity(each) >= query.min_similarity]
             seen += similar
             found = len({each.memory.id for each in seen})
             # A match that scores less than the least similarity alone would give is not similar enough.
-            is_all = len(matches) < depth or matches[-1].score < relevance(query.min_similarity, 0.0, 0.0)
+            is_all = len(matches) < depth or (
+                basis is not None and matches[-1].score < relevance(query.min_similarity, 0.0, basis)
+            )
             # Counted last: with many memories, counting takes longer than the search.
             if found >= query.limit or is_all or found >= sum(map(query.where.matches, memories)):
                 break
@@ -128,12 +130,12 @@ class MemorySearcher:
         query: MemoryQuery,
         depth: int,
         without: AbstractSet[str],
-        contrast: float | None,
+        basis: Basis | None,
         timer: SearchTimer,
     ) -> list[FoundMemory]:
         """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
         where = query.where.for_engine(without)
-        asked = Query(Collection.MEMORIES, query.text, depth, where, contrast=contrast)
+        asked = Query(Collection.MEMORIES, query.text, depth, where, basis=basis)
         async for attempt in attempts("memories.search", _is_worth_repeating, timeouts.MEMORIES_AGAIN):
             with attempt, each_request_within(timeouts.MEMORIES_REQUEST_SHARE * self.deadline):
                 matches = await self.recall.index.search_hybrid(
@@ -188,8 +190,7 @@ def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> Fou
         FoundMemory(memory, chunk.number, chunk.start, chunk.end, Explanation(mode=mode, bm25=bm25))
         for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
     ]
-    threshold = None if query.min_score is None else Threshold(query.min_score, is_asked=True)
-    kept, left_out = passing(_best(query.limit, found), threshold)
+    kept, left_out = passing(_best(query.limit, found), query.min_score)
     return FoundMemories(kept, mode, left_out=left_out)
 
 

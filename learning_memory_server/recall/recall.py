@@ -14,7 +14,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnav
 from learning_memory_server.index.entry_query import ExperienceQuery, FoundExperience, SearchResult
 from learning_memory_server.index.memory_query import FoundMemories, FoundMemory, MemoryQuery
 from learning_memory_server.index.ranking.hybrid import mode_of
-from learning_memory_server.index.ranking.threshold import LeftOut, passing, threshold_of
+from learning_memory_server.index.ranking.threshold import LeftOut, passing
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.recall.lexical import with_iso_dates
 
@@ -78,15 +78,12 @@ class Recall:
         seconds: float,
         best: Callable[[list[FoundT]], list[FoundT]],
     ) -> tuple[list[FoundT], SearchMode, LeftOut | None]:
-        """Re-rank what was found, best first, take the best, and leave out what does not reach the threshold.
+        """Re-rank what was found, best first, take the best, and leave out what is too weak.
 
         `texts` and `seconds` are those of `Reranking.rerank`.
         """
         before = [each.explanation for each in found]
         after = await self.reranking.rerank(query.text, before, texts, seconds)
         ranked = [replace(each, explanation=new) for each, new in zip(found, after, strict=True)]
-        threshold = await threshold_of(
-            self.index, query.collection, query.text, query.min_score, is_measured=query.is_measured
-        )
-        kept, left_out = passing(best(ranked), threshold)
+        kept, left_out = passing(best(ranked), query.min_score)
         return kept, mode_of(after, query.text), left_out

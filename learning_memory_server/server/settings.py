@@ -266,6 +266,11 @@ class Settings(BaseModel):
         return self.storage_path / "outdated-points.json"
 
     @property
+    def scales_file(self) -> Path:
+        """The file that keeps the scales of models, each measured once."""
+        return self.storage_path / "model-scales.json"
+
+    @property
     def backups_directory(self) -> Path:
         """Where backups are stored, unless a person names another folder."""
         return self.storage_path / "backups"

@@ -110,6 +110,7 @@ REQUEST: Final = 10.0  # One request of a command, or of the background
 # within five seconds of the server's return.
 REACH: Final = 2.0
 LOAD: Final = 60.0  # A request to a server that may have to load the model first
+SCALE: Final = 60.0  # To measure the scale of a model that is seen for the first time
 FIRST_PROBE: Final = 0.2  # Until the first probe: one connection that was lost says little about the server
 PROBE_EVERY: Final = 3.0  # From the beginning of one probe to the next
 # A deadline that is noticed this much too late says that this process was busy, and nothing about the server.

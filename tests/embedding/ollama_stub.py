@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 
 CONTEXT = 512
@@ -38,6 +39,7 @@ class OllamaStub:
         answers: Paths with the status and body that they are answered with, in place of the right ones.
         drops: How many more requests to end without an answer.
         pause: Seconds before vectors are sent.
+        embedder: The model that it has in place of hashed words.
     """
 
     name: str = "nomic-embed-text:latest"
@@ -47,6 +49,7 @@ class OllamaStub:
     answers: dict[str, tuple[int, str]] = field(default_factory=dict)
     drops: int = 0
     pause: float = 0.0
+    embedder: Embedder | None = None
     requests: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     _wrong: Wrong | None = None
     _healed: threading.Event = field(default_factory=threading.Event)
@@ -157,6 +160,7 @@ class OllamaStub:
             return 500, '{"error": "llama runner process has terminated: signal: killed"}'
         if self.refuses_long and any(len(text.split()) > CONTEXT for text in body["input"]):
             return 400, '{"error": "the input length exceeds the context length"}'
-        vectors = 3 * HashingEmbedder(self.dimension).embed_documents(body["input"])
+        embedder = self.embedder or HashingEmbedder(self.dimension)
+        vectors = 3 * embedder.embed_documents(body["input"])
         answer = {"model": body["model"], "embeddings": vectors.tolist(), "total_duration": 14143917}
         return 200, json.dumps({**answer, "load_duration": 1019500, "prompt_eval_count": 8})

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Container, Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
@@ -71,6 +72,10 @@ class FakeIndex:
         self.writing = asyncio.Event()
         self.writing.set()
         self.is_open = True
+        self.scale = SimpleNamespace(failure="")
+
+    async def look_around(self) -> None:
+        """Compare nothing: these texts are never searched."""
 
     async def _do(self, change: Callable[[], None]) -> None:
         fault = self.fault()

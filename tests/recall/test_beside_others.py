@@ -8,7 +8,6 @@ import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_query import ExperienceQuery
-from learning_memory_server.index.ranking.threshold import threshold_of
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
@@ -53,9 +52,7 @@ async def answers(services: Services) -> list[Any]:
             result = await services.searcher.search_experiences(ExperienceQuery(text, axis, min_score=0.0))
             assert result.mode is SearchMode.HYBRID
             found.append([(each.entry.id, each.explanation) for each in result.found])
-            threshold = await threshold_of(services.index, Collection.of(axis), text, None, is_measured=True)
-            assert threshold is not None
-            found.append(threshold)
+            assert result.found[0].explanation.basis.least is not None
             found.append(await services.index.size(Collection.of(axis)))
     related = [await advice(services, text) for text in QUESTIONS]
     assert sum(map(bool, related)) > 1

@@ -198,7 +198,9 @@ async def test_a_match_has_the_hybrid_score(parts: Parts) -> None:
     near = await parts.store.search("experiences_full", vector, limit=2)
     terms = SparseVector(*encode_query("pool exhausted"))
     (worded,) = await parts.store.search_terms("experiences_full", terms, limit=2)
-    scores = [relevance(near[0].score, worded.score, 1), relevance(near[1].score, 0, 1)]
+    basis = found[0].explanation.basis
+    assert (basis.contrast, found[1].explanation.basis) == (1, basis)
+    scores = [relevance(near[0].score, worded.score, basis), relevance(near[1].score, 0, basis)]
     assert [match.score for match in found] == pytest.approx(scores)
     assert [match.entry.id for match in found] == [about("pool", 1).id, about("types", 2).id]
 

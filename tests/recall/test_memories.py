@@ -242,7 +242,7 @@ async def test_a_similarity_below_0_counts_as_0_so_shared_terms_are_found_anyway
         (item,) = (await shelf.searcher.search(MemoryQuery("lighthouse"))).found
         none = await shelf.searcher.search(MemoryQuery("lighthouse", min_similarity=0.01))
     assert item.memory == added.memory
-    assert item.explanation.cosine == pytest.approx(-1)
+    assert item.explanation.closeness == pytest.approx(-1)
     assert item.explanation.similarity == 0
     assert item.score > 0
     assert none.found == []

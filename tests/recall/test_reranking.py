@@ -18,7 +18,7 @@ from learning_memory_server.embedding.extras.sentence import CrossEncoderReranke
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.index.ranking.fusion import RERANKED, Explanation
+from learning_memory_server.index.ranking.fusion import RERANKED, Basis, Explanation
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.reranking import Reranking
 from tests.tiny_reranker import FAVOURITE
@@ -55,7 +55,7 @@ def falling(count: int) -> list[Explanation]:
 
 
 def found(cosine: float, mode: SearchMode = SearchMode.HYBRID) -> Explanation:
-    return Explanation(mode=mode, bm25=0.0, cosine=cosine)
+    return Explanation(mode=mode, bm25=0.0, basis=Basis(weight=0.45), closeness=cosine)
 
 
 def first(texts: Sequence[str]) -> Callable[[int], Sequence[str]]:

@@ -18,7 +18,7 @@ def score_of(parts: dict[str, Any], mode: str) -> float:
     """Compute a score from its parts as the output schema says."""
     if mode == "lexical":
         return float(parts["lexical"])
-    fused = 0.45 * float(parts["cosine"]) + 0.55 * float(parts.get("lexical", 0))
+    fused = float(parts["weight"]) * float(parts["cosine"]) + 0.55 * float(parts.get("lexical", 0))
     return 0.99 * float(parts.get("reranked", 0)) + 0.01 * fused if mode == "reranked" else fused
 
 
@@ -60,8 +60,8 @@ async def test_the_parts_of_a_score_add_up_to_it(
             assert "cach" in parts["terms"]
     known = {
         "lexical": {"lexical", "bm25", "terms"},
-        "hybrid": {"cosine", "axis", "lexical", "bm25", "contrast", "terms"},
-        "semantic": {"cosine", "axis"},
+        "hybrid": {"cosine", "weight", "axis", "lexical", "bm25", "contrast", "terms"},
+        "semantic": {"cosine", "weight", "axis"},
     }
     assert {name for found in reply["results"] for name in found["explanation"]} == known[mode]
 
@@ -104,7 +104,7 @@ TEXTS = ("the price cache is stale", "a cache of prices, and prices again", "the
 
 
 HYBRID_LINE = (
-    r"Score: 0\.45 x cosine (?P<cosine>\S+) \+ 0\.55 x lexical (?P<lexical>\S+) "
+    r"Score: (?P<weight>\S+) x cosine (?P<cosine>\S+) \+ 0\.55 x lexical (?P<lexical>\S+) "
     r"\(bm25 (?P<bm25>\S+), contrast (?P<contrast>\S+)\); chunk 0; not re-ranked"
 )
 
@@ -115,7 +115,7 @@ HYBRID_LINE = (
     [
         ("stale prices", "lexical", r"Score: lexical (?P<lexical>\S+) \(bm25 (?P<bm25>\S+)\); chunk 0"),
         ("stale prices", "hybrid", HYBRID_LINE),
-        ("=> ?!", "semantic", r"Score: 0\.45 x cosine (?P<cosine>\S+); chunk 0; not re-ranked"),
+        ("=> ?!", "semantic", r"Score: (?P<weight>\S+) x cosine (?P<cosine>\S+); chunk 0; not re-ranked"),
     ],
 )
 async def test_the_score_of_a_memory_is_explained_in_a_line(

@@ -64,19 +64,21 @@ async def test_a_re_ranked_score_is_explained(reranked: Services) -> None:
 
     for found in reply["results"]:
         parts = found["explanation"]
-        rest = 0.45 * parts["cosine"] + 0.55 * parts["lexical"]
+        rest = parts["weight"] * parts["cosine"] + 0.55 * parts["lexical"]
         assert found["score"] == pytest.approx(0.99 * parts.get("reranked", 0) + 0.01 * rest, abs=1.1e-4)
     assert ["reranked" in found["explanation"] for found in reply["results"]] == [True] * 20 + [False] * 2
     line = re.search(
         r"Score: 0\.99 x re-ranked (\S+) \+ 0\.01 x "
-        r"\(0\.45 x cosine (\S+) \+ 0\.55 x lexical (\S+) \(bm25 \S+, contrast \S+\)\); chunk 0\n",
+        r"\((\S+) x cosine (\S+) \+ 0\.55 x lexical (\S+) \(bm25 \S+, contrast \S+\)\); chunk 0\n",
         text,
     )
     score = re.search(r"\[Score: (\S+)\]", text)
     assert line
     assert score
-    read, cosine, lexical = map(float, line.groups())
-    assert float(score[1]) == pytest.approx(0.99 * read + 0.01 * (0.45 * cosine + 0.55 * lexical), abs=0.0051)
+    read, weight, cosine, lexical = map(float, line.groups())
+    assert float(score[1]) == pytest.approx(
+        0.99 * read + 0.01 * (weight * cosine + 0.55 * lexical), abs=0.0051
+    )
 
 
 async def test_pages_of_a_search_go_together(reranked: Services) -> None:

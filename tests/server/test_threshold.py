@@ -39,7 +39,7 @@ async def test_a_search_says_that_it_found_nothing_and_values_come_along(setting
         "results": [],
         "count": 0,
         "mode": "hybrid",
-        "note": "10 weak matches were left out, with scores below 0.146: min_score 0 shows them.",
+        "note": "10 weak matches were left out, with scores up to 0.000: min_score 0 shows them.",
     }
     assert everything["count"] == 10
     assert "note" not in everything
@@ -58,7 +58,7 @@ async def test_a_memory_search_says_that_it_left_out_weak_matches(settings: Sett
 
     assert nothing == (
         "No results found matching your query.\n"
-        "Note: 1 weak match was left out, with scores below 0.100: min_score 0 shows them.\nMode: hybrid"
+        "Note: 1 weak match was left out, with scores up to 0.000: min_score 0 shows them.\nMode: hybrid"
     )
     assert weak.startswith("Found 1 results:")
     assert "weak" not in weak + good

@@ -165,7 +165,7 @@ def _check_layers(settings: Settings, *, quick: bool) -> Iterator[Finding]:
     finding, hub = check_hub(settings)
     yield finding
     of_hub = check_model_of_hub(hub) if hub else None
-    has_model = yield from all_sound(check_model(settings, load, quick=quick, of_hub=of_hub))
+    has_model = yield from all_sound(check_model(settings, load, quick=quick, of_hub=of_hub, hub=hub or {}))
     if settings.reranker_model:
         yield from check_reranker(settings.reranker_model, quick=quick)
     if quick:

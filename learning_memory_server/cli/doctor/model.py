@@ -1,13 +1,15 @@
 """Checks of the embedding model and the re-ranking model: their files, and whether they work here."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import metadata
 from time import monotonic
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from learning_memory_server.cli.doctor import Finding, Level, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE, Embedder
+from learning_memory_server.embedding.scale import DEFAULT_SCALE, known_scale
 from learning_memory_server.embedding.source import (
     check_packaged,
     find_reranker,
@@ -30,9 +32,14 @@ _TEXT: Final = (
 
 
 def check_model(
-    settings: Settings, load: Callable[[], Embedder], *, quick: bool, of_hub: Finding | None = None
+    settings: Settings,
+    load: Callable[[], Embedder],
+    *,
+    quick: bool,
+    of_hub: Finding | None = None,
+    hub: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[Finding]:
-    """Check the model's files, load it, and embed a sentence; `of_hub` is what the hub reports about it."""
+    """Check the model's files, load it, and embed a sentence; `of_hub` is what the `hub` reports about it."""
     if settings.embedding_backend == "hashing":
         yield yellow("model", "The hashing backend matches shared words only; it is meant for tests.")
         return
@@ -40,11 +47,13 @@ def check_model(
     sound = yield from all_sound(of_backend(settings))
     if of_hub:
         yield of_hub
+        if of_hub.level is Level.GREEN and settings.embedding_model != DEFAULT_MODEL:
+            yield _scale(hub.get("unrelated"), hub.get("scale_failed", ""))
     if quick and not of_hub:
         yield green("model", "Not loaded (--quick).")
     # A hub does not report why its model failed; loading it here shows that.
     elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
-        yield _probe(load)
+        yield from _probe(load, settings)
 
 
 def _check_ollama(settings: Settings) -> Iterator[Finding]:
@@ -107,20 +116,40 @@ def _is_cuda(distribution: metadata.Distribution) -> bool:
     return (distribution.metadata["Name"] or "").lower().startswith("nvidia-cuda-runtime")
 
 
-def _probe(load: Callable[[], Embedder]) -> Finding:
+def _probe(load: Callable[[], Embedder], settings: Settings) -> Iterator[Finding]:
     from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
 
     embeddings = EmbeddingService(load)
     began = monotonic()
     try:
         vector = asyncio.run(embeddings.embed_query(PROBE))
+        identity = asyncio.run(embeddings.identity())
     except LearningMemoryError as error:
-        return red("model", _explained(error))
+        yield red("model", _explained(error))
+        return
     finally:
         embeddings.close()
-    return green(
+    yield green(
         "model",
         f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s.",
+    )
+    if settings.embedding_model != DEFAULT_MODEL:
+        known = known_scale(identity, settings.scales_file)
+        yield _scale(known.unrelated if known else None)
+
+
+def _scale(unrelated: float | None, failure: str = "") -> Finding:
+    """Say what is known of the scale of a model that is not the default one."""
+    if unrelated is not None:
+        return green(
+            "model",
+            f"Its scale was measured: texts about different things have a cosine of {unrelated:.2f} "
+            f"({DEFAULT_SCALE.unrelated:.2f} with the default model). The thresholds follow it.",
+        )
+    return yellow(
+        "model",
+        "Its scale is not measured yet; a hub does that in the background. Until then, nothing is said unasked with it, "
+        f"and searches leave no weak match out. {failure and f'The last attempt failed: {failure}'}".rstrip(),
     )
 
 

@@ -31,6 +31,7 @@ class OllamaEmbedder:
     """
 
     runtime: Runtime = "ollama"
+    tokenizer = None  # it is in the server
 
     def __init__(self, model: str, dimension: int | None, url: str, timeout: float = 60.0) -> None:
         self._model = model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.source import find_reranker, loading_errors, require_library
@@ -38,6 +39,8 @@ class SentenceEmbedder:
         self._model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
         dimension = self._model.get_embedding_dimension() or len(self.embed_query("x"))
         self.identity = source.identity(dimension, self._model.max_seq_length or 0)
+        # A copy: the model changes the truncation of its own while it embeds.
+        self.tokenizer = copy(getattr(self._model.tokenizer, "backend_tokenizer", None))
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""

@@ -148,12 +148,17 @@ class VectorStore(Protocol):
         """Return the points that exist among `ids`, in the order of `ids`."""
 
     async def scroll(
-        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+        self,
+        collection: str,
+        *,
+        with_vectors: bool = False,
+        fields: Sequence[str] = (),
+        most: int | None = None,
     ) -> list[Record]:
-        """Return every point, however many there are, ordered by id, with only these fields of their payloads."""
+        """Return every point, or `most` of them, ordered by id, with only these fields of their payloads."""
 
-    async def count(self, collection: str) -> int:
-        """Return the exact number of points."""
+    async def count(self, collection: str, where: Filter | None = None) -> int:
+        """Return the exact number of points, or of those that match."""
 
     async def size(self, collection: str) -> int:
         """Return how many points there should be, as far as this store knows, without asking a server if it can."""

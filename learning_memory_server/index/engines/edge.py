@@ -160,7 +160,12 @@ class EdgeStore(VectorStore):
 
     @override
     async def scroll(
-        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+        self,
+        collection: str,
+        *,
+        with_vectors: bool = False,
+        fields: Sequence[str] = (),
+        most: int | None = None,
     ) -> list[Record]:
         shard = self._shards.get(collection)
         records: list[Record] = []
@@ -175,15 +180,15 @@ class EdgeStore(VectorStore):
                 )
                 read, offset = shard.engine.scroll(request)
                 records += [_record(item, shard) for item in read]
-            if offset is None:
-                return records
+            if offset is None or (most is not None and len(records) >= most):
+                return records[:most]
             await _yield()
 
     @override
-    async def count(self, collection: str) -> int:
+    async def count(self, collection: str, where: Filter | None = None) -> int:
         shard = self._shards.get(collection)
         with engine_errors(collection):
-            return shard.engine.count(CountRequest(exact=True))
+            return shard.engine.count(CountRequest(exact=True, filter=edge_filter(where, shard.shared)))
 
     async def size(self, collection: str) -> int:
         """Return the exact number of points, if the files are still there; open ones answer although removed."""

@@ -139,17 +139,22 @@ class QdrantStore(VectorStore):
 
     @override
     async def scroll(
-        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = ()
+        self,
+        collection: str,
+        *,
+        with_vectors: bool = False,
+        fields: Sequence[str] = (),
+        most: int | None = None,
     ) -> list[Record]:
         place = self._place(collection)
         if with_vectors:
-            return sorted(await self._points.vectors(place, fields), key=lambda each: each.id)
+            return sorted(await self._points.vectors(place, fields, most), key=lambda each: each.id)
         read = await self._read_all(place, fields)
-        return [Record(point_id, read[point_id]) for point_id in sorted(read)]
+        return [Record(point_id, read[point_id]) for point_id in sorted(read)[:most]]
 
     @override
-    async def count(self, collection: str) -> int:
-        return await self._points.count(self._place(collection))
+    async def count(self, collection: str, where: Filter | None = None) -> int:
+        return await self._points.count(self._place(collection), where)
 
     async def size(self, collection: str) -> int:
         """Return the number of points that were there when they were last read, and what was changed since."""

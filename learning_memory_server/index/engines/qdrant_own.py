@@ -109,10 +109,16 @@ class OwnPoints:
         pages = self._pages(place, self._mine(where), _IDS_BATCH, (), fields)
         return {self._inside(each.id): _shown(each.payload) async for each in pages}
 
-    async def vectors(self, place: Place, fields: Sequence[str] = ()) -> list[Record]:
-        """Return all points with their vectors, and fields of their payloads."""
-        pages = self._pages(place, self._mine(), _VECTORS_BATCH, [VECTOR], fields)
-        return [self._record(each) async for each in pages]
+    async def vectors(
+        self, place: Place, fields: Sequence[str] = (), most: int | None = None
+    ) -> list[Record]:
+        """Return all points, or so many, with their vectors, and fields of their payloads."""
+        found: list[Record] = []
+        async for each in self._pages(place, self._mine(), _VECTORS_BATCH, [VECTOR], fields):
+            if len(found) == most:
+                break
+            found.append(self._record(each))
+        return found
 
     async def terms(
         self, place: Place, ids: Sequence[str] | None = None, fields: Sequence[str] = ()
@@ -127,9 +133,11 @@ class OwnPoints:
                 found[self._inside(each.id)] = indices, _shown(each.payload)
         return found
 
-    async def count(self, place: Place) -> int:
-        """Return the exact number of points."""
-        mine = self._mine()
+    async def count(self, place: Place, where: Filter | None = None) -> int:
+        """Return the exact number of points, or of those that match."""
+        if contradicts_itself(where):
+            return 0
+        mine = self._mine(where)
         counted = await self.requests.ask(
             place.name, Kind.READ, lambda client: client.count(place.name, count_filter=mine, exact=True)
         )

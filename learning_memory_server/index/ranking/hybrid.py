@@ -8,13 +8,27 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.index.engines.base import SparseVector
-from learning_memory_server.index.ranking.fusion import DEPTH, Explanation, contrast, fuse, lacking
+from learning_memory_server.embedding.scale import DEFAULT_SCALE
+from learning_memory_server.index.engines.base import Filter, SparseVector
+from learning_memory_server.index.ranking.fusion import (
+    DEPTH,
+    Basis,
+    Explanation,
+    contrast,
+    fuse,
+    lacking,
+    semantic_weight,
+)
 from learning_memory_server.index.ranking.terms import encode_query, terms
+from learning_memory_server.index.ranking.threshold import least_strength, unit_of
 from learning_memory_server.model.vocabulary import SearchMode
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.engines.base import Filter, Hit, Payload, Vector, VectorStore
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from learning_memory_server.embedding.scale import Scale
+    from learning_memory_server.index.engines.base import Hit, Payload, VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +40,22 @@ class Query:
     limit: int
     where: Filter
     siblings: tuple[str, ...] = ()
-    """Collections with other vectors of the same things under the same ids. A result's cosine is then that of its
+    """Collections with other vectors of the same things under the same ids. A result's closeness is then that of its
     nearest vector in any of them."""
-    contrast: float | None = None
+    basis: Basis | None = None
     """That of an earlier search whose results these are merged with; None to take it from this one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the model makes of a query, and what it is compared with."""
+
+    vector: NDArray[np.float32]
+    read: float = 1.0  # how well the model reads it, from 0 to 1
+    usual: float = 0.0  # its mean closeness to the collection
+    size: int = 0  # how many points the collection has
+    points: int = 0  # the same with its siblings
+    scale: Scale | None = None  # the model's; None while it is not known: then nothing is left out
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +83,7 @@ def mode_of(explanations: Sequence[Explanation], text: str) -> SearchMode:
 
 
 async def search_hybrid(
-    store: VectorStore, query: Query, vector: Vector, is_shown: Callable[[Payload], bool]
+    store: VectorStore, query: Query, reading: Reading, is_shown: Callable[[Payload], bool]
 ) -> list[Match]:
     """Return the best points, best first, ties ordered by id.
 
@@ -66,42 +92,56 @@ async def search_hybrid(
     """
     asked = query.limit
     while True:
-        matches = await _best(store, replace(query, limit=asked), vector)
+        matches = await _best(store, replace(query, limit=asked), reading)
         shown = [match for match in matches if is_shown(match.payload)]
         if len(shown) >= query.limit or len(matches) < asked:
             return shown[: query.limit]
         asked *= 2
 
 
-async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]:
+def on_scale(scale: Scale, hits: list[Hit]) -> list[Hit]:
+    """Return hits with their closeness as their score: nowhere else do an engine's cosines become closenesses."""
+    if scale == DEFAULT_SCALE:
+        return hits
+    return [replace(hit, score=scale.closeness(hit.score)) for hit in hits]
+
+
+async def _best(store: VectorStore, query: Query, reading: Reading) -> list[Match]:
     wanted = SparseVector(*encode_query(query.text))
-    semantic = partial(store.search, query.collection, vector)
+
+    async def near_in(collection: str, **options: Any) -> list[Hit]:  # noqa: ANN401 - those of the port
+        hits = await store.search(collection, reading.vector, **options)
+        return on_scale(reading.scale or DEFAULT_SCALE, hits)
+
+    semantic = partial(near_in, query.collection)
     lexical = partial(store.search_terms, query.collection, wanted)
     depth = max(DEPTH, query.limit)
-    # Concurrently: a server answers both in the time of one query.
-    near, shared = await asyncio.gather(
-        semantic(limit=depth, where=query.where), lexical(limit=depth, where=query.where)
+    # Concurrently: a server answers all of it in the time of one query.
+    near, shared, points = await asyncio.gather(
+        semantic(limit=depth, where=query.where),
+        lexical(limit=depth, where=query.where),
+        _points(store, query, reading),
     )
-    cosines, bm25 = _scores(near), _scores(shared)
-    stands_out = contrast([hit.score for hit in shared]) if query.contrast is None else query.contrast
-    without_cosine, without_bm25 = lacking(cosines, bm25, depth), lacking(bm25, cosines, depth)
-    candidates = sorted(cosines.keys() | bm25.keys()) if query.siblings else []
+    closeness, bm25 = _scores(near), _scores(shared)
+    basis = query.basis or _basis(query.text, reading, near, shared, points)
+    without_vector, without_bm25 = lacking(closeness, bm25, depth), lacking(bm25, closeness, depth)
+    candidates = sorted(closeness.keys() | bm25.keys()) if query.siblings else []
     # All at once again, for the same reason. The siblings are asked about a few candidates too many, because which of
     # them are the best is known only afterwards.
-    more_cosines, more_bm25, *siblings = await asyncio.gather(
-        _among(semantic, without_cosine),
+    more_near, more_bm25, *siblings = await asyncio.gather(
+        _among(semantic, without_vector),
         _among(lexical, without_bm25),
-        *(_among(partial(store.search, sibling, vector), candidates) for sibling in query.siblings),
+        *(_among(partial(near_in, sibling), candidates) for sibling in query.siblings),
     )
-    cosines |= _scores(more_cosines)
+    closeness |= _scores(more_near)
     bm25 |= _scores(more_bm25)
     nearest: dict[str, tuple[float, str]] = {}
     if query.siblings:
         # The same number for every limit up to `DEPTH`, so that the pages of a search are consistent.
-        own = {key: cosines.get(key, 0.0) for key, _ in fuse(cosines, bm25, stands_out, depth)}
+        own = {key: closeness.get(key, 0.0) for key, _ in fuse(closeness, bm25, basis, depth)}
         nearest = _nearest(query.collection, own, dict(zip(query.siblings, siblings, strict=True)))
-        cosines |= {key: cosine for key, (cosine, _) in nearest.items()}
-    best = [key for key, _ in fuse(cosines, bm25, stands_out, query.limit)]
+        closeness |= {key: found for key, (found, _) in nearest.items()}
+    best = [key for key, _ in fuse(closeness, bm25, basis, query.limit)]
     payloads = {hit.id: dict(hit.payload) for hit in (*near, *shared) if hit.payload is not None}
     if unread := [key for key in best if key not in payloads]:
         payloads |= {record.id: record.payload for record in await store.retrieve(query.collection, unread)}
@@ -110,8 +150,8 @@ async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]
         key: Explanation(
             mode=mode,
             bm25=bm25.get(key, 0.0),
-            contrast=stands_out,
-            cosine=cosines.get(key, 0.0),
+            basis=basis,
+            closeness=closeness.get(key, 0.0),
             nearest=nearest[key][1] if key in nearest else query.collection,
         )
         for key in best
@@ -120,16 +160,34 @@ async def _best(store: VectorStore, query: Query, vector: Vector) -> list[Match]
     return [Match(key, explanations[key], payloads[key]) for key in best if key in payloads]
 
 
+async def _points(store: VectorStore, query: Query, reading: Reading) -> int:
+    """Return how many points the filter lets through, of all collections, as its share in the first one has it."""
+    if query.basis is not None or query.where == Filter() or not reading.size:
+        return reading.points
+    return round(await store.count(query.collection, query.where) * reading.points / reading.size)
+
+
+def _basis(text: str, reading: Reading, near: Sequence[Hit], shared: Sequence[Hit], points: int) -> Basis:
+    has_threshold = reading.scale is not None and mode_for(text) is SearchMode.HYBRID
+    return Basis(
+        contrast([hit.score for hit in shared]),
+        semantic_weight(near[0].score if near else 0.0, reading.usual, reading.read),
+        reading.usual,
+        unit_of(reading.scale or DEFAULT_SCALE),
+        least_strength(points, reading.usual, reading.read) if has_threshold else None,
+    )
+
+
 async def _among(search: Callable[..., Awaitable[list[Hit]]], ids: Sequence[str]) -> list[Hit]:
     """Return what a search finds among some points, without a search if there are none."""
     return await search(limit=len(ids), ids=ids) if ids else []
 
 
 def _nearest(
-    collection: str, cosines: Mapping[str, float], siblings: Mapping[str, Iterable[Hit]]
+    collection: str, closeness: Mapping[str, float], siblings: Mapping[str, Iterable[Hit]]
 ) -> dict[str, tuple[float, str]]:
-    """Return each point's largest cosine, the given one or a sibling's, and the collection it comes from."""
-    nearest = {key: (cosine, collection) for key, cosine in cosines.items()}
+    """Return each point's largest closeness, the given one or a sibling's, and the collection it comes from."""
+    nearest = {key: (found, collection) for key, found in closeness.items()}
     for sibling, hits in siblings.items():
         for hit in hits:
             if hit.id in nearest and hit.score > nearest[hit.id][0]:

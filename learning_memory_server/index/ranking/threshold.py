@@ -1,138 +1,129 @@
-"""The score below which a result is as weak as what unrelated questions find.
+"""Every threshold on how near texts are. All are closenesses: see `embedding.scale`, so that they hold for any model.
 
-The threshold is 0.1 + 0.0145 * ln(points), and 0.045 less for a question of seven terms or more. The best result must
-reach it; the others then need two thirds of it, because a question that has an answer may have several. It rises with
-the collection, because the best of many unrelated texts scores higher than the best of few. A long question has its
-meaning spread over many words, so what answers it scores lower.
+The results of a search are compared by strength: how much nearer a text is than the collection is on average, in units
+of .06, and what it shares in words, 10 * bm25 / (bm25 + 15). The best result must have
 
-Measured with all-MiniLM-L6-v2 by `benchmarks/floor.py`: 80 + 80 questions that a store of software work cannot answer,
-and the relevant results among the first ten of each store's own questions. Each column has the questions for tuning +
-those that check. The last two rows are thresholds that silence nine tenths of the questions for tuning:
+    1.5 + 0.8 * ln(points) - 2.5 * (1 - read) * (1 - usual / .15)
 
-    store                          points    silent, of 80 + 80       good results lost
-    our own experiences                72               73 + 76          0.0 % +  5.3 %
-    entries, axis full                 81               77 + 75          0.0 % +  0.0 %
-    own, plain cosine                  72               72 + 77          6.2 % + 12.8 %
-    own, bm25s package                 72               72 + 76         50.0 % + 59.5 %
+and the others a third of it, because a question that has an answer may have several. It rises with the points that the
+filter lets through, because the best of many unrelated texts is nearer than the best of few. A question that the model
+reads badly and that is far from all texts is in another language than they are: it shares no words by chance.
 
-Half of the questions are about daily life. Of the other 80, most of them technical and written after the first
-threshold, 71 and 72 are silent. The threshold costs 1 of 197 results in two long conversations and none of 421 in 6,267
-functions, where 115 of 120 questions about daily life and other fields are silent.
+Measured with all-MiniLM-L6-v2, in percent: off-topic questions that find nothing, and right results among the first ten
+that are left out:
 
-Short questions have as high a threshold as these stores permit, long ones as high as the 60 questions to the entries
-do: the best result of one of them, of ten terms, scores .119 among 81 points. A threshold .01 higher for long ones
-would silence 5 more of these 320, and cost the entries 3 of 99 results.
+    store                                    points    silent    lost
+    own experiences, all axes                    72        93     3.4
+    entries, all axes                            81        96     1.0
+    two long conversations                    1,032        95     3.5
+    functions                                 6,267        88      .9
+    German, French, Chinese pages           241-600  100,95,95  4.2,6.1,8.7
+    English pages                           241-600     93-96    0-.8
+    questions in another language           241-600     92-98   16-18
 
-Nothing else tells good questions from others better than the best score does: its area under the ROC curve is .995 and
-.996 in the two stores, that of the best cosine .995 and .994, of the share of the question's terms in the best result
-.95 and .90, of its score over the median of ten .98 and .95. Weighted together by a logistic regression, they add
-nothing.
-
-A model that is not in the table below has no threshold, nor have other axes, filtered searches and lexical ones: none
-was measured.
+All of these stores were in view when the constants were chosen, and the
+off-topic questions in other languages are 40 each. `python -m benchmarks.thresholds` measures it with several models.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from learning_memory_server.index.ranking.hybrid import mode_for
-from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.embedding.scale import DEFAULT_SCALE
 
 if TYPE_CHECKING:
-    from learning_memory_server.embedding.base import EmbeddingIdentity
-    from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.embedding.scale import Scale
     from learning_memory_server.index.ranking.fusion import Explanation
 
-_LONG: Final = 7
-"""Distinct terms from which a question counts as long."""
+# ---- A search
 
-_OTHERS: Final = 2 / 3
-"""What the other results need of a measured threshold, once one has reached it."""
+UNIT: Final = 0.06
+"""The unit of strength for the default model."""
+_WORDS, _HALF_OF_WORDS = 10.0, 15.0
+_BASE, _PER_LN = 1.5, 0.8
+_FOREIGN: Final = 2.5
+_SAME_LANGUAGE: Final = 0.15
+_OTHERS: Final = 1 / 3
+"""What the others need of that strength, once the best result has it."""
 
+# ---- What is said unasked
 
+ADVICE: Final = 0.475
+"""The least score of an experience that is shown unasked from a small store: see `learning.advice.ranking`."""
 _GROWTH_OF_ADVICE: Final = 0.04
 """What the threshold of advice rises by as a store of more than 100 entries becomes e times as large: the best of many
 unrelated texts scores higher than the best of few. Measured with 156 goals and hypotheses and 100 to 3,000 functions
 that have nothing to do with them: one in ten finds a function of at least .45 among 100, and of at least .60 among
 3,000."""
 _GROWS_ABOVE: Final = 100
+PROMPT: Final = 0.05
+"""What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
+`benchmarks.recurrence`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
+silent at .98 of the latter, shown at .83 of the former, each time the right one. Without it, silent at .96."""
+ERROR: Final = -0.025
+"""The same for a command that failed, for the line that names its error. 10 or 11 of 20 errors that a lesson names,
+written for this, find it, whether it is among 20, 92 or 101; of 228 errors of recorded sessions, of other projects, 0,
+1 and 4 find one. With -0.075 it is 10 to 12, and 0, 18 and 24."""
+VALUE: Final = 0.45
+"""The least closeness of a value that is shown unasked. Of 72 hypotheses about twelve groups of experiences
+(`benchmarks/data/value-texts.json`), the group's own value has at least .45 for .38 of them, and another one for .03 if
+the right one is absent; at .4 it is .58 and .07."""
+MEAN, DEVIATION = 0.17, 0.13
+"""The usual mean closeness of an experience and a goal with a hypothesis, and its usual deviation in one store."""
+
+# ---- Two texts
+
+NEAR: Final = 0.4
+"""The least closeness of a value and what was believed and learned for the value to be named. With 72 experiences and
+12 values (`benchmarks.thresholds`), the right value is named for .71 of them, and another one for .06 if the right one
+is absent. At .35 it is .82 and .21, at .45 .53 and .01."""
+ALIKE: Final = 0.8
+"""The least closeness at which a value is shown as similar. With all-MiniLM-L6-v2, 13 of 15 pairs of principles that
+say the same in other words reach it (3 of them 0.9), and 1 of 12 pairs that differ: there, one forbids what the other
+asks for, which is worth showing as well."""
+NEAR_COPY: Final = 0.95
+"""The closeness from which two texts count as one. With .92, purity falls from .85 to .79 on 1,000 banking requests;
+.98 misses copies with one word changed. Without copies, .95 is within .01 ARI of no rule."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The thresholds that were measured for a model; those of advice go with `learning.advice.ranking`."""
-
-    base: float  # the threshold of a short question in a collection of one point
-    growth: float  # what that rises by as the collection becomes e times as large
-    allowance: float  # how much lower it is for a long question
-    advice: float  # the least score of an experience that is shown unasked from a small store
-    value: float  # the least cosine of a value that is shown unasked
-    mean: float  # the usual mean cosine of an experience and a goal with a hypothesis
-    deviation: float  # its usual standard deviation in one store
-    error: float = math.inf  # as `advice`, at a command that failed, for the line that names its error
-
-    def of_search(self, text: str, points: int) -> float:
-        """Return the least score of a result of a question in a collection of so many points."""
-        is_long = len(set(terms(text))) >= _LONG
-        return self.base + self.growth * math.log(max(points, 1)) - (self.allowance if is_long else 0.0)
-
-    def of_advice(self, entries: int) -> float:
-        """Return the least score of an experience that is shown unasked from a store of so many entries."""
-        return self.advice + _GROWTH_OF_ADVICE * math.log(max(entries / _GROWS_ABOVE, 1.0))
+def unit_of(scale: Scale) -> float:
+    """Return the unit of strength. The square root, because a coarser model's good answers are no farther."""
+    return UNIT * math.sqrt(scale.spread / DEFAULT_SCALE.spread)
 
 
-_MEASURED: Final = {
-    ("all-MiniLM-L6-v2", 384): Measured(
-        base=0.1,
-        growth=0.0145,
-        allowance=0.045,
-        advice=0.475,
-        value=0.45,
-        mean=0.17,
-        deviation=0.13,
-        error=0.45,
-    )
-}
-"""By the last part of a model's name and the length of its vectors, whatever runs it.
+def least_strength(points: int, usual: float, read: float) -> float:
+    """Return the strength that the best result of a search needs.
 
-Of 72 hypotheses about twelve groups of experiences (`benchmarks/data/value-texts.json`), the group's own value has a
-cosine of at least .45 for .38 of them, and another one for .03 if the right one is absent; at .4 it is .58 and .07.
-
-From .45 on, 10 or 11 of 20 errors that a lesson names, written for this, find it, whether it is among 20, 92 or 101;
-of 228 errors of recorded sessions, of other projects, 0, 1 and 4 find one. At .4 it is 10 to 12, and 0, 18 and 24.
-"""
+    Args:
+        points: How many points the filter lets through; on the axis `full`, those of all axes.
+        usual: The query's mean closeness to the whole collection.
+        read: How well the model reads the query; see `embedding.tokens`.
+    """
+    foreign = (1.0 - read) * min(max(1.0 - usual / _SAME_LANGUAGE, 0.0), 1.0)
+    return _BASE + _PER_LN * math.log(max(points, 1)) - _FOREIGN * foreign
 
 
-def measured_for(identity: EmbeddingIdentity) -> Measured | None:
-    """Return what was measured for a model, None if nothing was."""
-    return _MEASURED.get((identity.model.rsplit("/", 1)[-1], identity.dimension))
+def strength(explanation: Explanation) -> float:
+    """Return how strongly a text and its query match, before any re-ranking."""
+    basis, bm25 = explanation.basis, explanation.bm25
+    stands_out = ((explanation.closeness or 0.0) - basis.usual) / basis.unit
+    return stands_out + _WORDS * bm25 / (bm25 + _HALF_OF_WORDS)
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
-    """What the results of one search must reach."""
-
-    least: float
-    is_asked: bool
-    """Whether the caller named it: it is then compared with the score that is shown. A measured one is compared with
-    the score before any re-ranking."""
-
-    def passes(self, explanation: Explanation) -> bool:
-        """Return whether a result reaches it."""
-        return (explanation.score if self.is_asked else explanation.relevance) >= self.least
+def least_of_advice(entries: int) -> float:
+    """Return the least score of an experience that is shown unasked from a store of so many entries."""
+    return ADVICE + _GROWTH_OF_ADVICE * math.log(max(entries / _GROWS_ABOVE, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Results that were left out: how many of those fetched, and the least score of the others."""
+    """Results that were left out: how many of those fetched, and the best score among them."""
 
     count: int
-    least: float
+    best: float
 
 
 class Found(Protocol):
@@ -147,30 +138,24 @@ class Found(Protocol):
 FoundT = TypeVar("FoundT", bound=Found)
 
 
-def passing(found: Sequence[FoundT], threshold: Threshold | None) -> tuple[list[FoundT], LeftOut | None]:
-    """Return the results that reach the threshold, and what was left out if any did not."""
-    if threshold is None:
-        return list(found), None
-    least = threshold.least
-    if not threshold.is_asked and any(threshold.passes(each.explanation) for each in found):
-        least *= _OTHERS
-    kept = [each for each in found if replace(threshold, least=least).passes(each.explanation)]
-    left_out = len(found) - len(kept)
-    return kept, LeftOut(left_out, least) if left_out else None
+def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[FoundT], LeftOut | None]:
+    """Return the results of one search that are strong enough, and what was left out if any were not.
 
-
-async def threshold_of(
-    index: VectorIndex, collection: str, text: str, min_score: float | None, *, is_measured: bool
-) -> Threshold | None:
-    """Return what the results of a search must reach, None for nothing.
-
-    `is_measured` says whether the search is one of those whose threshold was measured; a `min_score` that the caller
-    names takes its place.
+    A `min_score` that the caller names is compared with the score that is shown instead. A lexical search, one for a
+    text without terms, and one with a model whose scale is not known leave nothing out by themselves.
     """
+    if not found:
+        return [], None
     if min_score is not None:
-        return Threshold(min_score, is_asked=True)
-    if not is_measured or mode_for(text) is not SearchMode.HYBRID:
-        return None
-    if (measured := measured_for(await index.identity())) is None:
-        return None
-    return Threshold(measured.of_search(text, await index.size(collection)), is_asked=False)
+        enough = [each.explanation.score >= min_score for each in found]
+    else:
+        least = found[0].explanation.basis.least
+        if least is None:
+            return list(found), None
+        amounts = [strength(each.explanation) for each in found]
+        if max(amounts) >= least:
+            least = min(least, least * _OTHERS)
+        enough = [amount >= least for amount in amounts]
+    kept = [each for each, passes in zip(found, enough, strict=True) if passes]
+    weak = [each.explanation.score for each, passes in zip(found, enough, strict=True) if not passes]
+    return kept, LeftOut(len(weak), max(weak)) if weak else None

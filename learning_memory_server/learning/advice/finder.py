@@ -12,10 +12,9 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.index.ranking.threshold import Measured, measured_for
+from learning_memory_server.index.ranking.threshold import ERROR, PROMPT, VALUE, least_of_advice
 from learning_memory_server.learning.advice.ranking import (
     BACKGROUND,
-    PROMPT,
     SCORE_DIGITS,
     Background,
     Scored,
@@ -52,28 +51,27 @@ class Ranked:
     """The candidates for one goal and hypothesis."""
 
     experiences: list[Scored]  # past experiences with their scores, in no order
-    values: list[tuple[Value, float]]  # values with their cosines, most similar first
+    values: list[tuple[Value, float]]  # values with their closeness, closest first
     least: float  # the least score of an experience that is shown
-    measured: Measured  # what was measured for the model
 
     def items(self) -> list[Item]:
         """Return what to show: experiences, then values if there is room for them."""
         return [
             *(each.item(self.least) for each in best(self.experiences, self.least)),
             *(
-                Item(value.id, Kind.VALUE, score=round(cosine, SCORE_DIGITS), reason=Reason.SIMILAR)
-                for value, cosine in self.best_values()
+                Item(value.id, Kind.VALUE, score=round(closeness, SCORE_DIGITS), reason=Reason.SIMILAR)
+                for value, closeness in self.best_values()
             ),
         ]
 
     def lesson(self, *, is_error: bool) -> tuple[Ghap, Item] | None:
         """Return the one to show where a text names an error, or is what a user has written: it must be nearer."""
-        least = self.least + (self.measured.error - self.measured.advice if is_error else PROMPT)
+        least = self.least + (ERROR if is_error else PROMPT)
         return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
 
     def best_values(self) -> list[tuple[Value, float]]:
-        """Return the values to show with their cosines."""
-        return [(value, cosine) for value, cosine in self.values if cosine >= self.measured.value]
+        """Return the values to show with their closeness."""
+        return [(value, closeness) for value, closeness in self.values if closeness >= VALUE]
 
 
 @dataclass(eq=False)
@@ -91,7 +89,7 @@ class AdviceFinder:
     _terms: dict[str, tuple[Ghap, frozenset[str]]] = field(default_factory=dict, init=False)
 
     async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
-        """Return the candidates for an entry, None if the index is not open or nothing was measured for its model."""
+        """Return the candidates for an entry, None if the index is not open or its model's scale is not known."""
         return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
 
     async def rank_text(
@@ -107,10 +105,7 @@ class AdviceFinder:
         `effects` says how often each experience misled and helped; `entry_id` is the entry that the text is from, if
         any. The terms that are `ignored` are not looked for.
         """
-        if not self.index.is_open:
-            return None
-        measured = measured_for(await self.index.identity())
-        if measured is None:
+        if not self.index.is_open or self.index.scale.known is None:
             return None
         within = None if self.is_everywhere else project
         vector = await self.index.embed_query(text)
@@ -121,15 +116,14 @@ class AdviceFinder:
             if each.id != entry_id
         }
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
-        cosines = {hit.id: hit.score for hit in hits}
+        near = {hit.id: hit.score for hit in hits}
         background = Background(
             frozenset(terms(text)) - ignored,
             [self._terms_of(each) for each in newest.values()],
-            list(cosines.values()),
-            measured,
+            list(near.values()),
         )
-        pending = [each for point, each in newest.items() if point not in cosines]
-        candidates = [(newest[point], cosine) for point, cosine in cosines.items()]
+        pending = [each for point, each in newest.items() if point not in near]
+        candidates = [(newest[point], closeness) for point, closeness in near.items()]
         candidates += await self._pending(vector, pending, background)
         stored = timeline.count(within) + self.shared.count(within)
         if stored > len(newest):
@@ -137,32 +131,31 @@ class AdviceFinder:
         scored = [
             Scored(
                 each,
-                sunk(background.score(cosine, self._terms_of(each)), *effects.get(each.id, (0, 0)))
+                sunk(background.score(closeness, self._terms_of(each)), *effects.get(each.id, (0, 0)))
                 - self.shared.discount(each),
                 background.shared(self._terms_of(each)),
             )
-            for each, cosine in candidates
+            for each, closeness in candidates
             if is_instructive(each)
         ]
-        return Ranked(
-            scored, await self._near_values(vector, entry_id, within), measured.of_advice(stored), measured
-        )
+        return Ranked(scored, await self._near_values(vector, entry_id, within), least_of_advice(stored))
 
     async def _pending(
         self, vector: NDArray[np.float32], pending: list[Ghap], background: Background
     ) -> list[tuple[Ghap, float]]:
-        """Return entries that are not in the index yet with their cosines: those that share the most terms."""
+        """Return entries that are not in the index yet with their closeness: those that share the most terms."""
         instructive = [each for each in pending if is_instructive(each)]
         instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := instructive[:_EMBEDDED]):
             return []
         vectors = await self.index.embed_all([axis_texts(each)[Axis.FULL] for each in few])
-        return [(each, float(row @ vector)) for each, row in zip(few, vectors, strict=True)]
+        scale = self.index.scale.scale
+        return [(each, scale.closeness(float(row @ vector))) for each, row in zip(few, vectors, strict=True)]
 
     async def _others(
         self, vector: NDArray[np.float32], newest: Mapping[str, Ghap], entry_id: str, project: str | None
     ) -> list[tuple[Ghap, float]]:
-        """Return the nearest of the entries that are not among the newest, with their cosines."""
+        """Return the nearest of the entries that are not among the newest, with their closeness."""
         hits = await self.index.nearest(
             _FULL, vector, limit=_DEPTH, where=EntryQuery(project=project).for_engine()
         )
@@ -177,7 +170,7 @@ class AdviceFinder:
     async def _near_values(
         self, vector: NDArray[np.float32], entry_id: str, project: str | None
     ) -> list[tuple[Value, float]]:
-        """Return the most similar values in force that nothing contradicts, with their cosines."""
+        """Return the most similar values in force that nothing contradicts, with their closeness."""
         current = self.values.current(project=project)
         standings = weigh_all(current, self.values, self.verdicts, self.collector) if current else []
         trusted = {

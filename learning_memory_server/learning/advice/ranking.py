@@ -2,7 +2,7 @@
 
 The score of an experience is 0.5 * cosine + 0.4 * coverage + 0.05 * z.
 
-- cosine: of its vector on the axis `full` and the vector of goal and hypothesis.
+- cosine: of its vector on the axis `full` and the vector of goal and hypothesis, on the scale of the default model.
 - coverage: the share of the rarity (BM25's inverse document frequency) of the terms of goal and hypothesis that the
   experience has.
 - z: how many standard deviations the cosine is above the mean of the background, from -2 to 5. The background is the
@@ -39,12 +39,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.index.ranking.threshold import DEVIATION, MEAN
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.ranking.threshold import Measured
     from learning_memory_server.model.entry import Ghap
 
 BACKGROUND: Final = 200
@@ -52,10 +52,6 @@ BACKGROUND: Final = 200
 
 SCORE_DIGITS: Final = 3
 """Decimal places of a score that is kept: more would be noise of the model."""
-PROMPT: Final = 0.05
-"""What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
-`benchmarks.recurrence`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
-silent at .98 of the latter, shown at .83 of the former, each time the right one. Without it, silent at .96."""
 
 _COSINE: Final = 0.5
 _COVERAGE: Final = 0.4
@@ -88,16 +84,11 @@ class Background:
     Args:
         wanted: The distinct terms of goal and hypothesis.
         texts: The distinct terms of each background entry.
-        cosines: The cosines of those that have a vector.
-        measured: What was measured for the model.
+        closeness: That of those that have a vector.
     """
 
     def __init__(
-        self,
-        wanted: AbstractSet[str],
-        texts: Sequence[AbstractSet[str]],
-        cosines: Sequence[float],
-        measured: Measured,
+        self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]
     ) -> None:
         frequency = Counter(term for found in texts for term in wanted & found)
         self._rarity = {
@@ -105,20 +96,20 @@ class Background:
             for term in wanted
         }
         self._total = math.fsum(self._rarity.values())
-        count = len(cosines) + _PRIOR
-        self._mean = (math.fsum(cosines) + _PRIOR * measured.mean) / count
-        spread = math.fsum((cosine - self._mean) ** 2 for cosine in cosines)
-        self._deviation = math.sqrt((spread + _PRIOR * measured.deviation**2) / count)
+        count = len(closeness) + _PRIOR
+        self._mean = (math.fsum(closeness) + _PRIOR * MEAN) / count
+        spread = math.fsum((each - self._mean) ** 2 for each in closeness)
+        self._deviation = math.sqrt((spread + _PRIOR * DEVIATION**2) / count)
 
     def coverage(self, found: AbstractSet[str]) -> float:
         """Return the share of the wanted terms' rarity that a text with these terms has, from 0 to 1."""
         shared = math.fsum(rarity for term, rarity in self._rarity.items() if term in found)
         return shared / self._total if self._total else 0.0
 
-    def score(self, cosine: float, found: AbstractSet[str]) -> float:
+    def score(self, closeness: float, found: AbstractSet[str]) -> float:
         """Return the score of an experience."""
-        z = min(max((cosine - self._mean) / self._deviation, _LEAST_Z), _MOST_Z)
-        return _COSINE * cosine + self.shared(found) + _Z * z
+        z = min(max((closeness - self._mean) / self._deviation, _LEAST_Z), _MOST_Z)
+        return _COSINE * closeness + self.shared(found) + _Z * z
 
     def shared(self, found: AbstractSet[str]) -> float:
         """Return the part of an experience's score that the terms of its text add."""

@@ -17,6 +17,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
 from learning_memory_server.learning.clustering.merging import (
     Groups,
@@ -132,10 +133,13 @@ class Clusterer:
             return self._min_cluster_size
         return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * math.pow(count / _SMALLEST_UP_TO, _SIZE_POWER)))
 
-    def fit(self, vectors: NDArray[np.float32], weights: NDArray[Any]) -> Partition:
+    def fit(
+        self, vectors: NDArray[np.float32], weights: NDArray[Any], near_copy: float = NEAR_COPY
+    ) -> Partition:
         """Cluster rows of shape (n, d), of any length but zero; n may be 0.
 
-        `weights`, of shape (n,) and each above 0, are those of the rows in centroids and rankings.
+        `weights`, of shape (n,) and each above 0, are those of the rows in centroids and rankings. Two rows count as
+        one from the cosine `near_copy` on.
         """
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
 
@@ -144,9 +148,11 @@ class Clusterer:
         # One thread: BLAS threads waiting for each other on a busy machine cost seconds, and splitting sums among
         # them would make the result depend on the number of cores.
         with threadpool_limits(limits=1):
-            return self._partition(unit_rows(vectors), weights)
+            return self._partition(unit_rows(vectors), weights, near_copy)
 
-    def _partition(self, units: NDArray[np.float32], weights: NDArray[np.float64]) -> Partition:
+    def _partition(
+        self, units: NDArray[np.float32], weights: NDArray[np.float64], near_copy: float
+    ) -> Partition:
         count = len(units)
         size = self.effective_size(count)
         near_miss = None
@@ -154,7 +160,7 @@ class Clusterer:
         if count > 0 and _are_all_alike(units):
             groups = [np.arange(count)] if count >= size else []
         elif count > _SMALLEST_GROUP:
-            found = _Density(units, self._min_samples, self.effective_size)
+            found = _Density(units, self._min_samples, self.effective_size, near_copy)
             groups = found.groups(size)
             if not groups or sum(map(len, groups)) < count / 2:
                 near_miss = found.near_miss(size, len(groups))
@@ -170,12 +176,16 @@ class _Density:
     """The part of a clustering that is computed once for all cluster sizes."""
 
     def __init__(
-        self, units: NDArray[np.float32], min_samples: int, effective_size: Callable[[int], int]
+        self,
+        units: NDArray[np.float32],
+        min_samples: int,
+        effective_size: Callable[[int], int],
+        near_copy: float,
     ) -> None:
         self._rows = self._units = units
         wanted = max(NEIGHBOURS, min_samples)
         neighbours = nearest_neighbours(units, wanted)
-        self._text = text_of(neighbours)
+        self._text = text_of(neighbours, near_copy)
         texts = int(self._text.max()) + 1
         if texts < len(units):
             self._units = means_of(units, self._text)

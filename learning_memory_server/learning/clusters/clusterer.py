@@ -18,6 +18,7 @@ from learning_memory_server.errors import InsufficientDataError, LearningMemoryE
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts, is_on
 from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, clusters_of
 from learning_memory_server.learning.clusters.lineage import LineageLog
 from learning_memory_server.model.vocabulary import Axis
@@ -228,6 +229,7 @@ class LiveAxis:
             request,
             before={number: frozenset(members) for number, members in lineage.members.items()},
             next_number=await self.owner.lineages.next_number(self.axis),
+            near_copy=1.0 - (1.0 - NEAR_COPY) * self.owner.index.scale.scale.stretch,
         )
 
     async def _view(self) -> AxisClusters:

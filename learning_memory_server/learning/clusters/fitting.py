@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
+from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clustering.labels import label_clusters
 from learning_memory_server.learning.clustering.neighbours import unit_rows
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
@@ -168,6 +169,7 @@ class FitRequest:
     before: Mapping[int, frozenset[str]] = field(default_factory=dict)
     """The ids in each cluster of the previous run, by number."""
     next_number: int = 0  # the number of the next new cluster
+    near_copy: float = NEAR_COPY  # the cosine from which two texts count as one
 
 
 class Fitting(Protocol):
@@ -194,10 +196,10 @@ def fit(request: FitRequest, clusterer: Clusterer) -> AxisFit:
     vectors, texts, ids = request.vectors, request.texts, request.ids
     partition = None
     if request.apart:
-        partition = clusterer.fit(without_task(vectors, *request.apart), request.weights)
+        partition = clusterer.fit(without_task(vectors, *request.apart), request.weights, request.near_copy)
     if partition is None or len(partition.clusters) < _FEWEST:
         # Where every task has causes of its own, nothing is left to compare apart from the tasks.
-        partition = clusterer.fit(vectors, request.weights)
+        partition = clusterer.fit(vectors, request.weights, request.near_copy)
     labels = label_clusters(
         [[texts[row] for row in cluster.members[:_NAMED_BY]] for cluster in partition.clusters],
         background=[texts[row] for row in partition.noise[:_NAMED_BY]],

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.index.ranking.threshold import ALIKE
 from learning_memory_server.model import limits
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.system import timeouts
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 _EMBEDDED: Final = 24
 """How many lessons, and how many hypotheses, are compared with the text itself. They are those of the members whose
 stored vectors are closest to it, which takes no model."""
-ALIKE: Final = 0.8
-"""The minimum cosine at which a value is shown as similar. With all-MiniLM-L6-v2, 13 of 15 pairs of principles that say
-the same in other words reach it (3 of them 0.9), and 1 of 12 pairs that differ: there, one forbids what the other asks
-for, which is worth showing as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ def _best(entries: Sequence[Ghap], cosines: Sequence[float]) -> tuple[Ghap, ...]
 
 @dataclass(frozen=True, slots=True)
 class Likeness:
-    """A value, and the cosine of its text to the text in question."""
+    """A value, and how close its text is to the text in question."""
 
     value: Value
     similarity: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
@@ -14,6 +14,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.index.ranking.threshold import NEAR
 from learning_memory_server.learning.values.closest import lesson_of
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.model.value import Value
-
-NEAR: Final = 0.4
-"""The minimum cosine between a value and what was believed and learned for the value to be named.
-
-`benchmarks.values`, 72 experiences and 12 values: the right value is named for .71 of them, and another one for .06 if
-the right one is absent. At .35 it is .82 and .21, at .45 .53 and .01.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +71,8 @@ class ValueJudge:
         values = self.log.current()
         judged = {each.value_id for each in self.verdicts.all() if each.ghap_id == entry.id}
         by_point = {point_id("value", value.id): value for value in values if value.id not in judged}
-        if not by_point or not self.index.is_open or entry.outcome.status is OutcomeStatus.ABANDONED:
+        is_ready = self.index.is_open and self.index.scale.known
+        if not by_point or not is_ready or entry.outcome.status is OutcomeStatus.ABANDONED:
             return None
         try:
             # The model may be late, too.

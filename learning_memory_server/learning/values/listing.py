@@ -11,7 +11,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnav
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Query, mode_for
-from learning_memory_server.index.ranking.threshold import threshold_of
+from learning_memory_server.index.ranking.threshold import strength
 from learning_memory_server.learning.values.log import Standing, ordered, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.support import Status
@@ -77,7 +77,7 @@ class ValueListing:
     async def matching(self, query: str, project: str | None = None) -> list[Standing]:
         """Return the values in force that match a question best, at most two, best first.
 
-        None come if none reaches the model's measured threshold, if it has none, or if the index is not open or late.
+        None come if none is strong enough, if the model's scale is not known, or if the index is not open or late.
         """
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
         if not in_force or not self.index.is_open:
@@ -85,9 +85,6 @@ class ValueListing:
         asked = Query(Collection.VALUES, query, limits.VALUES_MATCHING, Filter())
         try:
             async with asyncio.timeout(timeouts.MATCHING):
-                threshold = await threshold_of(self.index, Collection.VALUES, query, None, is_measured=True)
-                if threshold is None:
-                    return []
                 with each_request_within(timeouts.MATCHING_REQUEST):
                     matches = await self.index.search_hybrid(
                         asked, lambda payload: payload["value_id"] in in_force, model_within=timeouts.MATCHING
@@ -95,7 +92,9 @@ class ValueListing:
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return []
         return [
-            in_force[match.payload["value_id"]] for match in matches if threshold.passes(match.explanation)
+            in_force[match.payload["value_id"]]
+            for match in matches
+            if (least := match.explanation.basis.least) is not None and strength(match.explanation) >= least
         ]
 
     def notice(self, standings: Sequence[Standing]) -> str | None:

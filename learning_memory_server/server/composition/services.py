@@ -122,7 +122,11 @@ class Indexed(Kept):
         self.availability = backends.server_availability() if settings.qdrant_url else None
         open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
         self.index = VectorIndex(
-            self.embeddings, open_engine, ALL_SHAPES, is_on_server=self.availability is not None
+            self.embeddings,
+            open_engine,
+            ALL_SHAPES,
+            is_on_server=self.availability is not None,
+            scales=settings.scales_file,
         )
         self.shared = SharedLessons(
             settings.storage_path / SHARED,

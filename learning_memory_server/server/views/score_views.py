@@ -9,7 +9,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.index.entry_documents import axis_texts
-from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT, SEMANTIC_WEIGHT
+from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT
 from learning_memory_server.index.ranking.terms import shared_terms
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.vocabulary import SearchMode
@@ -26,7 +26,8 @@ _DIGITS: Final = 4
 class ScoreParts(TypedDict, total=False):
     """Where a score comes from; what the search did not use is left out."""
 
-    cosine: Annotated[float, Field(description="Of the nearest vector; 0 if below.")]
+    cosine: Annotated[float, Field(description="Of the nearest vector, as the default model would have it.")]
+    weight: Annotated[float, Field(description="Of the cosine in this search, at most 0.45.")]
     axis: Annotated[str, Field(description="Whose vector that is.")]
     lexical: Annotated[
         float, Field(description="contrast * b^2/(b^2+20^2) for b = bm25; b/(b+10) in mode lexical.")
@@ -47,7 +48,7 @@ class ScoredExperience(entry_views.Experience, total=False):
     explanation: Annotated[
         ScoreParts,
         Field(
-            description="score = 0.45 cosine + 0.55 lexical; in mode lexical, lexical; in mode reranked, "
+            description="score = weight * cosine + 0.55 lexical; in mode lexical, lexical; in mode reranked, "
             "0.99 reranked + 0.01 of the first."
         ),
     ]
@@ -58,9 +59,10 @@ def score_parts(explanation: Explanation) -> dict[str, Any]:
     has_terms = explanation.mode is not SearchMode.SEMANTIC
     parts = {
         "cosine": explanation.similarity,
+        "weight": None if explanation.closeness is None else explanation.basis.weight,
         "lexical": explanation.lexical if has_terms else None,
         "bm25": explanation.bm25 if has_terms else None,
-        "contrast": explanation.contrast if has_terms and explanation.cosine is not None else None,
+        "contrast": explanation.basis.contrast if has_terms and explanation.closeness is not None else None,
         "reranked": explanation.reranked,
     }
     return {name: round(value, _DIGITS) for name, value in parts.items() if value is not None}
@@ -71,7 +73,7 @@ def left_out_note(left_out: LeftOut | None) -> str | None:
     if left_out is None:
         return None
     count = "1 weak match was" if left_out.count == 1 else f"{left_out.count} weak matches were"
-    return f"{count} left out, with scores below {left_out.least:.3f}: min_score 0 shows them."
+    return f"{count} left out, with scores up to {left_out.best:.3f}: min_score 0 shows them."
 
 
 def scored_experience(
@@ -91,13 +93,13 @@ def scored_experience(
 def formula(parts: Mapping[str, Any], mode: str) -> str:
     """Return how a score is computed from its parts.
 
-    Such as `0.45 x cosine 0.8123 + 0.55 x lexical 0.3194 (bm25 13.7, contrast 1.0)`.
+    Such as `0.41 x cosine 0.8123 + 0.55 x lexical 0.3194 (bm25 13.7, contrast 1.0)`.
     """
     contrast = f", contrast {parts['contrast']}" if "contrast" in parts else ""
     lexical = f"lexical {parts['lexical']} (bm25 {parts['bm25']}{contrast})" if "lexical" in parts else ""
     if "cosine" not in parts:
         return lexical
-    fused = f"{SEMANTIC_WEIGHT:g} x cosine {parts['cosine']}"
+    fused = f"{parts['weight']:g} x cosine {parts['cosine']}"
     if lexical:
         fused += f" + {LEXICAL_WEIGHT:g} x {lexical}"
     if mode != SearchMode.RERANKED:

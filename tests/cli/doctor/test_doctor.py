@@ -6,6 +6,10 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.cli.doctor import Level, green
+from learning_memory_server.cli.doctor.model import check_model
+from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.server.settings import Settings
 from tests.embedding.ollama_stub import OllamaStub
 from tests.original_model import ORIGINAL
 from tests.tiny_onnx import save_model
@@ -311,6 +315,7 @@ def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(
     run: Any, old_entry: Any, write_lines: Any
 ) -> None:
     with OllamaStub(dimension=384) as stub:
+        unseen = run("doctor", **ollama(stub.url))
         filled = run(
             "import", str(write_lines(*(old_entry(number) for number in range(3)))), **ollama(stub.url)
         )
@@ -324,8 +329,22 @@ def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(
     assert f"Ollama 0.12.6 answers at {stub.url}." in result.stdout
     assert "It has nomic-embed-text (digest 0a109f422b47)." in result.stdout
     assert "Loaded by ollama, and made a vector of length 384" in result.stdout
+    assert "Its scale is not measured yet" in unseen.stdout
+    assert "Its scale was measured: texts about different things have a cosine of 0." in result.stdout
     assert "6 points." in result.stdout
     assert len([path for path, _ in stub.requests if path == "/api/show"]) == 1
+
+
+def test_a_scale_that_could_not_be_measured_is_yellow_and_says_why_and_what_that_means() -> None:
+    settings = Settings(embedding_model="acme/none")
+    of_hub = green("model", "The hub has loaded it.")
+    failed: dict[str, Any] = {"scale_failed": "It is broken."}
+    *_, finding = check_model(settings, load_packaged, quick=True, of_hub=of_hub, hub=failed)
+    assert finding.level is Level.YELLOW
+    assert "nothing is said unasked with it, and searches leave no weak match out." in " ".join(
+        finding.sentence.split()
+    )
+    assert finding.sentence.endswith("The last attempt failed: It is broken.")
 
 
 def test_a_problem_with_ollama_is_red_with_the_next_step(run: Any) -> None:

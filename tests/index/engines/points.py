@@ -22,4 +22,5 @@ def point(number: int, vector: list[float] | None = None, **payload: Any) -> Poi
 async def ids_where(store: VectorStore, where: Filter) -> list[int]:
     """Return the matching ids, ascending."""
     hits = await store.search("notes", EAST, limit=50, where=where)
+    assert await store.count("notes", where) == len(hits)
     return sorted(UUID(hit.id).int for hit in hits)

@@ -169,6 +169,16 @@ async def test_scroll_returns_vectors_and_fields_of_payloads_only_on_request(sto
     assert record.vector == pytest.approx(EAST)
 
 
+async def test_scroll_returns_no_more_points_than_requested(store: VectorStore) -> None:
+    await store.upsert("notes", [point(n) for n in range(250)])
+    for with_vectors in (True, False):
+        few = await store.scroll("notes", with_vectors=with_vectors, most=200)
+        ids = [record.id for record in few]
+        assert len(set(ids)) == 200
+        assert ids == sorted(ids)
+        assert len(await store.scroll("notes", with_vectors=with_vectors, most=251)) == 250
+
+
 async def test_delete_ignores_unknown_ids(store: VectorStore) -> None:
     await store.upsert("notes", [point(1), point(2)])
     await store.delete("notes", [uid(2), uid(3)])

@@ -5,12 +5,16 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.index.engines.base import Filter, Record, VectorStore
-from learning_memory_server.index.ranking.fusion import DEPTH, contrast, relevance
-from learning_memory_server.index.ranking.hybrid import Query, search_hybrid
+from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
+from learning_memory_server.index.ranking.hybrid import Query, Reading, search_hybrid
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
+from learning_memory_server.recall.memories import search_lexical
+from tests.capture.memories.shelf import open_shelf
 from tests.faulty_store import FaultyStore
 from tests.support import Parts, open_parts
 
@@ -53,7 +57,7 @@ def query(text: str, limit: int = 10) -> Query:
     return Query(NOTES, text, limit, Filter())
 
 
-def brute_force(documents: Sequence[Document], text: str) -> list[tuple[str, float]]:
+def brute_force(documents: Sequence[Document], text: str, weight: float) -> list[tuple[str, float]]:
     """Return every document's relevance, computed without an engine, best first."""
     encoded = [dict(zip(*encode_document(document.text), strict=True)) for document in documents]
     vector = HashingEmbedder().embed_query(text)
@@ -68,7 +72,7 @@ def brute_force(documents: Sequence[Document], text: str) -> list[tuple[str, flo
         scores.append(bm25)
     stands_out = contrast(sorted(filter(None, scores), reverse=True))
     fused = [
-        (document.point_id, relevance(cosine, bm25, stands_out))
+        (document.point_id, relevance(cosine, bm25, Basis(stands_out, weight)))
         for document, cosine, bm25 in zip(documents, cosines, scores, strict=True)
     ]
     return sorted(fused, key=lambda pair: (-pair[1], pair[0]))
@@ -83,8 +87,8 @@ async def test_every_score_is_exact_whichever_search_found_the_text(parts: Parts
     await parts.index.write(documents)
 
     for text in ("pool cache", "the retry of the index again", "case17 queue", "again and again"):
-        expected = dict(brute_force(documents, text))
         matches = await parts.index.search_hybrid(query(text, 10))
+        expected = dict(brute_force(documents, text, matches[0].explanation.basis.weight))
         assert len(matches) == 10
         assert [m.score for m in matches] == pytest.approx([expected[m.id] for m in matches], abs=1e-4)
         # All are asked for, so none can be missed.
@@ -105,7 +109,7 @@ async def test_a_text_that_only_one_search_finds_is_found(parts: Parts) -> None:
 
     vector, row = HashingEmbedder().embed_documents([text, named.text])
     assert (best.id, best.payload["number"]) == (named.point_id, 999)
-    assert best.explanation.cosine == pytest.approx(float(vector @ row), abs=1e-4)
+    assert best.explanation.closeness == pytest.approx(float(vector @ row), abs=1e-4)
 
 
 async def test_a_query_without_terms_is_a_semantic_search(parts: Parts) -> None:
@@ -115,7 +119,7 @@ async def test_a_query_without_terms_is_a_semantic_search(parts: Parts) -> None:
 
     assert len(matches) == 3
     assert [m.score for m in matches] == pytest.approx(
-        [0.45 * max(m.explanation.cosine or 0, 0) for m in matches]
+        [m.explanation.basis.weight * max(m.explanation.closeness or 0, 0) for m in matches]
     )
 
 
@@ -172,7 +176,7 @@ async def test_the_nearest_vector_counts_whichever_collection_has_it(parts: Part
     matches = await parts.index.search_hybrid(asked)
 
     assert [match.payload["name"] for match in matches] == ["own", "sibling's"]
-    assert [match.explanation.cosine for match in matches] == pytest.approx([1, 1])
+    assert [match.explanation.closeness for match in matches] == pytest.approx([1, 1])
 
 
 async def test_a_point_that_is_removed_during_the_search_is_left_out(parts: Parts) -> None:
@@ -181,7 +185,9 @@ async def test_a_point_that_is_removed_during_the_search_is_left_out(parts: Part
     removed = documents[1].point_id
     vector = await parts.embeddings.embed_query("pool")
 
-    matches = await search_hybrid(Forgetting(parts.store, removed), query("pool"), vector, lambda _: True)
+    matches = await search_hybrid(
+        Forgetting(parts.store, removed), query("pool"), Reading(vector), lambda _: True
+    )
 
     assert {match.id for match in matches} == {each.point_id for each in documents} - {removed}
 
@@ -194,3 +200,25 @@ async def test_a_failing_engine_is_reported(parts: Parts) -> None:
     parts.store.down = StorageUnavailableError("down")
     with pytest.raises(StorageUnavailableError, match="down"):
         await parts.index.search_hybrid(query("pool"))
+
+
+CHINESE = (
+    "连接池在高负载下耗尽, 因为失败的导入任务没有归还连接",
+    "缓存的键缺少租户编号, 所以一个客户看到了另一个客户的数据",
+    "时区: 报表的日期差一天, 因为比较时用了本地时间",
+    "构建脚本在没有网络的机器上失败, 依赖没有固定版本",
+    "消息队列重复投递, 消费者必须是幂等的",
+    "日志文件写满磁盘, 轮转的设置没有生效",
+)
+
+
+@pytest.mark.slow
+async def test_a_query_that_the_model_cannot_read_is_ranked_by_its_words(tmp_path: Path) -> None:
+    async with open_shelf(tmp_path, load=load_packaged) as shelf:
+        for text in CHINESE:
+            await shelf.add(text)
+        await shelf.ready()
+        for query, answer in (("连接池为什么耗尽", 0), ("报表日期差一天", 2), ("日志写满磁盘", 5)):
+            hybrid = (await shelf.searcher.search(MemoryQuery(query))).found
+            lexical = search_lexical(shelf.log, MemoryQuery(query)).found
+            assert hybrid[0].memory.text == lexical[0].memory.text == CHINESE[answer]

@@ -1,59 +1,49 @@
 """Searches that can answer with nothing, and those that never do."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from learning_memory_server.embedding.base import EmbeddingIdentity
-from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
-from learning_memory_server.index.ranking.fusion import Explanation
-from learning_memory_server.index.ranking.threshold import LeftOut, Threshold, measured_for, passing
+from learning_memory_server.index.ranking.fusion import Basis, Explanation
+from learning_memory_server.index.ranking.threshold import LeftOut, least_strength, passing, strength
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.score_views import left_out_note
 from tests.capture.memories.shelf import open_shelf
+from tests.learning.advice.parts import MeasuredModel
 from tests.support import Parts, numbered, open_parts
 
-SHORT = "lasagne pool"
-LONG = "lasagne pool oven beach tomato guitar puppy"
+
+def of(closeness: float, bm25: float = 0.0, least: float | None = 5.0) -> Explanation:
+    basis = Basis(weight=0.45, usual=0.05, least=least)
+    return Explanation(mode=SearchMode.HYBRID, bm25=bm25, basis=basis, closeness=closeness)
 
 
-class Measured(HashingEmbedder):
-    """A model whose identity has a threshold."""
-
-    def __init__(self) -> None:
-        super().__init__(384)
-        self.identity = identity("all-MiniLM-L6-v2")
-
-
-def identity(model: str, dimension: int = 384) -> EmbeddingIdentity:
-    return EmbeddingIdentity("hashing", model, "1", dimension, 0)
+def test_strength_is_what_stands_out_and_what_is_shared() -> None:
+    assert strength(of(0.05)) == 0
+    assert strength(of(0.65)) == pytest.approx(10)
+    assert strength(of(0.05, 15)) == pytest.approx(5)
+    coarser = replace(of(0.65), basis=Basis(usual=0.05, unit=0.12))
+    assert strength(coarser) == pytest.approx(5)
 
 
-def test_the_threshold_rises_with_the_collection_and_is_lower_for_long_questions() -> None:
-    measured = measured_for(identity("all-MiniLM-L6-v2"))
-    assert measured
-    assert measured.of_search(SHORT, 81) == pytest.approx(0.1637, abs=1e-4)
-    assert measured.of_search(SHORT, 6_267) == pytest.approx(0.2268, abs=1e-4)
-    assert measured.of_search(LONG, 81) == pytest.approx(0.1187, abs=1e-4)
-    assert measured.of_search(LONG.rpartition(" ")[0], 81) == measured.of_search(SHORT, 81)
-    assert measured.of_search(SHORT, 0) == measured.of_search(SHORT, 1) == pytest.approx(0.1)
+def test_the_strength_needed_rises_with_the_points_that_a_filter_lets_through() -> None:
+    assert least_strength(0, 0.0, 1.0) == least_strength(1, 0.0, 1.0) == pytest.approx(1.5)
+    assert least_strength(81, 0.0, 1.0) == pytest.approx(5.016, abs=1e-3)
+    assert least_strength(6_267, 0.0, 1.0) == pytest.approx(8.495, abs=1e-3)
 
 
-def test_a_model_has_a_threshold_if_one_was_measured_for_its_family() -> None:
-    assert measured_for(identity("sentence-transformers/all-MiniLM-L6-v2")) == measured_for(
-        identity("all-MiniLM-L6-v2")
-    )
-    assert measured_for(identity("all-mpnet-base-v2", 768)) is None
-    assert measured_for(identity("all-MiniLM-L6-v2", 256)) is None
+def test_a_question_in_another_language_than_all_texts_needs_less() -> None:
+    assert least_strength(81, 0.0, 0.0) == pytest.approx(least_strength(81, 0.0, 1.0) - 2.5)
+    assert least_strength(81, 0.15, 0.0) == least_strength(81, 0.3, 0.0) == least_strength(81, 0.3, 1.0)
 
 
-def test_a_measured_threshold_is_compared_with_the_score_before_re_ranking() -> None:
-    read = Explanation(mode=SearchMode.RERANKED, bm25=0, cosine=0.8, reranked=0.01)
-    assert Threshold(0.2, is_asked=False).passes(read)
-    assert not Threshold(0.2, is_asked=True).passes(read)
+def test_strength_is_that_before_re_ranking_and_a_named_score_that_after_it() -> None:
+    read = Result(replace(of(0.8), mode=SearchMode.RERANKED, reranked=0.01))
+    assert passing([read], None) == ([read], None)
+    assert passing([read], 0.2) == ([], LeftOut(1, read.explanation.score))
 
 
 @dataclass(frozen=True)
@@ -61,18 +51,22 @@ class Result:
     explanation: Explanation
 
 
-def test_once_the_best_reaches_the_threshold_the_others_need_two_thirds_of_it() -> None:
-    def at(*scores: float) -> list[Result]:
-        return [Result(Explanation(mode=SearchMode.HYBRID, bm25=0, cosine=score / 0.45)) for score in scores]
+def test_once_the_best_is_strong_enough_the_others_need_a_third_of_it() -> None:
+    found = [Result(of(closeness)) for closeness in (0.36, 0.16, 0.14)]
+    assert passing(found, None) == (found[:2], LeftOut(1, found[2].explanation.score))
+    assert passing(found[1:], None) == ([], LeftOut(2, found[1].explanation.score))
+    assert passing(found, 0.15) == (found[:1], LeftOut(2, found[1].explanation.score))
+    assert passing(found, 0.0) == (found, None)
+    assert passing([], None) == ([], None)
 
-    found = at(0.31, 0.25, 0.19)
-    kept, left_out = passing(found, Threshold(0.3, is_asked=False))
-    assert kept == found[:2]
-    assert left_out
-    assert left_out.count == 1
-    assert left_out.least == pytest.approx(0.2)
-    assert passing(found[1:], Threshold(0.3, is_asked=False)) == ([], LeftOut(2, 0.3))
-    assert passing(found, Threshold(0.3, is_asked=True)) == (found[:1], LeftOut(2, 0.3))
+
+def test_what_is_best_is_never_left_out_by_what_the_others_need() -> None:
+    found = [Result(of(0.03, least=-0.5))]
+    assert passing(found, None) == (found, None)
+
+
+def test_without_a_known_scale_nothing_is_left_out() -> None:
+    found = [Result(of(0.0, least=None))]
     assert passing(found, None) == (found, None)
 
 
@@ -86,39 +80,63 @@ async def search(parts: Parts, text: str, **arguments: object) -> SearchResult:
 
 
 async def test_an_unrelated_question_finds_nothing_and_the_answer_says_so(tmp_path: Path) -> None:
-    async with open_parts(tmp_path, load=Measured) as parts:
+    async with open_parts(tmp_path, load=MeasuredModel) as parts:
         await stocked(parts)
         nothing = await search(parts, "lasagne")
         everything = await search(parts, "lasagne", min_score=0.0)
         good = await search(parts, numbered(2).goal)
 
     assert (nothing.found, nothing.mode) == ([], SearchMode.HYBRID)
-    assert nothing.left_out
-    assert nothing.left_out.count == len(everything.found) == 5
-    assert nothing.left_out.least == pytest.approx(0.1233, abs=1e-4)
+    assert nothing.left_out == LeftOut(5, everything.found[0].score)
+    assert len(everything.found) == 5
     assert everything.left_out is None
-    assert left_out_note(nothing.left_out) == (
-        "5 weak matches were left out, with scores below 0.123: min_score 0 shows them."
+    assert left_out_note(LeftOut(5, 0.1234)) == (
+        "5 weak matches were left out, with scores up to 0.123: min_score 0 shows them."
     )
     assert numbered(2).id in [each.entry.id for each in good.found]
 
 
-async def test_there_is_no_threshold_where_none_was_measured(tmp_path: Path) -> None:
-    async with open_parts(tmp_path / "measured", load=Measured) as parts:
+async def test_filters_and_axes_keep_the_threshold(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=MeasuredModel) as parts:
         await stocked(parts)
-        filtered = await search(parts, "lasagne", where=EntryQuery(outcome=OutcomeStatus.CONFIRMED))
-        other_axis = await search(parts, "lasagne", axis=Axis.STRATEGY)
+        filtered = EntryQuery(outcome=OutcomeStatus.CONFIRMED, project=numbered(1).project)
+        for where in (EntryQuery(), filtered):
+            for axis in (Axis.FULL, Axis.STRATEGY):
+                nothing = await search(parts, "banana bread", where=where, axis=axis)
+                shown = await search(parts, "banana bread", where=where, axis=axis, min_score=0.0)
+                good = await search(parts, numbered(2).goal, where=where, axis=axis)
+                assert (nothing.found, nothing.left_out and nothing.left_out.count) == ([], 5)
+                assert len(shown.found) == 5
+                assert good.found
+
+
+async def test_the_strength_needed_is_that_of_the_points_that_pass_the_filter(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=MeasuredModel) as parts:
+        await stocked(parts)
+        await parts.learn(numbered(6, project="elsewhere"))
+        await parts.index.look_around()
+        for where, points in ((EntryQuery(), 6), (EntryQuery(project="elsewhere"), 1)):
+            found = (await search(parts, "lasagne", axis=Axis.STRATEGY, where=where, min_score=0.0)).found
+            basis = found[0].explanation.basis
+            assert basis.least == least_strength(points, basis.usual, 1.0)
+
+
+async def test_a_text_without_terms_and_a_model_whose_scale_is_not_known_have_no_threshold(
+    tmp_path: Path,
+) -> None:
+    async with open_parts(tmp_path / "known", load=MeasuredModel) as parts:
+        await stocked(parts)
         without_terms = await search(parts, "?!")
     async with open_parts(tmp_path / "other") as parts:
         await stocked(parts)
         other_model = await search(parts, "lasagne")
 
-    for result in (filtered, other_axis, without_terms, other_model):
+    for result in (without_terms, other_model):
         assert (len(result.found), result.left_out) == (5, None)
 
 
 async def test_a_lexical_search_has_only_the_threshold_that_is_named(tmp_path: Path) -> None:
-    async with open_parts(tmp_path, load=Measured) as parts:
+    async with open_parts(tmp_path, load=MeasuredModel) as parts:
         parts.collector.add_resolved([numbered(number) for number in range(1, 6)])
         text = numbered(1).goal
         everything = await search(parts, text)
@@ -132,16 +150,20 @@ async def test_a_lexical_search_has_only_the_threshold_that_is_named(tmp_path: P
 
 
 async def test_memories_have_the_same_threshold(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path, load=Measured) as shelf:
+    async with open_shelf(tmp_path, load=MeasuredModel) as shelf:
         await shelf.add("the pool was exhausted")
         await shelf.add("a build without network")
         await shelf.ready()
         nothing = await shelf.searcher.search(MemoryQuery("lasagne"))
         everything = await shelf.searcher.search(MemoryQuery("lasagne", min_score=0.0))
-        filtered = await shelf.searcher.search(MemoryQuery("lasagne", where=MemoryFilter(project="shop")))
+        similar = await shelf.searcher.search(MemoryQuery("lasagne", min_similarity=0.0001))
+        filtered = await shelf.searcher.search(
+            MemoryQuery("lasagne", where=MemoryFilter(project=everything.found[0].memory.project))
+        )
         good = await shelf.searcher.search(MemoryQuery("pool exhausted"))
 
     assert (nothing.found, nothing.left_out and nothing.left_out.count) == ([], 2)
     assert (len(everything.found), everything.left_out) == (2, None)
-    assert filtered.left_out is None
+    assert (filtered.found, filtered.left_out and filtered.left_out.count) == ([], 2)
+    assert similar.found == []
     assert [each.memory.text for each in good.found] == ["the pool was exhausted"]

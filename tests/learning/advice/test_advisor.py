@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.ranking.threshold import measured_for
+from learning_memory_server.index.ranking.threshold import least_of_advice
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
@@ -72,7 +72,7 @@ async def test_what_is_shown_is_kept_once_for_an_entry_its_iteration_and_the_cha
     (item,) = advice.items
     assert (item.id, item.reason) == (OLD.id, Reason.SIMILAR)
     assert item.score is not None
-    assert item.score > measured_for(MeasuredModel().identity).of_advice(2)  # type: ignore[union-attr]
+    assert item.score > least_of_advice(2)
     assert (advice.withheld, advice.probability) == (False, 0)
 
 

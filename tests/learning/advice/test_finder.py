@@ -1,6 +1,5 @@
 """Which experiences and values are found for a goal and a hypothesis."""
 
-import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.index.ranking.threshold import Measured
 from learning_memory_server.learning.advice.finder import Ranked
 from learning_memory_server.learning.advice.ranking import Scored
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Kind, Reason
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Stance
+from tests.embedding.test_scale import Unknown
 from tests.learning.advice.parts import MeasuredModel, finder_over
 from tests.learning.values.parts import value
 from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, numbered, open_parts
@@ -123,23 +122,31 @@ async def test_an_index_that_is_not_open_says_nothing(tmp_path: Path) -> None:
         assert await finder_over(parts).rank(asked(), {}) is None
 
 
-async def test_a_model_that_was_not_measured_says_nothing(tmp_path: Path) -> None:
+async def test_a_model_whose_scale_is_not_known_says_nothing(tmp_path: Path) -> None:
     async with open_parts(tmp_path, load=HashingEmbedder) as parts:
         await parts.ready()
         await parts.learn(about("pool", 1))
         assert await finder_over(parts).rank(asked(), {}) is None
 
 
-def test_what_is_shown_at_a_prompt_must_be_nearer_and_at_an_error_as_near_as_was_measured() -> None:
-    measured = Measured(0.1, 0.0, 0.0, advice=0.5, value=0.5, mean=0.2, deviation=0.1, error=0.4)
+async def test_an_unknown_model_says_nothing_until_its_scale_is_measured(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=Unknown) as parts:
+        await parts.ready()
+        await parts.learn(about("pool", 1))
+        assert await finder_over(parts).rank(asked(), {}) is None
+        await parts.writer.complete()
+        ranked = await finder_over(parts).rank(asked(), {})
+        assert ranked
+        assert ids([item.entry for item in ranked.experiences]) == [about("pool", 1).id]
+
+
+def test_what_is_shown_at_a_prompt_must_be_nearer_and_at_an_error_less_near() -> None:
     near, nearer, far = (
-        Scored(about("pool", number), score) for number, score in enumerate((0.56, 0.6, 0.52), start=1)
+        Scored(about("pool", number), score) for number, score in enumerate((0.56, 0.6, 0.48), start=1)
     )
-    ranked = Ranked([near, nearer], [], 0.5, measured)
+    ranked = Ranked([near, nearer], [], 0.5)
     assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])
     assert ranked.lesson(is_error=False) == (nearer.entry, nearer.item(0.55))
-    alone = Ranked([far], [], 0.5, measured)
+    alone = Ranked([far], [], 0.5)
     assert alone.lesson(is_error=False) is None
-    assert alone.lesson(is_error=True) == (far.entry, far.item(0.4))
-    unmeasured = replace(measured, error=math.inf)
-    assert Ranked([nearer], [], 0.5, unmeasured).lesson(is_error=True) is None
+    assert alone.lesson(is_error=True) == (far.entry, far.item(0.475))

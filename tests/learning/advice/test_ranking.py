@@ -2,15 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.index.ranking.threshold import Measured, measured_for
+from learning_memory_server.index.ranking.threshold import ADVICE, least_of_advice
 from learning_memory_server.learning.advice.ranking import Background, Scored, best, is_instructive, sunk
 from learning_memory_server.model.advice import Kind, Reason
 from learning_memory_server.model.vocabulary import OutcomeStatus
-from tests.learning.advice.parts import MeasuredModel
 from tests.support import CONFIRMED, about, full_ghap, ghap, numbered
 
-MEASURED = Measured(0.1, 0.0, 0.0, advice=0.7, value=0.45, mean=0.2, deviation=0.1)
 WANTED = frozenset({"pool", "checkout", "timeout"})
 
 
@@ -55,29 +52,29 @@ def test_a_falsified_hypothesis_that_matches_worse_comes_after_confirmed_ones() 
 
 
 def test_the_threshold_rises_with_a_large_store_only() -> None:
-    assert MEASURED.of_advice(0) == MEASURED.of_advice(100) == 0.7
-    assert MEASURED.of_advice(100) < MEASURED.of_advice(1_000) < MEASURED.of_advice(100_000) < 1
+    assert least_of_advice(0) == least_of_advice(100) == ADVICE
+    assert least_of_advice(100) < least_of_advice(1_000) < least_of_advice(100_000) < 1
 
 
 def test_rare_terms_that_an_experience_shares_count_more_than_common_ones() -> None:
-    background = Background(WANTED, [frozenset({"pool"})] * 9 + [frozenset({"checkout"})], [], MEASURED)
+    background = Background(WANTED, [frozenset({"pool"})] * 9 + [frozenset({"checkout"})], [])
     assert 0 < background.coverage(frozenset({"pool"})) < background.coverage(frozenset({"checkout"})) < 1
     assert background.coverage(WANTED | {"other"}) == pytest.approx(1)
     assert background.coverage(frozenset()) == 0
 
 
 def test_a_text_without_terms_has_no_coverage() -> None:
-    assert Background(frozenset(), [WANTED], [], MEASURED).coverage(WANTED) == 0
+    assert Background(frozenset(), [WANTED], []).coverage(WANTED) == 0
 
 
 def test_the_same_cosine_is_worth_more_where_others_are_lower() -> None:
-    usual = Background(WANTED, [], [0.1] * 50, MEASURED)
-    crowded = Background(WANTED, [], [0.5] * 50, MEASURED)
+    usual = Background(WANTED, [], [0.1] * 50)
+    crowded = Background(WANTED, [], [0.5] * 50)
     assert usual.score(0.6, frozenset()) > crowded.score(0.6, frozenset())
 
 
 def test_few_entries_are_compared_with_what_is_usual() -> None:
-    one, many = Background(WANTED, [], [0.9], MEASURED), Background(WANTED, [], [0.9] * 200, MEASURED)
+    one, many = Background(WANTED, [], [0.9]), Background(WANTED, [], [0.9] * 200)
     assert one.score(0.9, frozenset()) > many.score(0.9, frozenset()) + 0.1
 
 
@@ -97,7 +94,7 @@ def test_what_is_kept_says_what_it_matched_by(score: float, shared: float, reaso
 
 
 def test_the_shared_part_of_a_score_is_what_the_terms_add() -> None:
-    background = Background(WANTED, [frozenset({"pool"})] * 9, [0.2] * 9, MEASURED)
+    background = Background(WANTED, [frozenset({"pool"})] * 9, [0.2] * 9)
     added = background.score(0.6, WANTED) - background.score(0.6, frozenset())
     assert background.shared(WANTED) == pytest.approx(added)
 
@@ -106,10 +103,3 @@ def test_an_entry_teaches_by_its_lesson_or_its_root_cause() -> None:
     assert is_instructive(about("pool", 1))
     assert is_instructive(full_ghap())
     assert not is_instructive(ghap(resolution=CONFIRMED))
-
-
-def test_only_a_model_that_was_measured_gives_advice() -> None:
-    assert measured_for(HashingEmbedder().identity) is None
-    measured = measured_for(MeasuredModel().identity)
-    assert measured
-    assert 0 < measured.value < measured.advice

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.embedding.scale import DEFAULT_SCALE
 from learning_memory_server.errors import (
     InvalidInputError,
     JournalUnavailableError,
@@ -168,6 +169,8 @@ async def test_an_entry_near_a_value_names_it_until_it_is_judged(
     assert await judging(parts).find_near(near) is None
 
     stored = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
+    assert await judging(parts).find_near(near) is None, "the scale of the model is not known yet"
+    parts.index.scale.known = DEFAULT_SCALE
     assert await judging(parts).find_near(near) == stored
     assert await judging(parts).find_near(about("types", 101)) is None
     given_up = replace(near, resolution=replace(near.outcome, status=OutcomeStatus.ABANDONED))
@@ -178,6 +181,7 @@ async def test_an_entry_near_a_value_names_it_until_it_is_judged(
 
 
 async def test_a_failing_engine_names_no_value(store: ValueStore, parts: Parts) -> None:
+    parts.index.scale.known = DEFAULT_SCALE
     await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
     parts.store.down = StorageUnavailableError("down")
     assert await judging(parts).find_near(about("pool", 100)) is None

@@ -1,0 +1,139 @@
+"""The scale of a model's cosines, so that one table of thresholds holds for every model.
+
+A *closeness* is a cosine on the scale of the default model: texts about different things have .088 on it, equal ones 1.
+Other models crowd all texts together: .42 and .73 were seen for unrelated ones. Their scale is measured once, with 66
+packed texts, in the background. The hashing backend has none: it sees shared words and no meaning.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+
+from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.system import files, timeouts
+
+if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import EmbeddingIdentity
+    from learning_memory_server.embedding.service import EmbeddingService
+
+_PACKED: Final = Path(__file__).with_name("scale-texts.json")
+_MOST: Final = 0.99
+"""A model that finds unrelated texts this close tells none apart."""
+_UNRELATED: Final = 0.088
+
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """What a model's cosines mean."""
+
+    unrelated: float  # its mean cosine of a question and a text about something else
+    spread: float  # the usual standard deviation of one off-topic question's closeness to texts
+
+    @property
+    def stretch(self) -> float:
+        """How much farther apart texts are than their closeness says."""
+        return (1.0 - self.unrelated) / (1.0 - _UNRELATED)
+
+    def closeness(self, cosine: float) -> float:
+        """Return a cosine as it would be with the default model."""
+        return 1.0 - (1.0 - cosine) / self.stretch
+
+
+DEFAULT_SCALE: Final = Scale(_UNRELATED, spread=0.065)
+_KNOWN: Final = {("all-MiniLM-L6-v2", 384): DEFAULT_SCALE}
+"""By the last part of a model's name and the length of its vectors, whatever runs it."""
+
+
+class ModelScale:
+    """The scale of the model in use.
+
+    Attributes:
+        known: The scale; None until it is known.
+        failure: Why the last attempt to measure it failed; empty if none did.
+
+    Args:
+        embeddings: The model.
+        file: Keeps what was measured, by the digest of a model's identity; None to keep nothing.
+    """
+
+    def __init__(self, embeddings: EmbeddingService, file: Path | None) -> None:
+        self.known: Scale | None = None
+        self.failure = ""
+        self._embeddings = embeddings
+        self._file = file
+
+    @property
+    def scale(self) -> Scale:
+        """The scale, or that of the default model until it is known."""
+        return self.known or DEFAULT_SCALE
+
+    def look_up(self, identity: EmbeddingIdentity) -> None:
+        """Find what is known of a model without running it."""
+        self.known = known_scale(identity, self._file)
+
+    async def ensure(self) -> None:
+        """Measure the scale if it is not known. Best effort: a failure is named, and the next call tries again."""
+        if self.known or self._embeddings.runtime == "hashing":
+            return
+        try:
+            identity = await self._embeddings.identity()
+            async with asyncio.timeout(timeouts.SCALE):
+                self.known = await measured(self._embeddings)
+            self.failure = ""
+            if self._file:
+                kept = _read(self._file) | {identity.digest: {"model": identity.model, **asdict(self.known)}}
+                files.replace(self._file, json.dumps(kept, indent=1).encode())
+        except (EmbeddingUnavailableError, TimeoutError) as error:
+            self.failure = str(error) or f"It took longer than {timeouts.SCALE:g} seconds."
+            log.warning("scale.not_measured", reason=self.failure)
+        except OSError as error:
+            # It holds for this process, and the next one measures it again.
+            log.warning("scale.not_kept", type=type(error).__name__)
+
+
+def known_scale(identity: EmbeddingIdentity, file: Path | None) -> Scale | None:
+    """Return the scale of a model: the default one's, or what the file has of it."""
+    if known := _KNOWN.get((identity.model.rsplit("/", 1)[-1], identity.dimension)):
+        return known
+    try:
+        kept = _read(file)[identity.digest] if file else {}
+        return Scale(float(kept["unrelated"]), float(kept["spread"]))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+async def measured(embeddings: EmbeddingService) -> Scale:
+    """Measure a model's scale: 66 short texts.
+
+    Raises:
+        EmbeddingUnavailableError: If the model fails, or tells no texts apart.
+    """
+    import numpy as np  # noqa: PLC0415 - deferred: slow import
+
+    packed = json.loads(_PACKED.read_bytes())
+    texts = await embeddings.embed_documents([text for _, text in packed["texts"]])
+    asked = [*(text for _, text in packed["questions"]), *packed["off_topic"]]
+    cosines = np.array([await embeddings.embed_query(text) for text in asked]) @ texts.T
+    count = len(packed["questions"])
+    others = np.array([[topic != other for other, _ in packed["texts"]] for topic, _ in packed["questions"]])
+    unrelated, spread = float(cosines[:count][others].mean()), float(cosines[count:].std(axis=1).mean())
+    # NaN compares as false.
+    if not (unrelated < _MOST and spread > 0):
+        raise EmbeddingUnavailableError("The embedding model does not tell texts apart.")
+    return Scale(unrelated, spread / Scale(unrelated, spread).stretch)
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        kept = json.loads(file.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return kept if isinstance(kept, dict) else {}
