@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.server.views.calibration_views import CalibrationView
+from learning_memory_server.server.views.calibration_views import CalibrationView, LiftView
 from learning_memory_server.server.views.cluster_views import AxisView, Exemplar
 from learning_memory_server.server.views.entry_views import EntryKey, Member, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
@@ -172,8 +172,26 @@ class EntryCounts(TypedDict):
     by_project: dict[str, int]
 
 
+class Told(TypedDict):
+    """How often agents were told something unasked: of `times`, how often it helped or misled, as they say.
+
+    `remedies` counts what mended an error before; after some of them, a command then worked.
+    """
+
+    times: int
+    helped: int
+    misled: int
+    unknown: int
+    remedies: int
+    remedies_followed_by_success: int
+    lift: LiftView
+
+
 class StatusDocument(TypedDict):
-    """What is stored. `locked_by` describes the process that has locked the data; `open` lists the open entries."""
+    """What is stored. `locked_by` describes the process that has locked the data; `open` lists the open entries.
+
+    `values` includes those `superseded`. `failures` counts commands, and `errors` what they failed with.
+    """
 
     journal: JournalFacts
     index: str
@@ -183,8 +201,11 @@ class StatusDocument(TypedDict):
     entries: EntryCounts
     open: list[EntryKey]
     values: int
+    superseded: int
     memories: int
     failures: int
+    errors: int
+    told: Told
 
 
 class ReplayReach(TypedDict):

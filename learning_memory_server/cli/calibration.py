@@ -3,12 +3,15 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from rich.text import Text
+
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
 from learning_memory_server.cli.terminal import counted, output, show_facts, show_table
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
 
 _PARTS: Final = (
@@ -45,14 +48,18 @@ def calibration(project: ProjectOption = None) -> Result:
 
 def _show(document: dict[str, Any]) -> None:
     if not document["overall"]["total"]:
-        output().print("No entry was confirmed or falsified yet.")
+        output().print(
+            "No entry was confirmed or falsified yet. Once agents have resolved some, this says how often they were right, "
+            "and whether they knew."
+        )
         return
+    output().print(Text(_verdict(document["overall"], document["last"]), "bold"))
     show_facts(
         [
             ("held", _held(document["overall"])),
             ("first stated", _stated(document["first"])),
             ("last stated", _stated(document["last"])),
-            ("advice", _lift(document["lift"])),
+            ("advice", lift_of(document["lift"])),
         ]
     )
     if document["last"]["count"]:
@@ -121,7 +128,20 @@ def _stated(score: dict[str, Any]) -> str:
     return f"{score['confidence']:.2f} on average, and {score['share']:.2f} held ({entries})"
 
 
-def _lift(found: dict[str, Any]) -> str:
+def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:
+    """Return what calibration comes to, in a sentence."""
+    if not stated["count"]:
+        return f"{overall['share']:.0%} of what you guess comes true; how sure you were, no entry says."
+    points = round(100 * stated["confidence"]) - round(100 * stated["share"])
+    judgement = f"{abs(points)} points too {'sure' if points > 0 else 'unsure'}" if points else "just right"
+    few = (
+        f" Of {counted(stated['count'], 'entry')}, too few to rely on it." if stated["count"] < ENOUGH else ""
+    )
+    return f"You say {stated['confidence']:.0%}, {stated['share']:.0%} come true: {judgement}.{few}"
+
+
+def lift_of(found: dict[str, Any]) -> str:
+    """Return by how much more often hypotheses held with advice, in words."""
     if found["difference"] is None:
         return "its effect is unknown: none was withheld at random"
     low, high = found["interval"]

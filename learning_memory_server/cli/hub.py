@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from itertools import chain
@@ -26,7 +26,9 @@ from learning_memory_server.cli.access.reading import (
     in_use_by,
     open_settings,
     read_entries,
+    read_memories,
 )
+from learning_memory_server.cli.calibration import lift_of
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.terminal import (
     COLOURS,
@@ -42,12 +44,15 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.calibration import lift, trials_of
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.views import entry_views
+from learning_memory_server.server.views import calibration_views, entry_views
 from learning_memory_server.system.files import is_at
 from learning_memory_server.system.ipc.discovery import LOG
 
@@ -234,6 +239,7 @@ def status() -> Result:
     journal = Journal(settings.journal_directory)
     resolved = read_entries(settings).list_resolved()
     still_open = journal.open_entries()[::-1]
+    values, failures = ValueLog(journal.values), FailureLog(journal.failures)
     server, holder, hub = (
         _found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status)
     )
@@ -255,9 +261,12 @@ def status() -> Result:
             "by_project": dict(Counter(entry.project for entry in resolved).most_common()),
         },
         "open": [entry_views.entry_key(entry) for entry in still_open],
-        "values": len(ValueLog(journal.values).all()),
-        "memories": len({record.id for record in journal.memories.read().records}),
-        "failures": len(FailureLog(journal.failures).all()),
+        "values": len(values.all()),
+        "superseded": len(values.all()) - len(values.current(None, superseded=False)),
+        "memories": len(read_memories(settings)),
+        "failures": len(failures.all()),
+        "errors": len(failures.errors()),
+        "told": _told(resolved, AdviceLog(journal.advice), failures.all()),
     }
     show_facts(_status_facts(document, still_open, hub))
     return Result(document)
@@ -271,6 +280,7 @@ def _status_facts(
         f"{counted(journal['damaged_lines'], 'line')} cannot be read; run `learning-memory-server doctor` to see which",
         "red",
     )
+    superseded = f", and {document['superseded']:,} superseded" if document["superseded"] else ""
     return [
         ("journal", f"{journal['path']} ({readable_size(journal['bytes'])})"),
         ("index", document["index"]),
@@ -288,11 +298,42 @@ def _status_facts(
             ("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
             for entry in still_open
         ),
-        ("values", f"{document['values']:,}"),
+        ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
-        ("failures", counted(document["failures"], "command")),
+        ("failures", f"{counted(document['errors'], 'error')} of {counted(document['failures'], 'command')}"),
+        ("told", _in_words(document["told"])),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
+
+
+def _told(resolved: Sequence[Ghap], advice: AdviceLog, failures: Sequence[Failure]) -> dict[str, Any]:
+    """Return how often agents were told something unasked, and what came of it."""
+    counts = advice.counts()
+    helped, misled = counts["helped"], counts["misled"]
+    remedies = [each for each in failures if each.shown]
+    return {
+        "times": counts["items"],
+        "helped": helped,
+        "misled": misled,
+        "unknown": max(counts["items"] - helped - misled, 0),
+        "remedies": len(remedies),
+        "remedies_followed_by_success": sum(each.remedy is not None for each in remedies),
+        "lift": calibration_views.lift_view(lift(trials_of(advice.all(), resolved))),
+    }
+
+
+def _in_words(told: Mapping[str, Any]) -> str:
+    parts = []
+    if told["times"]:
+        effect = f"; {lift_of(told['lift'])}" if told["lift"]["difference"] is not None else ""
+        parts.append(
+            f"{counted(told['times'], 'time')}, helped {told['helped']:,}, misled {told['misled']:,}, "
+            f"unknown {told['unknown']:,} (as agents say{effect})"
+        )
+    if told["remedies"]:
+        worked = told["remedies_followed_by_success"]
+        parts.append(f"what mended an error: {counted(told['remedies'], 'time')}, and {worked:,} then worked")
+    return "; ".join(parts) or "nothing yet"
 
 
 def _found(ask: Callable[[], Mapping[str, Any] | None]) -> Any:  # noqa: ANN401 - whatever it returns

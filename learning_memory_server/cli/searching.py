@@ -14,7 +14,12 @@ from learning_memory_server.cli.access.connection import (
     open_connection,
     prepare_search,
 )
-from learning_memory_server.cli.access.reading import open_settings, read_entries, read_memories
+from learning_memory_server.cli.access.reading import (
+    known_projects,
+    open_settings,
+    read_entries,
+    read_memories,
+)
 from learning_memory_server.cli.command import (
     Commands,
     DomainOption,
@@ -137,6 +142,8 @@ async def search(  # noqa: PLR0913 - one for each option
     notes = notes_here(read_entries(settings).look_up(each["id"] for each in results).found, settings)
     results = [{**each, **notes.get(each["id"], {})} for each in results]
     shown = matches((results, mode), entry_record, others)
+    if not results and not known_projects(settings):
+        output().print(f"Nothing is stored yet. {BEGIN}")
     return Result({**shown.document, **others})
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -54,6 +55,10 @@ _PADDING: Final = 3
 _LAST_COLUMN: Final = 30
 """Characters that a long last column needs next to the others."""
 _UNWRAPPED: Final = 100_000
+_BAR_FITS: Final = 70
+"""Columns of a terminal from which a bar fits next to what is being done."""
+_LINE_SECONDS: Final = 5.0
+"""Seconds between two lines of progress where there is no terminal."""
 _KIB: Final = 1024
 _COMMANDS: Final = {
     "get_clusters": "clusters",
@@ -255,22 +260,33 @@ def show_rest(total: int, style: str = "") -> None:
 
 @contextmanager
 def working(sentence: str) -> Iterator[Report]:
-    """Show a progress bar in a terminal while the block runs, and yield the function that updates it."""
+    """Show progress while the block runs, and yield the function that updates it: a bar in a terminal, else lines."""
     console = errors()
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        _Count(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+    if not console.is_terminal:
+        yield _in_lines()
+        return
+    bar = (BarColumn(),) if console.width >= _BAR_FITS else ()
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), *bar, _Count(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(sentence, total=None)
 
         def report(doing: str, done: int = 0, total: int = 0) -> None:
             progress.update(task, description=doing, completed=done, total=total or None)
 
         yield report
+
+
+def _in_lines() -> Report:
+    """Return what prints a line now and then, for logs and other programs; nothing of what is soon done."""
+    said = time.monotonic()
+
+    def report(doing: str, done: int = 0, total: int = 0) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _LINE_SECONDS:
+            said = time.monotonic()
+            errors().print(f"{doing}: {done:,} of {total:,}" if total else doing)
+
+    return report
 
 
 def each_file(paths: Iterable[Path], work: Callable[[Path], object], sentence: str) -> list[Path]:

@@ -177,8 +177,9 @@ HOOK_IS_LATE: Final = 1.0  # After this silence, a hook that its client gives up
 
 COMMAND_HUNG_AFTER: Final = 8.0  # A sign of life from a hub
 COMMAND_SEARCH_HUB: Final = 1.0  # The same for a search, which can do without a hub
-# A search, for the index: after a large import it takes minutes. A lexical search answers now.
-COMMAND_SEARCH_INDEX: Final = 10.0
+# For the index, which takes minutes after a large import: a search, which is lexical else, and a command that imported.
+COMMAND_SEARCH_INDEX: Final = 3.0
+COMMAND_INDEX: Final = 2.0
 OPERATION_SILENT: Final = 30.0  # A sign of life of an operation that runs: a hub that loads a model is busy
 SIGN_OF_LIFE: Final = 1.0  # Between two signs of life that the hub gives during an operation
 COUNT: Final = 1.0  # Each request to a server for counting points: whoever asks for the state should not wait

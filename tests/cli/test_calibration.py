@@ -11,7 +11,7 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.model.advice import Advice, Channel, Item, Kind
+from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.support import CONFIRMED, NOON, numbered
@@ -93,7 +93,7 @@ def test_a_person_sees_shares_scores_and_bins(run: Any) -> None:
 
 
 def test_without_a_judged_entry_there_is_nothing_to_show(run: Any) -> None:
-    assert run("calibration").stdout == "No entry was confirmed or falsified yet.\n"
+    assert run("calibration").stdout.startswith("No entry was confirmed or falsified yet. ")
 
 
 def test_the_lift_is_that_of_the_journals_lines(run: Any, journal: Journal) -> None:
@@ -130,3 +130,20 @@ def test_the_lift_is_that_of_the_journals_lines(run: Any, journal: Journal) -> N
     assert found["difference"] == pytest.approx(shown - without)
     assert found["interval"][0] < found["difference"] < found["interval"][1]
     assert "points more held with it" in run("calibration").stdout
+
+
+def test_a_sentence_comes_first(run: Any, storage: Path, journal: Journal) -> None:
+    last = json.loads(run("calibration", "--json").stdout)["last"]
+    says, held = round(100 * last["confidence"]), round(100 * last["share"])
+    word = "sure" if says > held else "unsure"
+    first = run("calibration").stdout.splitlines()[0]
+    assert first == f"You say {says}%, {held}% come true: {abs(says - held)} points too {word}."
+    entry = ObservationCollector(journal, utc_now).list_resolved()[0].id
+    shown = [
+        Advice(
+            entry, number, Channel.START, (Item(f"ghap_{number}", Kind.EXPERIENCE, effect),), "garden", NOON
+        )
+        for number, effect in enumerate((Effect.HELPED, Effect.MISLED, None), start=1)
+    ]
+    AdviceLog(Journal(storage / "journal").advice).add(*shown)
+    assert "told        3 times, helped 1, misled 1, unknown 1 (as agents say)" in run("status").stdout

@@ -18,7 +18,7 @@ def test_without_memories_the_list_says_so(run: Any) -> None:
 def test_memories_are_listed_the_last_one_first(run: Any) -> None:
     lines = run("memories").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [*reversed(MEMORIES)]
-    assert "garden  [decision, storage]  docs/db.md  Database: We chose SQLite" in lines[1]
+    assert "garden  [decision, storage]  docs/db.md  Database \u2192 We chose SQLite" in lines[1]
     assert run("memories", "--limit", "1").stdout.splitlines()[1] == "1 of 2 memories; --limit shows more."
 
 

@@ -44,11 +44,13 @@ _READING: Final = ("call", "compare", "complete", "picture")
 class Connection:
     """Runs operations for a command, and shows their progress. Tools are called for the project of the settings.
 
-    `redacted` counts the secrets of each kind that imports have left out so far.
+    `redacted` counts the secrets of each kind that imports have left out so far. `outlives_command` is whether a hub
+    does the work, which completes the index after the command has ended.
     """
 
-    def __init__(self, operate: Operate, settings: Settings) -> None:
+    def __init__(self, operate: Operate, settings: Settings, *, outlives_command: bool = False) -> None:
         self._operate = operate
+        self.outlives_command = outlives_command
         self.redacted: Counter[str] = Counter()
         self._project = caller_of(os.environ, settings).project
         # A separate session, which has no open entry.
@@ -135,9 +137,12 @@ WITHOUT_INDEX: Final = (
 
 
 async def complete_index(connection: Connection) -> str:
-    """Complete the index if that is possible now. Return a phrase that says how many vectors it has."""
+    """Complete the index, or leave that to the hub if it takes long. Return a phrase that says how far it is."""
     try:
-        points = (await connection.run("complete"))["points"]
+        async with asyncio.timeout(timeouts.COMMAND_INDEX if connection.outlives_command else None):
+            points = (await connection.run("complete"))["points"]
+    except TimeoutError:
+        return "follows in the background; searches may miss some of it until `status` says that nothing is pending"
     except _INTERRUPTIONS:
         show_notice("Interrupted. Everything is in the journal; the index is completed later.")
         raise
@@ -173,7 +178,7 @@ async def open_connection(
     """
     patience = timeouts.COMMAND_SEARCH_HUB if command.endswith("search") else timeouts.COMMAND_HUNG_AFTER
     if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):
-        yield Connection(hub.operate, settings)
+        yield Connection(hub.operate, settings, outlives_command=True)
         return
     from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415
     from learning_memory_server.server.operations import operate  # noqa: PLC0415 - the server's imports

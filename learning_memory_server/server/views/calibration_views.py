@@ -9,6 +9,7 @@ from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.calibration import (
+    Lift,
     Score,
     first_stated,
     last_stated,
@@ -114,11 +115,9 @@ class CalibrationStats(TypedDict):
 
 def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, Any]:
     """Return a `CalibrationView` of resolved entries, and of the advice on them among all advice."""
-    found = lift(trials_of(advice, entries))
     by_project = rates_by(entries, lambda entry: entry.project)
     by_domain = rates_by(entries, lambda entry: entry.domain.value)
     by_strategy = rates_by(entries, lambda entry: entry.strategy.value)
-    arms = {"shown": fields(ArmView, found.shown), "withheld": fields(ArmView, found.withheld)}
     return {
         "overall": fields(RateView, rate(entries)),
         "first": _score(score(first_stated(entries))),
@@ -126,8 +125,14 @@ def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, 
         "by_domain": [fields(RateView, one) for one in by_domain],
         "by_strategy": [fields(RateView, one) for one in by_strategy],
         "by_project": [fields(RateView, one) for one in by_project],
-        "lift": fields(LiftView, found, **arms),
+        "lift": lift_view(lift(trials_of(advice, entries))),
     }
+
+
+def lift_view(found: Lift) -> dict[str, Any]:
+    """Return a `LiftView`."""
+    arms = {"shown": fields(ArmView, found.shown), "withheld": fields(ArmView, found.withheld)}
+    return fields(LiftView, found, **arms)
 
 
 def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def test_a_malformed_entry_is_refused_and_nothing_is_imported(
             hub.control(operation, **fields)
     with pytest.raises(InvalidInputError, match="no operation 'dance'"):
         hub.control("dance")
-    assert run("list").stdout == "No resolved entries yet.\n"
+    assert run("list").stdout.startswith("No resolved entries yet.")
     assert hub.control("add_records", records=[good, good]) == {"added": [good["id"]]}
     assert hub.control("add_records", records=[good])["added"] == []
 
