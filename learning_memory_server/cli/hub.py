@@ -26,7 +26,6 @@ from learning_memory_server.cli.access.reading import (
     in_use_by,
     open_settings,
     read_entries,
-    read_memories,
 )
 from learning_memory_server.cli.calibration import lift_of
 from learning_memory_server.cli.command import Commands, Result
@@ -263,7 +262,7 @@ def status() -> Result:
         "open": [entry_views.entry_key(entry) for entry in still_open],
         "values": len(values.all()),
         "superseded": len(values.all()) - len(values.current(None, superseded=False)),
-        "memories": len(read_memories(settings)),
+        "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
         "told": _told(resolved, AdviceLog(journal.advice), failures.all()),
