@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
 import pytest
-import structlog
 from typer.testing import CliRunner, Result
 
 from learning_memory_server.cli.app import app
 from learning_memory_server.system.locking import holder
+from tests.logs import log_plainly
 
 SUBJECTS = ("memory leak", "flaky test", "slow query")
 
@@ -34,7 +34,7 @@ FOR_THE_HUB: Final = b'{"jsonrpc": "2.0", "id": 1, "method": "memories/list"}\n'
 @pytest.fixture(autouse=True)
 def unchanged_logging() -> Iterator[None]:
     yield
-    structlog.reset_defaults()
+    log_plainly()
 
 
 @pytest.fixture

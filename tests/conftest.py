@@ -16,6 +16,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.journal import Journal
 from tests.acceptance.hubs import Memory, memory_in
 from tests.capture.memories.shelf import Shelf, open_shelf
+from tests.logs import log_plainly
 from tests.support import Parts, TickingClock, open_parts
 from tests.tiny_reranker import save_reranker
 
@@ -42,6 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in the background of a shell. What tests start and interrupt would inherit it, and have to be killed.
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    log_plainly()
     # A worker in a parallel run gets its folder from the main process.
     if config.option.basetemp or hasattr(config, "workerinput") or not _SHM.is_dir():
         return
