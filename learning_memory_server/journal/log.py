@@ -104,7 +104,8 @@ class Log:
         """
         if records:
             lines = b"".join(record.to_line() for record in records)
-            path = self._segment(records[0].at)
+            name = f"{records[0].at:%Y-%m}" if self._monthly else self._path.name
+            path = (self._path if self._monthly else self._path.parent) / f"{name}.jsonl"
             with journal_errors(path):
                 self._disk.append(path, lines)
 
@@ -219,11 +220,6 @@ class Log:
         if self._monthly:
             return matching(self._path, "*.jsonl")
         return matching(self._path.parent, f"{self._path.name}.jsonl")
-
-    def _segment(self, at: datetime) -> Path:
-        if self._monthly:
-            return self._path / f"{at:%Y-%m}.jsonl"
-        return self._path.with_name(self._path.name + ".jsonl")
 
     def _parsed(self) -> Iterator[Line]:
         for path in self.segments():

@@ -29,7 +29,6 @@ from learning_memory_server.system.waiting import attempts, each_request_within,
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.memories.log import MemoryLog
-    from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.memory_query import MemoryQuery
     from learning_memory_server.index.ranking.timing import SearchTimer
     from learning_memory_server.model.memory import Memory
@@ -84,7 +83,9 @@ class MemorySearcher:
                 # The scores of all rounds are compared.
                 basis = matches[0].explanation.basis
             # Results that are not shown are not re-ranked either.
-            similar = [each for each in matches if _similarity(each) >= query.min_similarity]
+            similar = [
+                each for each in matches if (each.explanation.similarity or 0.0) >= query.min_similarity
+            ]
             seen += similar
             found = len({each.memory.id for each in seen})
             # A match that scores less than the least similarity alone would give is not similar enough.
@@ -140,7 +141,8 @@ class MemorySearcher:
             with attempt, each_request_within(timeouts.MEMORIES_REQUEST_SHARE * self.deadline):
                 matches = await self.recall.index.search_hybrid(
                     asked,
-                    self._is_kept,
+                    # A point may briefly outlive its memory.
+                    lambda payload: self.memories.find(payload["memory_id"]) is not None,
                     timer,
                     model_within=timeouts.MEMORIES_MODEL_SHARE * self.deadline,
                     expected=lambda: self._expected(query.where, without),
@@ -161,10 +163,6 @@ class MemorySearcher:
         """Return how many chunks of the memories that match must be in the index."""
         matching = (each for each in self.memories.all() if where.matches(each) and each.id not in without)
         return sum(map(self.memories.chunks_of, matching)) - self.recall.writer.pending
-
-    def _is_kept(self, payload: Payload) -> bool:
-        """Return whether a point's memory exists; a point may briefly outlive its memory."""
-        return self.memories.find(payload["memory_id"]) is not None
 
 
 def _is_worth_repeating(error: Exception) -> bool:
@@ -192,10 +190,6 @@ def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> Fou
     ]
     kept, left_out = passing(_best(query.limit, found), query.min_score)
     return FoundMemories(kept, mode, left_out=left_out)
-
-
-def _similarity(found: FoundMemory) -> float:
-    return found.explanation.similarity or 0.0
 
 
 def _best(limit: int, found: Iterable[FoundMemory]) -> list[FoundMemory]:

@@ -119,16 +119,6 @@ def sync_directory(path: Path, *, system: System = os) -> None:
         os.close(descriptor)
 
 
-def sync_file(path: Path) -> None:
-    """Make the content of a file survive a power loss."""
-    # Windows syncs only what is open for writing.
-    descriptor = os.open(path, os.O_RDWR | PLAIN)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def is_at(path: Path, descriptor: int) -> bool:
     """Return whether the path still names the open file."""
     try:

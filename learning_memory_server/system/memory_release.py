@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -39,12 +38,3 @@ def trim_heap() -> None:
     # Other systems' libraries have no such function, and less need of one.
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)
-
-
-def freeze_heap() -> None:
-    """Exempt all existing objects from garbage collection.
-
-    Call it once everything that lives as long as the process has been loaded. With 10,000 experiences, a fit triggers
-    full collections that stop everything for 44 to 53 ms each; after this they take 2 to 6 ms.
-    """
-    gc.freeze()

@@ -1,4 +1,3 @@
-import gc
 import mmap
 import platform
 import sys
@@ -6,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.system.memory_release import freeze_heap, release_mapped, trim_heap
+from learning_memory_server.system.memory_release import release_mapped, trim_heap
 
 SIZE = 4 * 1024 * 1024
 
@@ -64,13 +63,3 @@ def test_memory_freed_between_blocks_in_use_is_returned() -> None:
 
     assert all_resident() < before - 16 * 1024 * 1024
     assert all(each == b"x" * 2000 for each in kept)
-
-
-def test_frozen_objects_are_exempt_from_garbage_collection() -> None:
-    kept = [["a list that holds one"]]
-    assert any(each is kept for each in gc.get_objects())
-    try:
-        freeze_heap()
-        assert not any(each is kept for each in gc.get_objects())
-    finally:
-        gc.unfreeze()

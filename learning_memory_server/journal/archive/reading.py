@@ -117,7 +117,7 @@ def _opened(file: IO[bytes]) -> Iterator[Archive]:
 def _verified(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Archive:
     if MANIFEST not in members:
         raise InvalidInputError(f"This tar has no {MANIFEST}, so it is not an archive of a journal.")
-    manifest = Manifest.from_json(_content(tar, members[MANIFEST]))
+    manifest = Manifest.from_json(cast("IO[bytes]", tar.extractfile(members[MANIFEST])).read())
     if manifest.journal_format > JOURNAL_FORMAT:
         raise InvalidInputError(
             f"The archive holds a journal of format {manifest.journal_format}; this program reads up to "
@@ -173,10 +173,6 @@ def _most_bytes_of(name: str) -> int:
     if name == MANIFEST:
         return MANIFEST_MAX
     return OPEN_MAX if name.endswith(".json") else LOG_FILE_MAX
-
-
-def _content(tar: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
-    return cast("IO[bytes]", tar.extractfile(member)).read()
 
 
 def _digest(tar: tarfile.TarFile, member: tarfile.TarInfo) -> str:

