@@ -5,6 +5,7 @@ import os
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.terminal import output
+from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest
@@ -39,7 +40,7 @@ def context() -> None:
         AdviceLog(journal.advice),
         latest(entries, caller.project, SharedLessons(settings.storage_path / SHARED)),
     )
-    validity = Validity(advice, entries)
+    validity = Validity(advice, entries, FailureLog(journal.failures))
     validity.freshness.look(lessons, caller.project, caller.folder)
     found = context_of(
         still_open,

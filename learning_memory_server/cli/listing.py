@@ -90,7 +90,8 @@ def list_(
 def notes_here(entries: Sequence[Ghap], settings: Settings) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
     caller = caller_of(os.environ, settings)
-    validity = Validity(AdviceLog(Journal(settings.journal_directory).advice), read_entries(settings))
+    journal = Journal(settings.journal_directory)
+    validity = Validity(AdviceLog(journal.advice), read_entries(settings), FailureLog(journal.failures))
     validity.freshness.look(entries, caller.project, caller.folder)
     return validity.notes(entries, caller.folder)
 

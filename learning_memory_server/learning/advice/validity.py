@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.anchors.content import split_digests
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.advice import Effect
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.learning.advice.finder import Ranked
     from learning_memory_server.learning.advice.log import AdviceLog
     from learning_memory_server.model.caller import Caller
@@ -33,13 +35,19 @@ class Validity:
 
     advice: AdviceLog
     collector: ObservationCollector
+    failures: FailureLog | None = None  # where episodes are; without it none is asked
     freshness: Freshness = field(default_factory=Freshness)
-    _successors: tuple[object, int, dict[str, str]] = field(default=(None, 0, {}), init=False)
+    _successors: tuple[object, dict[str, str]] = field(default=(None, {}), init=False)
 
     def successors(self) -> Mapping[str, str]:
-        """Return the experiences that misled more often than they helped, with the latest one that says so."""
+        """Return the experiences that are not said any more, each with the id of what took its place.
+
+        Those that misled more often than they helped give way to the latest entry that says so; those of which the
+        lines were changed when the same error was mended again, to the entry of that time, else to the error.
+        """
         effects, timeline = self.advice.effects(), self.collector.timeline
-        if self._successors[:2] != (effects, timeline.count()):
+        state = effects, timeline.count(), self.failures and self.failures.changes
+        if self._successors[0] != state:
             said = [
                 (item.effect, advice.ghap_id, item.id)
                 for advice in self.advice.all()
@@ -56,8 +64,22 @@ class Validity:
                 and counts[earlier, Effect.MISLED] > counts[earlier, Effect.HELPED]
                 and self._follows(later, earlier)
             }
-            self._successors = effects, timeline.count(), found
-        return self._successors[2]
+            self._successors = state, {**dict(self._mended_again()), **found}
+        return self._successors[1]
+
+    def _mended_again(self) -> Iterator[tuple[str, str]]:
+        """Yield entries in which an error was mended, with what changed their lines when it was mended later."""
+        for error in self.failures.errors() if self.failures else ():
+            episodes = [(each, each.episode) for each in error if each.episode and not each.imported]
+            for number, (_, earlier) in enumerate(episodes):
+                entry = self.collector.find_resolved(earlier.entry)
+                lines = (
+                    {line for each in entry.anchors for line in split_digests(each.lines)} if entry else set()
+                )
+                for failure, later in episodes[number + 1 :]:
+                    is_same = later.error == earlier.error and later.entry != earlier.entry
+                    if is_same and not lines.isdisjoint(split_digests(later.changed)):
+                        yield earlier.entry, later.entry or failure.error
 
     def _follows(self, later: str, earlier: str) -> bool:
         entry, before = self.collector.find_resolved(later), self.collector.find_resolved(earlier)

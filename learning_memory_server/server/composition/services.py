@@ -185,6 +185,7 @@ class Services(Indexed):
         )
         self.anchoring = Anchoring(collector, self.redaction)
         self.validity = self.advisor.validity
+        self.validity.failures = self.failure_log
         self.hooks = Hooks(
             collector,
             self.session_context,
