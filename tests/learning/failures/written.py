@@ -21,6 +21,12 @@ def failed(command: str, output: str = MISSING, **more: Any) -> Call:
     return {"command": command, "content": output, "is_error": True, **more}
 
 
+def edited(file: str, old: str, new: str) -> Call:
+    """Return an edit."""
+    given = {"file_path": file, "old_string": old, "new_string": new}
+    return {"tool": "Edit", "input": given, "content": "", "is_error": False}
+
+
 def lines_of(  # noqa: PLR0913 - what differs between sessions
     *calls: Call,
     session: str = "first",
@@ -40,7 +46,8 @@ def lines_of(  # noqa: PLR0913 - what differs between sessions
     for number, call in enumerate(calls):
         name = f"toolu_{session}_{number}"
         stamp = {"timestamp": _stamp(began + timedelta(seconds=number)), **every, **call.get("record", {})}
-        asked = {"type": "tool_use", "id": name, "name": "Bash", "input": {"command": call["command"]}}
+        given = call.get("input") or {"command": call["command"]}
+        asked = {"type": "tool_use", "id": name, "name": call.get("tool", "Bash"), "input": given}
         told = {
             "type": "tool_result",
             "tool_use_id": name,
