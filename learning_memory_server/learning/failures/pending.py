@@ -145,7 +145,8 @@ class PendingFailures:
         session = ran.session if _SESSION.fullmatch(ran.session) else session_hash(ran.session)
         about = (ran.project, session, ran.agent)
         if ran.edits:
-            self._sessions.setdefault(about, _Session()).edited(ran.edits, ran.project, ran.folder)
+            self._keep(about, state := self._sessions.pop(about, _Session()))
+            state.edited(ran.edits, ran.project, ran.folder)
         if not (ran.has_failed or (about in self._sessions and self._sessions[about].pending)):
             return Seen()
         output = ran.output if ran.has_failed else ""
@@ -173,9 +174,7 @@ class PendingFailures:
             state.pending = _with_failure(state.pending, _Pending(failure, error, written))
         remedies = _remedies(state.pending, text.command) if ran.has_failed is False else {}
         state.pending = [each for each in state.pending if each.age < _EDITED_WITHIN]
-        self._sessions[about] = state
-        if len(self._sessions) > _SESSIONS:
-            self._sessions.popitem(last=False)
+        self._keep(about, state)
         episodes = {
             each.failure.id: episode and replace(episode, entry=ran.entry)
             for each, edits in edited
@@ -184,6 +183,11 @@ class PendingFailures:
         ids = dict.fromkeys([*remedies, *episodes])
         found = tuple(Mended(name, remedies.get(name), episodes.get(name)) for name in ids)
         return Seen(failure, error, found, in_vain)
+
+    def _keep(self, about: tuple[str, str, str], state: _Session) -> None:
+        self._sessions[about] = state
+        if len(self._sessions) > _SESSIONS:
+            self._sessions.popitem(last=False)
 
 
 def _with_failure(pending: list[_Pending], new: _Pending) -> list[_Pending]:
@@ -198,10 +202,11 @@ def _with_failure(pending: list[_Pending], new: _Pending) -> list[_Pending]:
 
 def _remedies(pending: list[_Pending], command: str) -> dict[str, str]:
     """Return the ids of the failures that a command has mended, with their remedy: with an install that was before."""
-    found = [each for each in pending if each.waits and mended(each.failure.command, command) is not None]
-    for each in pending:
-        each.is_mended |= each in found
-        each.installed = command if each.waits and lock_of(command) else each.installed
+    waiting, is_install = [each for each in pending if each.waits], lock_of(command) != ""
+    found = [each for each in waiting if mended(each.failure.command, command) is not None]
+    for each in waiting:
+        each.is_mended = each in found
+        each.installed = command if is_install else each.installed
     installed = next((each.installed for each in found if each.failure.command == command), "")
     remedy = f"{installed} && {command}" if installed and installed != command else command
     return dict.fromkeys((each.failure.id for each in found), remedy[: limits.COMMAND_MAX])

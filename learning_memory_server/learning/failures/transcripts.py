@@ -46,6 +46,10 @@ _MADE: Final = (
 )
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
+_Edits = dict[str, tuple[Edited, ...]]
+"""What each agent edited since its last command."""
+_Waiting = OrderedDict[str, str | tuple[Edited, ...]]
+"""The commands and edits that are not over, by the ids of their calls."""
 _TOOLS: Final = frozenset({"Bash", "Edit", "MultiEdit", "Write"})
 
 
@@ -120,8 +124,7 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
     interrupted, are left out: nothing is known of them. Only one line is in RAM at a time. `read` is told now and then
     how many bytes of the file were read.
     """
-    waiting: OrderedDict[str, str | tuple[Edited, ...]] = OrderedDict()
-    edits: dict[str, tuple[Edited, ...]] = {}
+    waiting, edits = _Waiting(), _Edits()
     try:
         for line in _lines(path, read):
             if line and not any(mark in line for mark in _RELEVANT):
@@ -164,12 +167,7 @@ def task_in(path: Path) -> Task | None:
     return Task(session, folder, prompt, *last) if prompt and last else None
 
 
-def _ended(
-    record: dict[str, Any],
-    path: Path,
-    waiting: OrderedDict[str, str | tuple[Edited, ...]],
-    edits: dict[str, tuple[Edited, ...]],
-) -> Iterator[Ran]:
+def _ended(record: dict[str, Any], path: Path, waiting: _Waiting, edits: _Edits) -> Iterator[Ran]:
     """Yield the commands that a line says have ended, and keep what has begun, and what each agent edited since."""
     agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
     for part in _message(record):
