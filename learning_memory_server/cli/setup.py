@@ -35,6 +35,7 @@ from learning_memory_server.cli.clients.change import (
 )
 from learning_memory_server.cli.clients.hooks import hooks_change, packaged
 from learning_memory_server.cli.command import Commands
+from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.cli.terminal import is_for_people, output, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
@@ -100,6 +101,7 @@ def setup(  # noqa: PLR0913 - one for each option
         remove_from(chosen, yes=yes)
     else:
         set_up(chosen, settings, plugin=plugin, yes=yes)
+        offer_join(load_settings())
 
 
 def set_up(

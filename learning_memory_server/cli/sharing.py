@@ -39,7 +39,7 @@ from learning_memory_server.sharing.files import (
     of_value,
     verdict,
 )
-from learning_memory_server.sharing.shared import identity_of
+from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of
 from learning_memory_server.sharing.state import foldable, state_of
 
 _COMMITS: Final = 5_000
@@ -76,9 +76,9 @@ async def share(
     names and addresses that git's log or this machine has; --yes is no answer to
     that. With --kind withdraws, a lesson is taken back, for which no ID is needed.
     """
-    settings, top = open_settings(), _top()
+    settings, top = open_settings(), repository()
     there, project = tree.sound_files(top), current_project(settings)
-    redactor, names = await _redactor(settings), _names(top)
+    redactor, names = await secrets_finder(settings), _names(top)
     written: list[str] = []
     wanted = list(_wanted(settings, ids or [], kind, _lesson(about, project, there) if about else None))
     for what, origin, file in wanted:
@@ -107,7 +107,7 @@ async def join(yes: _YES = False) -> None:
     Those on the default branch, as last fetched, are then told as your own are,
     with the author that git names. Those of other branches are only found.
     """
-    settings, top = open_settings(), _top()
+    settings, top = open_settings(), repository()
     if not (
         yes
         or agrees(f"Read the shared lessons of {top}? Whoever can write to its default branch writes them.")
@@ -124,8 +124,17 @@ async def join(yes: _YES = False) -> None:
 async def leave() -> None:
     """Stop reading the shared lessons of this repository, and remove them from the index and from all replies."""
     async with open_connection(open_settings(), "leave") as connection:
-        found = await connection.run("unjoin", folder=str(_top()))
+        found = await connection.run("unjoin", folder=str(repository()))
     output().print(f"Left: the shared lessons of {found['folder']} are forgotten here.")
+
+
+def offer_join(settings: Settings) -> None:
+    """Say that this repository has shared lessons, if they are not read."""
+    top = tree.top_of(Path.cwd())
+    if (top / FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(
+        settings.storage_path / SHARED
+    ).joined:
+        output().print("This repository has shared lessons. To read them, run: learning-memory-server join")
 
 
 @lessons.command("check")
@@ -136,9 +145,9 @@ async def lessons_check(
 
     For a team's CI: it needs no hub and no model, and prints no secret.
     """
-    top = folder or _top()
+    top = folder or repository()
     redactor, problems, files = (
-        await _redactor(open_settings()),
+        await secrets_finder(open_settings()),
         list[tuple[str, str]](),
         tree.sound_files(top),
     )
@@ -162,7 +171,7 @@ async def lessons_check(
 @lessons.command("fold")
 def lessons_fold(yes: _YES = False) -> None:
     """Remove what is withdrawn, corrected or a copy, and leave one file that names it: once a year, in one commit."""
-    top = _top()
+    top = repository()
     gone = foldable(tree.sound_files(top))
     for name in gone:
         output().print(f"{FOLDER}/{name}")
@@ -221,14 +230,15 @@ def _end(*, is_success: bool) -> None:
         raise typer.Exit(1)
 
 
-def _top() -> Path:
+def repository() -> Path:
+    """Return the top folder of the worktree here."""
     top = tree.top_of(Path.cwd())
     if not tree.place_of(top):
         raise InvalidInputError(f"{top}: there is no git repository here.")
     return top
 
 
-async def _redactor(settings: Settings) -> Redactor:
+async def secrets_finder(settings: Settings) -> Redactor:
     """Return what finds secrets, with everything that it has; also where redaction is off."""
     gate = redaction_gate(settings) if settings.redaction else RedactionGate(build_redactor())
     await gate.load()

@@ -14,6 +14,7 @@ from learning_memory_server.cli.command import Commands, Result, current_project
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
 from learning_memory_server.cli.setup import set_up
+from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.cli.terminal import (
     agrees,
     counted,
@@ -71,6 +72,7 @@ async def start(
         _show_undo(f"forget {names}")
     elif lesson.size:
         output().print("Skipped: nothing was kept, so agents are told nothing of it.")
+    offer_join(settings)
     _show_next(settings, project, clients, is_kept=bool(lesson.kept or lesson.known))
     shown = [_document(each) for each in mistakes[:_REPORTED]]
     succeeded = not {"refused", "failed"}.intersection(clients.values())

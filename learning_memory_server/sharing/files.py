@@ -176,7 +176,8 @@ def of_entry(entry: Ghap, corrects: str = "") -> SharedFile:
     end, lesson, cause = entry.outcome, entry.outcome.lesson, entry.outcome.root_cause
     texts = (
         *(entry.goal, entry.hypothesis, end.result, end.surprise, cause and cause.description),
-        *((lesson.what_worked, lesson.takeaway) if lesson else ()),
+        *((lesson.what_worked, lesson.takeaway) if lesson else (None, None)),
+        " ".join(each.file for each in entry.anchors if not each.is_read and " " not in each.file),
     )
     return shared_file(
         Kind.LESSON,

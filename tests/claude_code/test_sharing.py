@@ -13,8 +13,8 @@ import pytest
 from tests.acceptance.hubs import ENTRY
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.conftest import ClaudeCode, claude_in
-from tests.claude_code.model import say
-from tests.claude_code.test_sessions import LESSON, load, resolve, start
+from tests.claude_code.model import Block, say, use
+from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
 
 MODEL: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
 
@@ -99,3 +99,44 @@ def test_what_one_shares_the_other_is_told_from_join_to_leave(both: tuple[Claude
     assert not any(
         LESSON.encode() in path.read_bytes() for path in ben.memory.storage.rglob("*") if path.is_file()
     )
+
+
+def cites(name: str, how: str) -> Block:
+    return use(f"{TOOLS}resolve_ghap", status="confirmed", result="as before", **{how: [name]})
+
+
+def test_a_promoted_rule_is_loaded_contradicted_and_removed_byte_for_byte(
+    both: tuple[ClaudeCode, ClaudeCode],
+) -> None:
+    ann, _ = both
+    ann.session("look at the price cache", [load(), start(), resolve(), say("Closed.")], **MODEL)
+    (found,) = json.loads(command(ann, "list", "--json"))["results"]
+    name = found["id"]
+    ann.session(
+        "again",
+        [load(), start(), cites(name, "helped"), start(), cites(name, "helped"), say("Yes.")],
+        **MODEL,
+    )
+    assert command(ann, "promote") == ""
+    ann.session("and again", [load(), start(), cites(name, "helped"), say("Yes.")], **MODEL)
+
+    change = command(ann, "promote")
+    assert git(ann.project, "status", "--porcelain") == ""
+    subprocess.run(["git", "apply", "-"], cwd=ann.project, input=change, text=True, check=True)
+    rules = ann.project / ".claude" / "rules" / "learned.md"
+    assert f"- {LESSON}\n" in rules.read_text()
+    publish(ann, "Promote a rule")
+
+    loaded = ann.session("look at this", [load(), start(), say("I see.")], **MODEL)
+    everything = json.dumps(loaded.requests[-1])
+    assert f"- {LESSON}" in everything
+    # The comment does not reach the model, and the memory does not repeat the rule.
+    assert f"{name}: a lesson" not in everything
+    assert everything.count(LESSON) == 1
+    assert "related" not in json.loads(loaded.results()[-1])
+
+    ann.session("it is wrong", [load(), start(), cites(name, "misled"), say("No.")], **MODEL)
+    command(ann, "promote", "--yes")
+    assert not rules.exists()
+    git(ann.project, "add", "--all")
+    assert git(ann.project, "diff", "--stat", "HEAD~1", "--cached") == ""

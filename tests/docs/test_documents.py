@@ -37,6 +37,7 @@ MADE_ELSEWHERE: Final = (
     "server.json",
     "about.json",
     "shared.json",
+    "learned.md",
     "compared.json",
     "hub.json",
     "sessions.json",

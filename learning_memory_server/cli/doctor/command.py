@@ -15,7 +15,12 @@ from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.doctor import Finding, Level, Repair, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engine
-from learning_memory_server.cli.doctor.journal import check_hub, check_journal, check_model_of_hub
+from learning_memory_server.cli.doctor.journal import (
+    check_hub,
+    check_journal,
+    check_model_of_hub,
+    check_shared,
+)
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
 from learning_memory_server.cli.doctor.settings import (
     check_claim,
@@ -160,6 +165,7 @@ def _check_layers(settings: Settings, *, quick: bool) -> Iterator[Finding]:
         check_journal(settings),
         check_claim(settings, os.environ),
         check_freshness(settings, os.environ),
+        check_shared(settings),
     )
     sound = yield from all_sound(chain(*without_engine, check_elsewhere(settings)))
     finding, hub = check_hub(settings)

@@ -24,6 +24,7 @@ from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.programs import to_start
 
@@ -138,6 +139,17 @@ def _check_set_aside(journal: Journal) -> Iterator[Finding]:
             f"{counted(len(found), 'unfinished line')} set aside after a crash ({names}); "
             "check whether they matter, then delete them.",
         )
+
+
+def check_shared(settings: Settings) -> Iterator[Finding]:
+    """Check the shared lessons of the repositories that are joined."""
+    shared = SharedLessons(settings.storage_path / SHARED)
+    for joined in shared.joined.values():
+        flaws = joined.left_out()
+        read = counted(len(joined.files) - len(flaws.keys() & joined.files.keys()), "file")
+        yield green("shared", f"{read} of {joined.folder} are read.")
+        for name, reason in flaws.items():
+            yield yellow("shared", f"{name or joined.folder} is left out: {reason}.")
 
 
 def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:

@@ -106,6 +106,13 @@ class Advisor:
     within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
     chance: Callable[[], float] = random.random  # returns a random number from 0 to 1
     _ahead: dict[tuple[str, str, str], Toss] = field(default_factory=dict, init=False)
+    _rules: dict[str, set[str]] = field(default_factory=dict, init=False)
+
+    def loaded(self, session: str) -> set[str]:
+        """Return the ids of the promoted rules that a session's client has loaded, to read or to add to."""
+        if len(self._rules) > _SESSIONS:
+            self._rules.pop(next(iter(self._rules)))
+        return self._rules.setdefault(session, set())
 
     def __post_init__(self) -> None:
         self.validity = Validity(self.log, self.collector)
@@ -133,6 +140,7 @@ class Advisor:
         }
         ranked = await self._ranked(self.finder.rank(entry, self.log.effects()), entry.project, folder)
         found = ranked.items() if ranked else []
+        seen |= self.loaded(entry.agent_session)
         items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
         return self._shown(self._record(entry, channel, items), folder) if items else Related()
 
@@ -165,7 +173,7 @@ class Advisor:
             max(until - monotonic(), 0.0),
         )
         found = ranked.lesson(is_error=is_error) if ranked else None
-        if found is None or found[0].id in shown:
+        if found is None or found[0].id in shown or found[0].id in self.loaded(caller.session):
             return None
         entry, item = found
         return entry if self.may_show(caller, Channel.HOOK, [item]) else None

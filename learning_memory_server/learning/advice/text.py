@@ -69,7 +69,9 @@ class SessionContext:
             self.values.list_values(project=caller.project),
             lessons,
             self.budget,
-            others | self.advisor.validity.silenced(lessons, caller.folder),
+            others
+            | self.advisor.loaded(caller.session)
+            | self.advisor.validity.silenced(lessons, caller.folder),
             elsewhere,
             frozenset(terms("\n".join((place, *(each.goal for each in still_open))))),
             lambda entry: self.advisor.validity.words(entry, caller.folder),

@@ -24,6 +24,7 @@ AFTER_FAILURE: Final = "PostToolUseFailure"
 STOP: Final = "Stop"
 AGENT_START: Final = "SubagentStart"
 AGENT_STOP: Final = "SubagentStop"
+LOADED: Final = "InstructionsLoaded"
 
 _NESTED: Final = "hookSpecificOutput"
 """The key of an answer in Claude Code."""
@@ -131,6 +132,7 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         **(edit_in(tool, tool_input) if isinstance(tool_input, dict) else {}),
         # Only a client's main agent begins a session.
         "agent": "" if Event(event or "").kind == SESSION_START else _find(given, ("agent_id",)),
+        **({"file": given["file_path"]} if event == LOADED and "file_path" in given else {}),
         "event": event,
         "session": _find(given, _SESSION),
         "folder": _find(given, ("cwd",)),
