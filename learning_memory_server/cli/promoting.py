@@ -103,16 +103,11 @@ def _earned(
     helped, misled = (_cited(effect, entries, advice) for effect in (Effect.HELPED, Effect.MISLED))
     for name, by in sorted(helped.items(), key=lambda item: (-len(item[1]), item[0])):
         entry = entries.find_resolved(name) or lessons.find(name)
-        lesson = entry.outcome.lesson if entry and entry.project == project else None
-        text = one_line(lesson.takeaway or "") if lesson else ""
         sessions = len(set(by.values()))
-        if (
-            text
-            and len(text) <= _TEXT_MAX
-            and name not in misled
-            and len(by) >= _CONFIRMATIONS
-            and sessions >= _SESSIONS
-        ):
+        if entry is None or entry.project != project or name in misled:
+            continue
+        text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
+        if 0 < len(text) <= _TEXT_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
             paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
             yield Rule(name, text, f"a lesson, which helped {len(by)} times in {sessions} sessions", paths)
 
