@@ -34,19 +34,15 @@ MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionEr
 
 @dataclass(frozen=True)
 class Codec(Generic[T]):
-    """How things of one kind are written in the journal.
+    """How things of one kind are written in the journal."""
 
-    Args:
-        kind: The kind, as journal lines name it.
-        requests: Returns the names of the calls that wrote a thing; see `Caller.request`.
-        names: The names that fields have in the journal, where they differ.
-        absent: What absent parts stand for, where the dataclass has no default.
-    """
-
-    kind: str
+    kind: str  # the kind, as journal lines name it
     type: type[T]
+    # Returns the names of the calls that wrote a thing; see `Caller.request`.
     requests: Callable[[T], Collection[str | None]] = lambda _thing: ()
+    # The names that fields have in the journal, where they differ.
     names: Mapping[str, str] = field(default_factory=dict)
+    # What absent parts stand for, where the dataclass has no default.
     absent: Data = field(default_factory=dict)
 
     @cached_property

@@ -39,20 +39,14 @@ class DamagedLineError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class JournalRecord:
-    """What one line says.
+    """What one line says."""
 
-    Args:
-        kind: What `data` describes: ghap, value, verdict, advice, failure, memory, clusters or server.
-        id: The id of the thing described. A later line of the same kind and id supersedes this one, except that lines
-            about clusters add up.
-        at: When the line was written, in UTC.
-        data: The description in JSON types, or a tombstone's data.
-    """
-
-    kind: str
+    kind: str  # what `data` describes: ghap, value, verdict, advice, failure, memory, clusters or server
+    # The id of the thing described. A later line of the same kind and id supersedes this one, except that lines about
+    # clusters add up.
     id: str
-    at: datetime
-    data: dict[str, Any]
+    at: datetime  # when the line was written, in UTC
+    data: dict[str, Any]  # the description in JSON types, or a tombstone's data
 
     @classmethod
     def of(cls, codec: Codec[Any], thing: Any, at: datetime | None = None) -> JournalRecord:  # noqa: ANN401

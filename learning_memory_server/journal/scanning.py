@@ -57,20 +57,14 @@ _OURS: Final[Mapping[str, frozenset[str]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Secrets of one kind in one place.
+    """Secrets of one kind in one place."""
 
-    Args:
-        what: What they are in: an entry, a value, a memory, or something that cannot be read.
-        id: Its id; of something that cannot be read, the file and the line.
-        key: The kind and the id in the journal; None if neither can be read.
-    """
-
-    what: str
-    id: str
+    what: str  # what they are in: an entry, a value, a memory, or something that cannot be read
+    id: str  # its id; of something that cannot be read, the file and the line
     field: str
     secret: str
     count: int
-    key: tuple[str, str] | None = None
+    key: tuple[str, str] | None = None  # the kind and the id in the journal; None if neither can be read
 
 
 @dataclass(frozen=True, slots=True)

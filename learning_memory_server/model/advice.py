@@ -61,41 +61,29 @@ class Citation(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Item(Stored):
-    """One thing that was shown.
-
-    Args:
-        effect: Whether it helped or misled; None if unknown.
-        score: How well it matched: an experience's score from `advice.ranking`, a value's cosine. None if nothing was
-            compared, or an earlier version recorded it.
-        reason: Why it was chosen; None if an earlier version recorded it.
-    """
+    """One thing that was shown."""
 
     id: str
     kind: Kind
-    effect: Effect | None = None
+    effect: Effect | None = None  # whether it helped or misled; None if unknown
+    # How well it matched: an experience's score from `advice.ranking`, a value's cosine. None if nothing was
+    # compared, or an earlier version recorded it.
     score: float | None = None
-    reason: Reason | None = None
+    reason: Reason | None = None  # why it was chosen; None if an earlier version recorded it
 
 
 @dataclass(frozen=True, slots=True)
 class Advice(Stored):
-    """What was shown about an entry, or withheld, on one channel. A later line replaces an earlier one.
-
-    Args:
-        revision: Which of its iterations, from 1.
-        items: What was shown; if withheld, what would have been.
-        withheld: Whether it was withheld, to measure whether advice helps.
-        probability: The probability that it would be.
-    """
+    """What was shown about an entry, or withheld, on one channel. A later line replaces an earlier one."""
 
     ghap_id: str
-    revision: int
+    revision: int  # which of its iterations, from 1
     channel: Channel
-    items: tuple[Item, ...]
+    items: tuple[Item, ...]  # what was shown; if withheld, what would have been
     project: str
     created_at: datetime
-    withheld: bool = False
-    probability: float = 0.0
+    withheld: bool = False  # whether it was withheld, to measure whether advice helps
+    probability: float = 0.0  # the probability that it would be
 
     @property
     def id(self) -> str:

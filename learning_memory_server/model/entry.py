@@ -150,24 +150,11 @@ class Outcome(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ghap(Stored):
-    """One entry. Immutable: every change is a new object.
+    """One entry. Immutable: every change is a new object."""
 
-    Args:
-        id: `ghap_YYYYMMDD_HHMMSS_xxxxxx`.
-        project: The project it belongs to; never a path.
-        agent_session: A hash of the session that owns it.
-        agent: Which of its agents does; see `Caller.agent`. Empty if that is not known.
-        orphaned: Whether its session moved on to another entry while this one was open.
-        requests: The names of the calls that changed it; see `Caller.request`.
-        confidence: The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
-        first_confidence: The first one ever stated for the entry.
-        runs: The test and build commands that ended while it was open, the last `limits.RUNS_MAX` of them.
-        anchors: The files that it is about, at most `limits.ANCHORS_MAX`. They are found once it is resolved.
-    """
-
-    id: str
-    project: str
-    agent_session: str
+    id: str  # `ghap_YYYYMMDD_HHMMSS_xxxxxx`
+    project: str  # the project it belongs to; never a path
+    agent_session: str  # a hash of the session that owns it
     created_at: datetime
     domain: Domain
     strategy: Strategy
@@ -175,15 +162,18 @@ class Ghap(Stored):
     hypothesis: str
     action: str
     prediction: str
-    agent: str = ""
+    agent: str = ""  # Which of its agents does; see `Caller.agent`. Empty if that is not known.
     history: tuple[Revision, ...] = ()
     notes: tuple[str, ...] = ()
-    orphaned: bool = False
-    requests: tuple[str, ...] = ()
+    orphaned: bool = False  # whether its session moved on to another entry while this one was open
+    requests: tuple[str, ...] = ()  # the names of the calls that changed it; see `Caller.request`
     resolution: Resolution | None = None
+    # The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
     confidence: float | None = None
-    first_confidence: float | None = None
+    first_confidence: float | None = None  # the first one ever stated for the entry
+    # The test and build commands that ended while it was open, the last `limits.RUNS_MAX` of them.
     runs: tuple[Run, ...] = ()
+    # The files that it is about, at most `limits.ANCHORS_MAX`. They are found once it is resolved.
     anchors: tuple[Anchor, ...] = ()
 
     @property

@@ -11,58 +11,42 @@ from learning_memory_server.model.stored import Stored
 
 @dataclass(frozen=True, slots=True)
 class Episode(Stored):
-    """What was edited in a session after which an error was gone.
+    """What was edited in a session after which an error was gone."""
 
-    Args:
-        error: The digest of the line that named the error, with its names, which the signature lacks.
-        files: The names of the files in the project, with `/`, at most `limits.EPISODE_FILES`.
-        lines: At most `limits.EPISODE_LINES` of the changed lines as they may be told, with `- ` or `+ ` before each.
-        changed: Digests of changed lines, as an `Anchor` has them.
-        is_own: Whether the session had edited one of the files before it met the error, as in work in progress.
-        entry: The id of the agent's entry that was open then; empty if none was.
-    """
-
-    error: str
-    files: tuple[str, ...]
+    error: str  # the digest of the line that named the error, with its names, which the signature lacks
+    files: tuple[str, ...]  # the names of the files in the project, with `/`, at most `limits.EPISODE_FILES`
+    # At most `limits.EPISODE_LINES` of the changed lines as they may be told, with `- ` or `+ ` before each.
     lines: tuple[str, ...] = ()
-    changed: str = ""
+    changed: str = ""  # digests of changed lines, as an `Anchor` has them
+    # Whether the session had edited one of the files before it met the error, as in work in progress.
     is_own: bool = False
-    entry: str = ""
+    entry: str = ""  # the id of the agent's entry that was open then; empty if none was
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(Stored):
-    """A command that failed. A later line replaces an earlier one.
+    """A command that failed. A later line replaces an earlier one."""
 
-    Args:
-        id: See `failure_id`.
-        session: The hash of the agent session.
-        signature: What names the error, without what differs from time to time; see `failures.signature`.
-        remedy: The similar command that succeeded soon after; the same command if something else was mended, such as a
-            file. None if none did.
-        shown: The id of the failure whose remedy or episode was shown; None if none was.
-        times: How often the error had been seen in the project, this time included.
-        support: The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was, or an
-            earlier version recorded it.
-        named: What the error names: options, variables and commands, with a `?` before those that it does not know.
-        imported: Whether it came with an archive, so that no session of this machine saw it.
-        episode: What was edited until the error was gone; None if it was not mended by an edit.
-        in_vain: Whether the files of the episode that was shown were edited, and the error came again.
-    """
-
-    id: str
+    id: str  # see `failure_id`
     project: str
-    session: str
-    signature: str
+    session: str  # the hash of the agent session
+    signature: str  # what names the error, without what differs from time to time; see `failures.signature`
     command: str
     created_at: datetime
+    # The similar command that succeeded soon after; the same command if something else was mended, such as a file.
+    # None if none did.
     remedy: str | None = None
-    shown: str | None = None
-    times: int = 1
+    shown: str | None = None  # the id of the failure whose remedy or episode was shown; None if none was
+    times: int = 1  # how often the error had been seen in the project, this time included
+    # The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was, or an earlier
+    # version recorded it.
     support: float | None = None
+    # What the error names: options, variables and commands, with a `?` before those that it does not know.
     named: tuple[str, ...] = ()
-    imported: bool = False
+    imported: bool = False  # whether it came with an archive, so that no session of this machine saw it
+    # What was edited until the error was gone; None if it was not mended by an edit.
     episode: Episode | None = None
+    # Whether the files of the episode that was shown were edited, and the error came again.
     in_vain: bool = False
 
     @property

@@ -29,25 +29,17 @@ class Chunking(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Memory(Stored):
-    """A text and its metadata.
+    """A text and its metadata."""
 
-    Args:
-        id: A random UUID.
-        text: At most 10,000,000 characters, stripped.
-        metadata: JSON data: source, tags, timestamp, title and whatever else was given.
-        date: The time it refers to: the timestamp in the metadata, else `created_at`. Searches filter by it.
-        request: The name of the call that added it; see `Caller.request`.
-        chunking: Where its chunks are, as of when it was added.
-    """
-
-    id: str
-    text: str
-    metadata: Mapping[str, Any]
+    id: str  # a random UUID
+    text: str  # at most 10,000,000 characters, stripped
+    metadata: Mapping[str, Any]  # JSON data: source, tags, timestamp, title and whatever else was given
+    # The time it refers to: the timestamp in the metadata, else `created_at`. Searches filter by it.
     date: datetime
     project: str
     created_at: datetime
-    request: str | None = None
-    chunking: Chunking | None = None
+    request: str | None = None  # the name of the call that added it; see `Caller.request`
+    chunking: Chunking | None = None  # where its chunks are, as of when it was added
 
     @property
     def tags(self) -> list[str]:

@@ -21,21 +21,15 @@ class ValueOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Stored):
-    """What a value's topic was tested against, stored in full so that it outlives the cluster.
+    """What a value's topic was tested against, stored in full so that it outlives the cluster."""
 
-    Args:
-        member_ids: The experiences of the cluster at that time.
-        centroid: The centroid of the cluster, of length 1; `similarity` and `centroid_distance` are the text's to it.
-        threshold: The largest distance that was accepted.
-        embedding: The origin of these vectors: the model, and how it was used.
-    """
-
-    member_ids: tuple[str, ...]
+    member_ids: tuple[str, ...]  # the experiences of the cluster at that time
+    # The centroid of the cluster, of length 1; `similarity` and `centroid_distance` are the text's to it.
     centroid: tuple[float, ...]
     similarity: float
     centroid_distance: float
-    threshold: float
-    embedding: str
+    threshold: float  # the largest distance that was accepted
+    embedding: str  # the origin of these vectors: the model, and how it was used
 
 
 @dataclass(frozen=True, slots=True)

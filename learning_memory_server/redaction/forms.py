@@ -18,23 +18,16 @@ _NEAR: Final = 120
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One form that secrets of a kind have.
+    """One form that secrets of a kind have."""
 
-    Attributes:
-        kind: What the reply calls it.
-        hints: A text that contains none of these, in lower case, is not searched.
-        pattern: The expression that matches; its group `secret`, or else all of it, is the secret. It must take linear
-            time.
-        confirm: Whether a match is a secret.
-        inside: Whether it may begin inside a word. A token may not: there is no `sk-...` in `task-...`.
-        near: What must be within 120 characters of it, in lower case, if its form alone says too little.
-    """
-
-    kind: str
-    hints: tuple[str, ...]
+    kind: str  # what the reply calls it
+    hints: tuple[str, ...]  # a text that contains none of these, in lower case, is not searched
+    # The expression that matches; its group `secret`, or else all of it, is the secret. It must take linear time.
     pattern: str
-    confirm: Callable[[str], bool] = is_real_token
+    confirm: Callable[[str], bool] = is_real_token  # whether a match is a secret
+    # Whether it may begin inside a word. A token may not: there is no `sk-...` in `task-...`.
     inside: bool = False
+    # What must be within 120 characters of it, in lower case, if its form alone says too little.
     near: str | None = None
 
 

@@ -35,17 +35,13 @@ class Difference:
 
 @dataclass(slots=True)
 class Comparison:
-    """An archive against a journal.
+    """An archive against a journal."""
 
-    Args:
-        sorts: The differences, by the name of what is compared: `entry`, `open entry`, `value` and so on.
-        doomed: Ids, by kind, of what is in the journal and was forgotten in the archive.
-        never: Ids, by kind, that were forgotten in the archive and are unknown to the journal: never to be imported.
-    """
-
+    # The differences, by the name of what is compared: `entry`, `open entry`, `value` and so on.
     sorts: dict[str, Difference]
     numbering: Numbering
-    doomed: dict[str, list[str]]
+    doomed: dict[str, list[str]]  # ids, by kind, of what is in the journal and was forgotten in the archive
+    # Ids, by kind, that were forgotten in the archive and are unknown to the journal: never to be imported.
     never: dict[str, list[str]]
 
     @property

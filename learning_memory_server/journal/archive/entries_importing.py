@@ -28,21 +28,16 @@ class Rejection:
 
 @dataclass(slots=True)
 class ParsedEntries:
-    """The content of a file.
+    """The content of a file."""
 
-    Args:
-        entries: The entries by id, in file order, without forgotten ones. The last line about an entry counts.
-        repeated: The number of lines superseded by a later one about the same entry.
-        changes: What was changed or dropped, and how often: names that were mapped, fields without an equivalent.
-        unnamed: The ids of the entries without a project.
-    """
-
+    # The entries by id, in file order, without forgotten ones. The last line about an entry counts.
     entries: dict[str, Ghap] = field(default_factory=dict)
     rejections: list[Rejection] = field(default_factory=list)
-    repeated: int = 0
+    repeated: int = 0  # the number of lines superseded by a later one about the same entry
+    # What was changed or dropped, and how often: names that were mapped, fields without an equivalent.
     changes: Counter[str] = field(default_factory=Counter)
     forgotten: set[str] = field(default_factory=set)
-    unnamed: set[str] = field(default_factory=set)
+    unnamed: set[str] = field(default_factory=set)  # the ids of the entries without a project
 
     def assign(self, project: str) -> None:
         """Put the entries without a project under this one."""

@@ -51,19 +51,13 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is in an archive, and which program wrote it.
+    """What is in an archive, and which program wrote it."""
 
-    Args:
-        created_at: When the journal was read.
-        project: The only project in it, or None for all projects.
-        files: Every other file of the archive, by name.
-    """
-
-    created_at: datetime
+    created_at: datetime  # when the journal was read
     program: str
     journal_format: Count
-    project: str | None
-    files: dict[str, Member]
+    project: str | None  # the only project in it, or None for all projects
+    files: dict[str, Member]  # every other file of the archive, by name
 
     @property
     def damaged_lines(self) -> int:

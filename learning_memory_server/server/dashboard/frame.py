@@ -37,21 +37,13 @@ _FOR_NEIGHBOURS: Final = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """The landmarks of an axis.
+    """The landmarks of an axis."""
 
-    Args:
-        vectors: Shape (m, d), each of length 1.
-        places: Shape (m, 2), from -1 to 1.
-        made_of: How many experiences it was made of.
-        forgotten: How many entries were forgotten by then: a landmark may stem from one of the next.
-        origin: Where the vectors come from: the model, and how it was used.
-    """
-
-    vectors: Floats
-    places: Floats
-    made_of: int
-    forgotten: int
-    origin: str
+    vectors: Floats  # shape (m, d), each of length 1
+    places: Floats  # shape (m, 2), from -1 to 1
+    made_of: int  # how many experiences it was made of
+    forgotten: int  # how many entries were forgotten by then: a landmark may stem from one of the next
+    origin: str  # where the vectors come from: the model, and how it was used
 
     def fits(self, count: int, forgotten: int, origin: str) -> bool:
         """Return whether it still serves: the same model, nothing forgotten, and less than twice the experiences."""

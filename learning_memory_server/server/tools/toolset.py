@@ -36,27 +36,19 @@ class Arguments(BaseModel):
 
 @dataclass(frozen=True)
 class Tool:
-    """A registered tool.
+    """A registered tool."""
 
-    Args:
-        function: Takes services by position and the client's arguments by name.
-        services: The types of the services, in order.
-        destroys: Whether a call permanently removes stored data.
-        idempotent: Whether repeating a call changes nothing more.
-        is_for_models: Whether models see it.
-        kept: The arguments of which something may be stored, and which lose their secrets for that; None for all.
-        shows: The URI of the page that a client with MCP Apps renders when it is called; None for none.
-    """
-
-    function: Callable[..., Awaitable[Reply]]
-    services: tuple[type, ...]
+    function: Callable[..., Awaitable[Reply]]  # takes services by position and the client's arguments by name
+    services: tuple[type, ...]  # the types of the services, in order
     title: str
     changes: bool
-    destroys: bool
-    idempotent: bool
+    destroys: bool  # whether a call permanently removes stored data
+    idempotent: bool  # whether repeating a call changes nothing more
     wire: Wire = JSON
-    is_for_models: bool = True
+    is_for_models: bool = True  # whether models see it
+    # The arguments of which something may be stored, and which lose their secrets for that; None for all.
     kept: frozenset[str] | None = None
+    # The URI of the page that a client with MCP Apps renders when it is called; None for none.
     shows: str | None = None
 
     @property
