@@ -2,6 +2,7 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.embedding.scale import DEFAULT_SCALE
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.wire import STORED_TEXT
@@ -226,7 +227,8 @@ async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
 
 @pytest.mark.usefixtures("topics")
 @pytest.mark.usefixtures("indexed")
-async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent) -> None:
+async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent, services: Services) -> None:
+    services.index.scale.known = DEFAULT_SCALE
     first = await agent.largest_cluster()
     stored = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
     replies = []
