@@ -64,6 +64,29 @@ class LearnDocument(TypedDict):
     seconds: float
 
 
+class ExportDocument(TypedDict):
+    """The archive that was written, null if there was nothing to back up; `records` counts by kind."""
+
+    path: str | None
+    bytes: int
+    records: dict[str, int]
+    forgotten: int
+
+
+class PageDocument(TypedDict):
+    """The page that was written. It is not opened."""
+
+    path: str
+    bytes: int
+
+
+class ContextDocument(TypedDict):
+    """What a new session of the project should know; empty if there is nothing."""
+
+    project: str
+    text: str
+
+
 class RepeatedMistake(TypedDict):
     """A mistake that came back: the shortest `command`, its `remedy`, and the `errors` and `sessions` that it had."""
 

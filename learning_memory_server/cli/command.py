@@ -17,17 +17,36 @@ import typer
 
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.cli.terminal import for_programs, show_json
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.settings import Settings
+
+
+def _projects(incomplete: str) -> list[str]:
+    """Return the projects that Tab offers."""
+    from learning_memory_server.cli.access.reading import known_projects  # noqa: PLC0415 - slow, and only for Tab
+    from learning_memory_server.server.settings import load_settings  # noqa: PLC0415
+
+    try:
+        known = known_projects(load_settings())
+    except LearningMemoryError:
+        return []
+    return [name for name in ("current", *known) if name.startswith(incomplete)]
+
 
 DomainOption = Annotated[Domain | None, typer.Option("--domain", help="Only this kind of task.")]
 OutcomeOption = Annotated[OutcomeStatus | None, typer.Option("--outcome", help="Only this outcome.")]
 StrategyOption = Annotated[Strategy | None, typer.Option("--strategy", help="Only this strategy.")]
 ProjectOption = Annotated[
     str | None,
-    typer.Option("--project", metavar="NAME", help="Only this project; `current` is this folder's."),
+    typer.Option(
+        "--project",
+        metavar="NAME",
+        help="Only this project; `current` is this folder's.",
+        autocompletion=_projects,
+    ),
 ]
 SinceOption = Annotated[
     str | None,

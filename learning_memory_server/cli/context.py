@@ -3,16 +3,20 @@
 import os
 
 from learning_memory_server.cli.access.reading import open_settings, read_entries
-from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.terminal import output
+from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.listing import BEGIN
+from learning_memory_server.cli.terminal import is_for_people, output, show_remark
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
+from learning_memory_server.learning.failures.repeated import repeated_mistakes
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
 from learning_memory_server.model.identity import folder_of
+from learning_memory_server.model.limits import CONTEXT_SHOWN
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of, claims_of
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
@@ -21,11 +25,12 @@ commands = Commands()
 
 
 @commands.command()
-def context() -> None:
+def context() -> Result:
     """Show what a new session of this project should know, or nothing if there is nothing.
 
     These are open entries, values in force and the latest lessons, in at most
-    `budget_bytes` bytes. MCP clients read the same as the resource `context`.
+    `budget_bytes` bytes, which MCP clients read as the resource `context`; and
+    the commands that failed again and again, with what is told when they do.
     """
     settings = open_settings()
     caller = caller_of(os.environ, settings)
@@ -51,5 +56,21 @@ def context() -> None:
         freshness=lambda entry: validity.words(entry, caller.folder),
     )
     is_told = settings.project or claims_of(settings).may_tell(folder_of(os.environ), caller.project)
-    output().file.write(found.text if is_told or not found.text else UNCONFIRMED)
-    output().file.flush()
+    # People have a command instead of the tool.
+    text = found.text.replace(" (get_active_ghap)", "")
+    errors = FailureLog(journal.failures).errors()
+    own = [known for known in errors if known[-1].project == caller.project]
+    mistakes = [each for each in repeated_mistakes(own, caller.folder) if not each.is_of_a_folder]
+    if mistakes:
+        text += "Told when they fail:\n"
+        text += "".join(
+            f"- {one_line(each.command)} \N{RIGHTWARDS ARROW} {one_line(each.remedy)}\n"
+            for each in mistakes[:CONTEXT_SHOWN]
+        )
+    text = text if is_told or not text else UNCONFIRMED
+    if is_for_people():
+        output().file.write(text)
+        output().file.flush()
+    if not text:
+        show_remark(f"Nothing is known of {one_line(caller.project)} yet. {BEGIN}")
+    return Result({"project": caller.project, "text": text})

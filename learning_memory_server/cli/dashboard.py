@@ -8,10 +8,11 @@ from typing import Annotated
 import typer
 
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, chosen_project
-from learning_memory_server.cli.terminal import output, readable_size, show_notice
+from learning_memory_server.cli.access.reading import known_projects, open_settings
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
+from learning_memory_server.cli.terminal import SHOWN, is_for_people, output, readable_size, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page
 from learning_memory_server.system import files
 
@@ -28,7 +29,7 @@ async def dashboard(
     ] = None,
     project: ProjectOption = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open it in the browser.")] = False,
-) -> None:
+) -> Result:
     """Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 
     The page is one file that only you can read, and needs no network. It holds
@@ -37,6 +38,11 @@ async def dashboard(
     settings = open_settings()
     project = chosen_project(project, settings)
     path = settings.storage_path / "dashboard.html" if file is None else file
+    if project is not None and project not in (known := known_projects(settings)):
+        names = ", ".join(map(one_line, known[:SHOWN])) or "none"
+        raise InvalidInputError(
+            f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}."
+        )
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
         try:
@@ -48,19 +54,26 @@ async def dashboard(
     try:
         files.replace(path, content)
     except OSError as error:
-        raise InvalidInputError(f"{path} cannot be written: {error.strerror}.") from error
-    output().print(f"Written to {path} ({readable_size(len(content))}), for you alone.", soft_wrap=True)
-    if not no_open:
+        raise InvalidInputError(f"{one_line(str(path))} cannot be written: {error.strerror}.") from error
+    size = readable_size(len(content))
+    output().print(f"Written to {one_line(str(path))} ({size}), for you alone.", soft_wrap=True)
+    if not no_open and is_for_people():
         webbrowser.open(path.absolute().as_uri())
+    return Result({"path": str(path), "bytes": len(content)})
 
 
 def _require_replaceable(path: Path) -> None:
-    """Refuse to replace something other than a file: a device or a link would be gone afterwards."""
+    """Refuse to replace something other than a file, which would be gone afterwards, and to make a folder."""
+    shown = one_line(str(path))
+    if not path.absolute().parent.is_dir():
+        raise InvalidInputError(
+            f"{shown} cannot be written: its folder does not exist.", hint="Create it first."
+        )
     try:
         if stat.S_ISREG(path.lstat().st_mode):
             return
     except FileNotFoundError:
         return
     except OSError as error:
-        raise InvalidInputError(f"{path} cannot be written: {error.strerror}.") from error
-    raise InvalidInputError(f"{path} cannot be written: it is there and not a file.", hint="Name a file.")
+        raise InvalidInputError(f"{shown} cannot be written: {error.strerror}.") from error
+    raise InvalidInputError(f"{shown} cannot be written: it is there and not a file.", hint="Name a file.")

@@ -5,11 +5,12 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
+from tempfile import TemporaryDirectory, mkdtemp
+from typing import Annotated, Any, Final
 
+import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import Connection, open_connection
@@ -20,6 +21,7 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.paths import APPLICATION, PREFIX, data_directory
 
+_PREFIX: Final = "learning-memory-demo-"
 _AXES: Final = ("full", "root_cause")
 _SAME_WORDS: Final = "flaky tests that share state"
 _OTHER_WORDS: Final = "the website is sluggish because it talks to postgres hundreds of times"
@@ -30,21 +32,35 @@ _PRINCIPLES: Final = (
 )
 _UNFIT: Final = "Always write documentation for the billing team's holiday calendar"
 
+_AGAIN: Final = {
+    "domain": "testing",
+    "strategy": "check-assumptions",
+    "goal": "Find out why the payment test fails only when all tests run",
+    "hypothesis": "Two test workers use the same port.",
+    "action": "Give each test worker its own port.",
+    "prediction": "The payment test passes in the full test run.",
+}
+"""The guess that the first of the examples made, in another test."""
+
 commands = Commands()
 
 
 @commands.command()
-async def demo() -> None:
+async def demo(
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Leave the folder, to try the commands and the page on it.")
+    ] = False,
+) -> None:
     """Show what the server does, with example entries in a temporary folder."""
     began = time.monotonic()
     configure_logging("critical")
     output().print("This calls the server's tools over a temporary folder, and needs no network.")
-    with TemporaryDirectory(prefix="learning-memory-demo-") as folder:
+    with nullcontext(mkdtemp(prefix=_PREFIX)) if keep else TemporaryDirectory(prefix=_PREFIX) as folder:
         async with open_example(Path(folder)) as server:
             await _learn(server)
         async with open_example(Path(folder)) as server:
             await _remember(server)
-    _show_farewell(time.monotonic() - began)
+    _show_farewell(time.monotonic() - began, folder if keep else None)
 
 
 def open_example(folder: Path) -> AbstractAsyncContextManager[Connection]:
@@ -74,7 +90,7 @@ async def _learn(server: Connection) -> None:
     entries = examples()
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
-    _show_step("1. Record experiences: start_ghap, update_ghap, resolve_ghap")
+    _show_step("1. Agents say what they believe before they act, and then what happened")
     output().print(f"{len(entries)} examples were written for this demo. One of them:")
     show_facts([*parts.items(), ("surprise", shown["surprise"]), ("lesson", shown["lesson"]["takeaway"])])
     for entry in entries:
@@ -82,7 +98,9 @@ async def _learn(server: Connection) -> None:
     _show_step("2. Search at once, before the model is loaded")
     await _search(server, _SAME_WORDS)
     await _wait_for_model(server)
-    _show_step("3. See what keeps recurring: get_clusters")
+    _show_step("3. Another agent is about to make the same guess, and is warned")
+    await _warn(server)
+    _show_step("4. See what keeps recurring")
     for axis in _AXES:
         found = await server.call("get_clusters", axis=axis)
         _require(found["clusters"], f"No clusters were found on axis {axis}.")
@@ -92,10 +110,25 @@ async def _learn(server: Connection) -> None:
         ]
         show_table(["cluster", "size", "label", "such as"], rows, numbers=["size"])
         output().print(f"{found['noise_count']} of {found['total']} experiences are in no cluster.")
-    _show_step("4. Keep what it teaches: validate_value, store_value")
+    _show_step("5. Keep what it teaches as values")
     await _keep_value(server)
-    _show_step("5. Search in other words")
+    _show_step("6. Search in other words")
     await _search(server, _OTHER_WORDS)
+
+
+async def _warn(server: Connection) -> None:
+    """Start an entry like one that failed, and show what its agent is told; it stays open."""
+    started = await server.call("start_ghap", **_AGAIN)
+    _require(started.get("related"), "The second agent was not warned.")
+    show_facts((name, _AGAIN[name]) for name in ("goal", "hypothesis", "action"))
+    output().print("Before it acts, it is told:")
+    for each in started["related"]:
+        show_facts(
+            [
+                (each.get("outcome", each["kind"]), Text(each["learned"], "green")),
+                ("learned", f"when an agent wanted to: {each['goal']}" if "goal" in each else None),
+            ]
+        )
 
 
 async def _search(server: Connection, query: str) -> None:
@@ -136,7 +169,7 @@ async def _keep_value(server: Connection) -> None:
 
 
 async def _remember(server: Connection) -> None:
-    _show_step("6. Close everything, and open it again over the same folder")
+    _show_step("7. Close everything, and open it again over the same folder")
     await _wait_for_model(server)
     entries = await server.call("list_ghap_entries", limit=100)
     values = await server.call("list_values")
@@ -161,12 +194,19 @@ def _show_verdict(text: str, cluster: Mapping[str, Any], verdict: Mapping[str, A
     show_facts([("text", text), ("cluster", of), ("verdict", reason)])
 
 
-def _show_farewell(seconds: float) -> None:
+def _show_farewell(seconds: float, kept: str | None) -> None:
     # The interpreter's path is not resolved: that would leave the virtual environment.
     python = Path(sys.executable).absolute()
     script = python.with_name(APPLICATION)
     command = [str(script)] if script.exists() else [str(python), "-m", "learning_memory_server"]
-    output().print(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
+    if kept is None:
+        output().print(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
+    else:
+        output().print(f"\nEverything worked, in {seconds:.0f} s. To try the commands on the demo's data:\n")
+        output().print(Text(f"  export {PREFIX}STORAGE_PATH={shlex.quote(kept)}", "green"), soft_wrap=True)
+        for tried in ("search 'flaky tests'", "values", "clusters root_cause", "dashboard"):
+            output().print(Text(f"  {shlex.join(command)} {tried}", "green"), soft_wrap=True)
+        output().print("\nRemove that folder, and unset the variable, when you have seen enough.")
     output().print("To add the server to Claude Code, or another client that `setup` knows:\n")
     # One line to copy, in any terminal.
     output().print(Text(f"  {shlex.join(command)} setup claude-code", "green"), soft_wrap=True)

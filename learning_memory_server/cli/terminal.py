@@ -266,12 +266,18 @@ def working(sentence: str) -> Iterator[Report]:
         yield _in_lines()
         return
     bar = (BarColumn(),) if console.width >= _BAR_FITS else ()
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), *bar, _Count(), TimeElapsedColumn())
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        *bar,
+        _Count(),
+        TimeElapsedColumn(),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task(sentence, total=None)
+        task = progress.add_task(one_line(sentence), total=None)
 
         def report(doing: str, done: int = 0, total: int = 0) -> None:
-            progress.update(task, description=doing, completed=done, total=total or None)
+            progress.update(task, description=one_line(doing), completed=done, total=total or None)
 
         yield report
 
@@ -284,7 +290,7 @@ def _in_lines() -> Report:
         nonlocal said
         if time.monotonic() - said >= _LINE_SECONDS:
             said = time.monotonic()
-            errors().print(f"{doing}: {done:,} of {total:,}" if total else doing)
+            errors().print(one_line(f"{doing}: {done:,} of {total:,}" if total else doing))
 
     return report
 

@@ -4,6 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Lesson
@@ -19,12 +21,21 @@ def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: 
     collector.add_open([ghap(project="garden"), ghap(id="ghap_20260301_120000_eeeeee", project="orchard")])
     shown = run("context").stdout
     assert shown.splitlines()[1:] == [
-        "Open entries (get_active_ghap):",
+        "Open entries:",
         "- ghap_20260301_120000_ffffff: Stop the checkout from timing out",
         "Lessons:",
         "- Count twice 🌹",
     ]
-    exact = str(len(shown.encode()))
+    # Sessions are told the tool, too.
+    exact = str(len(shown.encode()) + len(" (get_active_ghap)"))
     assert run("context", LEARNING_MEMORY_BUDGET_BYTES=exact).stdout == shown
     assert "Lessons" not in run("context", LEARNING_MEMORY_BUDGET_BYTES=str(int(exact) - 1)).stdout
     assert run("context", LEARNING_MEMORY_PROJECT="elsewhere").stdout == ""
+
+
+@pytest.mark.usefixtures("kept")
+def test_commands_that_failed_again_and_again_are_shown_with_what_mended_them(run: Any) -> None:
+    assert (
+        "Told when they fail:\n- pytest tests/beds.py → python3 -m pytest tests/beds.py\n"
+        in run("context").stdout
+    )

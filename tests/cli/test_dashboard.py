@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
 from tests.command_line import Run
@@ -55,3 +56,18 @@ def test_what_is_not_a_file_is_not_replaced(run: Run, tmp_path: Path, kind: str)
     assert "not a file" in " ".join(result.output.split())
     assert kind != "a device" or there.is_fifo()
     assert kind != "a link" or there.is_symlink()
+
+
+def test_a_page_of_an_unknown_project_or_in_a_missing_folder_is_refused(
+    run: Run, filled: Result, tmp_path: Path
+) -> None:
+    assert filled.exit_code == 0
+    refused = run("dashboard", "--no-open", "--project", "nope")
+    assert refused.exit_code == 1
+    assert "nothing is stored of nope" in refused.stderr
+    assert "Projects: garden." in refused.stderr
+    missing = run("dashboard", "--no-open", "--output", str(tmp_path / "no" / "\x1b[31mpage.html"))
+    assert missing.exit_code == 1
+    assert "its folder does not exist" in missing.stderr
+    assert "\x1b" not in missing.stderr
+    assert not (tmp_path / "no").exists()

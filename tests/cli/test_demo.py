@@ -74,8 +74,9 @@ def test_the_demo_works_from_nothing_to_the_line_for_claude_code(tmp_path: Path)
     assert "verdict  accepted: " in shown.stdout
     assert "verdict  refused: " in shown.stdout
     assert "'the website is sluggish because it talks to postgres hundreds of times': hybrid" in shown.stdout
-    before, after = shown.stdout.split("6. Close everything")
+    before, after = shown.stdout.split("7. Close everything")
     assert "44 experiences and 1 value are still there." in after
+    assert "falsified  " in shown.stdout.split("Before it acts, it is told:")[1].split("4. See")[0]
     found = [line for line in before.splitlines() if line.startswith("0.")][-3:]
     assert [line for line in after.splitlines() if line.startswith("0.")] == found
     assert not list(tmp_path.glob("learning-memory-demo-*"))

@@ -28,6 +28,10 @@ CALLS = {
     "failures": ["", "--project garden"],
     "calibration": ["", "--project garden"],
     "replay": [""],
+    "context": [""],
+    "dashboard": ["--no-open"],
+    "export": ["{new}"],
+    "backup": [""],
     "memories": [""],
     "memories search": ["SQLite", "SQLite --explain"],
     "import": [
@@ -76,6 +80,7 @@ def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: A
     places = {
         "lines": str(write_lines(old_entry(50))),
         "archive": str(archive),
+        "new": str(tmp_path / "new.tar"),
         "transcript": str(transcript),
     }
     for command, calls in CALLS.items():

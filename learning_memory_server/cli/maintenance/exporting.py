@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, chosen_project
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
 from learning_memory_server.cli.terminal import (
     counted,
     each_file,
@@ -45,7 +45,7 @@ def export(
     ],
     project: ProjectOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-) -> None:
+) -> Result:
     """Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 
     What was forgotten is left out. So is the index, which is rebuilt from the
@@ -60,7 +60,7 @@ def export(
         at, snapshot = utc_now(), take_snapshot(settings.journal_directory, wanted)
     with working(f"Writing {path.name}"):
         write_archive(path, snapshot, at, project=wanted, replace=force)
-    _show(path, snapshot, wanted, (utc_now() - at).total_seconds())
+    return _show(path, snapshot, wanted, (utc_now() - at).total_seconds())
 
 
 @commands.command()
@@ -70,7 +70,7 @@ def backup(
         typer.Argument(metavar="[FOLDER]", file_okay=False, help="By default `backups` in storage_path."),
     ] = None,
     keep: Annotated[int, typer.Option("--keep", min=1, help="How many backups to keep.")] = BACKUPS_KEPT,
-) -> None:
+) -> Result:
     """Export to a dated file in a folder, and remove the oldest backups there.
 
     What is forgotten later remains in earlier backups until they are removed,
@@ -87,10 +87,11 @@ def backup(
         show_notice(
             f"No backup was written, and none removed: {settings.journal_directory} has no records that can be read."
         )
-        return
-    _show(made.path, made.snapshot, None, (utc_now() - began).total_seconds())
+        return Result({"path": None, "bytes": 0, "records": {}, "forgotten": 0})
+    shown = _show(made.path, made.snapshot, None, (utc_now() - began).total_seconds())
     if made.removed:
         output().print(f"Removed: {counted(len(made.removed), 'older backup')}. Kept: the newest {keep}.")
+    return shown
 
 
 def back_up_first(settings: Settings) -> Path | None:
@@ -144,10 +145,10 @@ def _require_journal(settings: Settings) -> None:
         )
 
 
-def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -> None:
-    records = snapshot.records
+def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -> Result:
+    records, size = snapshot.records, path.stat().st_size
     facts: list[tuple[str, str | Text]] = [
-        ("archive", f"{path} ({readable_size(path.stat().st_size)})"),
+        ("archive", f"{path} ({readable_size(size)})"),
         ("entries", f"{records['ghap']:,} resolved, {snapshot.open_entries:,} open"),
         *((kind, f"{records[kind]:,}") for kind in sorted(records) if kind not in {"ghap", "open"}),
         (
@@ -164,3 +165,6 @@ def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -
     show_facts([*facts, ("took", f"{seconds:.1f} s")])
     if project is not None and not (records["ghap"] or records["open"]):
         show_notice(f"The journal has no entries of project {one_line(project)}.")
+    return Result(
+        {"path": str(path), "bytes": size, "records": dict(records), "forgotten": snapshot.forgotten}
+    )

@@ -173,7 +173,10 @@ def _show(name: str, document: dict[str, Any]) -> None:
             ),
             ("forgotten there", entries["forgotten_there"]),
             ("rejected", Text(counted(len(rejected), "line"), "red") if rejected else None),
-            *(("changed", f"{one_line(change)} ({count}x)") for change, count in document["changes"].items()),
+            *(
+                ("changed", f"{one_line(change)}: {count:,} times" if count > 1 else one_line(change))
+                for change, count in document["changes"].items()
+            ),
             ("index", document["index"]),
             ("took", f"{document['seconds']:.1f} s"),
         ]

@@ -54,7 +54,7 @@ async def complete(
         notices.append(f"The index is not complete yet{how_many}.")
     if damaged := services.journal.known_damage:
         notices.append(damage_notice(damaged))
-    if to_search:
+    if to_search and services.reranking.depth:
         report("Loading the re-ranking model")
         try:
             await services.reranking.loaded()

@@ -90,7 +90,7 @@ def test_mapped_names_are_counted(run: Any, old_entry: Any, write_lines: Any) ->
     lines = [old_entry(number, strategy="Check_Assumptions") for number in range(2)]
     result = run("import", str(write_lines(*lines)))
     assert result.exit_code == 0
-    assert facts(result)["changed"] == "strategy 'Check_Assumptions' is read as check-assumptions (2x)"
+    assert facts(result)["changed"] == "strategy 'Check_Assumptions' is read as check-assumptions: 2 times"
 
 
 @pytest.mark.slow
