@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _NEAR: Final = 0.05
 """How far below the threshold an experience is judged: what is shown may be a little below it."""
+_JUDGED: Final = 5
+"""How many of the best are judged, of which two are shown at most. With 20 files each, it takes 2 ms."""
 _CHANGED: Final = 0.2
 """What the score of an experience loses if all of its lines or files have changed; half of it if hardly any has.
 `benchmarks.freshness`: .07 of the lessons that are still true are taken for changed. Of the experiences of `ranking`,
@@ -89,7 +91,8 @@ class Validity:
         """Return candidates without those that have a successor or whose files are gone; what has changed is lower."""
         successors = self.successors()
         experiences = [each for each in ranked.experiences if each.entry.id not in successors]
-        near = [each.entry for each in experiences if each.score >= ranked.least - _NEAR]
+        best = sorted(experiences, key=lambda each: -each.score)[:_JUDGED]
+        near = [each.entry for each in best if each.score >= ranked.least - _NEAR]
         await self.freshness.judge(near, project, folder)
         if judged := self.freshness.known(near, folder):
             fates = [(each, judged.get(each.entry.id)) for each in experiences]

@@ -59,6 +59,17 @@ def tracked_by_git(root: Path) -> dict[str, str]:
     return {name: about.split()[1] for about, _, name in lines if about.startswith("100")}
 
 
+def index_stamp(root: Path) -> int:
+    """Return when git's index of a project was written, in nanoseconds; 0 if there is none."""
+    git = root / ".git"
+    try:
+        # A file in a worktree.
+        place = git.read_text("utf-8").removeprefix("gitdir:").strip() if git.is_file() else ".git"
+        return (root / place / "index").stat().st_mtime_ns
+    except (OSError, ValueError):
+        return 0
+
+
 def known_to_git(root: Path, names: list[str]) -> list[str]:
     """Return those of the files that a repository does not ignore."""
     return _listed(root, "--cached", "--others", "--exclude-standard", "--", *names) if names else []

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Container, Iterable, Sequence
+import os
+from collections import Counter, defaultdict
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -11,11 +13,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from learning_memory_server.learning.anchors.content import (
     blob_ids,
     digests,
+    index_stamp,
     read,
     split_digests,
     tracked_by_git,
 )
-from learning_memory_server.learning.anchors.paths import name_in, project_root
+from learning_memory_server.learning.anchors.paths import is_allowed, name_in, project_root
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
 
@@ -60,7 +63,7 @@ class Freshness:
 
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
     _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
-    _tracked: dict[Path, dict[str, str]] = field(default_factory=dict, init=False)
+    _tracked: dict[Path, tuple[int, dict[str, str]]] = field(default_factory=dict, init=False)
     _looking: asyncio.Future[None] | None = field(default=None, init=False)
 
     async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
@@ -80,10 +83,17 @@ class Freshness:
         if len(self._last) + len(self._seen) > _REMEMBERED:
             self._last.clear()
             self._seen.clear()
-        seen = {each: self._look_at(root, each) for entry in wanted for each in _main(entry)}
-        if away := [each for each, found in seen.items() if found and found.lost == _size(each)]:
+        inside: dict[str, bool] = {}
+        seen = {each: self._look_at(root, each, inside) for entry in wanted for each in _main(entry)}
+        away = {each for each, found in seen.items() if found and found.lost == _size(each)}
+        # The search takes longer, so what needs none is judged before it.
+        self._keep([each for each in wanted if away.isdisjoint(_main(each))], seen, folder)
+        if away:
             seen |= self._elsewhere(root, away)
-        for entry in wanted:
+            self._keep(wanted, seen, folder)
+
+    def _keep(self, entries: Iterable[Ghap], seen: Mapping[Anchor, _Seen | None], folder: str) -> None:
+        for entry in entries:
             if found := [(each, there) for each in _main(entry) if (there := seen[each])]:
                 self._last[entry.id, folder] = _judged(entry, found)
             else:
@@ -93,13 +103,16 @@ class Freshness:
         """Return what was judged last of experiences, by id."""
         return {each.id: self._last[each.id, folder] for each in entries if (each.id, folder) in self._last}
 
-    def _look_at(self, root: Path, anchor: Anchor) -> _Seen | None:
-        """Return what became of a file in its place; None if that cannot be told."""
-        if name_in(root, anchor.file) != anchor.file:
+    def _look_at(self, root: Path, anchor: Anchor, inside: dict[str, bool]) -> _Seen | None:
+        """Return what became of a file in its place; None if that cannot be told. `inside` knows folders by now."""
+        folder = anchor.file.rpartition("/")[0]
+        if folder not in inside and is_allowed(anchor.file):
+            inside[folder] = os.path.realpath(root / folder) == str(root / folder)
+        if not (is_allowed(anchor.file) and inside[folder]):
             # It is behind a link by now, or from an archive that somebody made.
             return None
         try:
-            now = (root / anchor.file).lstat()
+            now = os.lstat(f"{root}/{anchor.file}")
         except (FileNotFoundError, NotADirectoryError):
             return _Seen("", _size(anchor))
         except OSError:
@@ -117,33 +130,37 @@ class Freshness:
         self._seen[root, anchor] = stamp, seen
         return seen
 
-    def _elsewhere(self, root: Path, anchors: Sequence[Anchor]) -> dict[Anchor, _Seen]:
+    def _elsewhere(self, root: Path, anchors: Collection[Anchor]) -> dict[Anchor, _Seen]:
         """Return where the content is of files that are gone or lack all lines: in which tracked file."""
-        tracked = tracked_by_git(root)
-        if self._tracked.get(root) != tracked:
-            self._tracked[root] = tracked
-        # The same object while nothing has changed.
-        tracked = self._tracked[root]
-        places = {blob: name for name, blob in tracked.items() if name not in {each.file for each in anchors}}
-        found: dict[Anchor, _Seen] = {}
-        searched = []
-        for anchor in anchors:
-            state, moved = self._seen.get((_ELSEWHERE, anchor), (None, None))
-            if state is not tracked:
-                place = places.get(anchor.blob)
-                is_there = place and anchor.blob in blob_ids(_content(root, place))
-                moved = _Seen(place) if place and is_there else None
-                searched += [anchor] if anchor.lines and not moved else []
-            if moved:
-                found[anchor] = moved
+        stamp = index_stamp(root)
+        if self._tracked.get(root, (None,))[0] != stamp:
+            self._tracked[root] = stamp, tracked_by_git(root)
+        tracked = self._tracked[root][1]
+        known = {each: self._seen.get((_ELSEWHERE, each), (None, None)) for each in anchors}
+        found = {each: moved for each, (state, moved) in known.items() if state is tracked and moved}
+        new = [each for each, (state, _) in known.items() if state is not tracked]
+        if not new:
+            return found
+        files = {each.file for each in anchors}
+        places = {blob: name for name, blob in tracked.items() if name not in files}
+        for anchor in new:
+            place = places.get(anchor.blob)
+            if place and anchor.blob in blob_ids(_content(root, place)):
+                found[anchor] = _Seen(place)
+        searched = [each for each in new if each.lines and each not in found]
         suffixes = {Path(each.file).suffix for each in searched}
+        with_line: dict[str, list[Anchor]] = defaultdict(list)
+        for anchor in searched:
+            for line in set(split_digests(anchor.lines)):
+                with_line[line].append(anchor)
         for name in [each for each in tracked if Path(each).suffix in suffixes][:_SEARCHED]:
-            there = frozenset(digests(_content(root, name).splitlines()))
-            for anchor in searched:
-                lost = _lost(anchor, there)
+            there = set(digests(_content(root, name).splitlines()))
+            kept = Counter(anchor for line in there for anchor in with_line.get(line, ()))
+            for anchor, count in kept.items():
+                lost = _size(anchor) - count
                 if lost <= _size(anchor) // 2 and (anchor not in found or lost < found[anchor].lost):
                     found[anchor] = _Seen(name, lost)
-        self._seen |= {(_ELSEWHERE, each): (tracked, found.get(each)) for each in anchors}
+        self._seen |= {(_ELSEWHERE, each): (tracked, found.get(each)) for each in new}
         return found
 
 
@@ -159,7 +176,8 @@ def _main(entry: Ghap) -> Sequence[Anchor]:
 
 
 def _size(anchor: Anchor) -> int:
-    return len(split_digests(anchor.lines)) or 1
+    # An archive may have half a digest.
+    return -(-len(anchor.lines) // limits.DIGEST) or 1
 
 
 def _lost(anchor: Anchor, there: Container[str]) -> int:

@@ -1,7 +1,9 @@
 """Which files of a project something may be anchored to, and by which name."""
 
 import os
+import posixpath
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -45,6 +47,11 @@ def name_in(root: Path, path: str) -> str | None:
     except (OSError, ValueError):
         # Outside; bytes that are no text; an embedded zero; links in a circle.
         return None
-    if not name.isprintable() or len(name) > NAME_MAX or name == "." or _PRIVATE.search(name):
-        return None
-    return name
+    return name if is_allowed(name) else None
+
+
+@lru_cache(maxsize=20_000)
+def is_allowed(name: str) -> bool:
+    """Return whether a file of this name in a project may be looked at, unless a link leads out of it."""
+    is_plain = name.isprintable() and posixpath.normpath(name) == name and not name.startswith(("/", ".."))
+    return is_plain and name != "." and len(name) <= NAME_MAX and not _PRIVATE.search(name)
