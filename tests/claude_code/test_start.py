@@ -1,0 +1,55 @@
+"""The first hour with the real client: `start` in a project with past sessions, and then a session that is told."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.learning.failures.transcripts import folder_name
+from tests.acceptance.wire import COMMAND
+from tests.claude_code.conftest import ClaudeCode
+from tests.claude_code.model import run, say
+from tests.learning.failures.written import failed, ran, write_transcript
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+ERROR = "Exit code 1\nSyntaxError: invalid syntax"
+
+
+def test_one_command_after_the_installation_an_agent_is_told_what_its_predecessors_learned(
+    claude: ClaudeCode,
+) -> None:
+    past = claude.home / ".claude" / "projects" / folder_name(claude.project)
+    past.mkdir(parents=True)
+    for number, name in enumerate(("a", "b")):
+        calls = (failed(f"python {name}.py", ERROR), ran(f"python3 {name}.py"))
+        write_transcript(past / f"{name}.jsonl", *calls, session=name, hour=number)
+    # Its `python` is too old, as on the machine of the past sessions.
+    python = Path(claude.home.parent, "bin", "python")
+    python.write_text("#!/bin/sh\necho 'SyntaxError: invalid syntax' >&2\nexit 1\n", "utf-8")
+    python.chmod(0o755)
+
+    done = subprocess.run(
+        [COMMAND, "start", "--yes"],
+        env=claude.environment(),
+        cwd=claude.project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "1 mistake your agents repeated" in done.stdout
+    assert "Next time   python3 a.py" in done.stdout
+
+    session = claude.session("go", [run("python new.py"), say("Done.")], plugin=None)
+
+    assert "This worked: python3 new.py (instead of: python new.py)" in session.told()
+    status = subprocess.run(
+        [COMMAND, "status"],
+        env=claude.environment(),
+        cwd=claude.project,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "what mended an error: 1 time" in status.stdout
