@@ -10,7 +10,7 @@ import re
 import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -43,7 +43,7 @@ _ALPHABETS: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
 
 def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:
     """Yield why a file must not be shared, or read, and the words that are the reason. The words may be secret."""
-    text = "\n".join(file.texts.values())
+    text = "\n".join(text for heading, text in file.texts.items() if heading != "Removed")
     if redactor.redact(text).kinds:
         yield "redaction would mark a part of it", ", ".join(_marked(text, redactor.redact(text).text))
     elif random := [word for word in _RANDOM.findall(text) if _is_random(word)]:
@@ -58,6 +58,7 @@ def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]
             yield reason, one_line(found[0])
 
 
+@lru_cache
 def named(name: str) -> str:
     """Return the name of an author or a branch as it may be shown; nothing if it would be more than a name."""
     plain = " ".join(_NOT_A_NAME.sub(" ", name).split())

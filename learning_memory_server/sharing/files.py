@@ -111,18 +111,21 @@ class SharedFile:
         texts: The text below each heading, on one line; the title is below the empty one.
         fields: `outcome`, `domain`, `strategy` and `cause` of a lesson; `about`, the content of the lesson that it
             corrects, confirms, contradicts or withdraws; `evidence`, what a verdict rests on, as a digest.
+        content: What it says, as a digest: copies have the same, whoever wrote them and when.
     """
 
     kind: Kind
     date: str
     texts: dict[str, str]
     fields: dict[str, str] = field(default_factory=dict)
+    content: str = ""
 
-    @property
-    def content(self) -> str:
-        """What it says, as a digest: copies have the same, whoever wrote them and when."""
-        said = [self.kind, sorted(self.fields.items()), sorted(self.texts.items())]
-        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+    def __post_init__(self) -> None:
+        """Compute the content, unless it is known."""
+        if not self.content:
+            said = [self.kind, sorted(self.fields.items()), sorted(self.texts.items())]
+            digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
+            object.__setattr__(self, "content", digest)
 
     @property
     def about(self) -> str:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from time import monotonic
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import structlog
 
+from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.journal.log import Log
@@ -194,7 +196,9 @@ class SharedLessons:
         async with self._one:
             for place, before in list(self.joined.items()):
                 await self.gate.load()
-                after = await asyncio.to_thread(_read, place, before, self.gate.redactor)
+                after = await asyncio.wrap_future(
+                    in_daemon_thread(partial(_read, place, before, self.gate.redactor))
+                )
                 # It may have been left meanwhile.
                 if after != before and self.joined.get(place) == before:
                     self._set({**self.joined, place: after})
@@ -205,22 +209,22 @@ class SharedLessons:
         Raises:
             InvalidInputError: If there is no repository, or it has no commit.
         """
-        place, branch = tree.place_of(folder), tree.line(folder, "symbolic-ref", "--quiet", "HEAD")
-        if not (place and tree.commit_of(folder, "HEAD")):
-            raise InvalidInputError(f"{folder}: there is no git repository here, or it has no commit yet.")
-        joined = Joined(str(tree.top_of(folder)), project, tree.roots_of(folder, "HEAD"), branch)
+        place, joined = await asyncio.wrap_future(in_daemon_thread(partial(_found, folder, project)))
         self._set({**self.joined, place: joined})
         await self.refresh()
         return self.joined[place]
 
-    def leave(self, folder: Path) -> Joined:
+    async def leave(self, folder: Path) -> Joined:
         """Forget a repository's shared lessons.
 
         Raises:
             NotFoundError: If it is not joined.
         """
         # The repository may be gone.
-        names = {tree.place_of(folder), str(folder / ".git")}
+        names = {
+            await asyncio.wrap_future(in_daemon_thread(partial(tree.place_of, folder))),
+            str(folder / ".git"),
+        }
         place = next((place for place in self.joined if place in names), None)
         if place is None:
             raise NotFoundError(f"{folder}: the shared lessons of this repository are not read.")
@@ -256,6 +260,13 @@ class SharedLessons:
         self._counts = Counter(entry.project for entry in self._told)
 
 
+def _found(folder: Path, project: str) -> tuple[str, Joined]:
+    place, branch = tree.place_of(folder), tree.line(folder, "symbolic-ref", "--quiet", "HEAD")
+    if not (place and tree.commit_of(folder, "HEAD")):
+        raise InvalidInputError(f"{folder}: there is no git repository here, or it has no commit yet.")
+    return place, Joined(str(tree.top_of(folder)), project, tree.roots_of(folder, "HEAD"), branch)
+
+
 def identity_of(project: str, content: str) -> str:
     """Return the id of a shared lesson: the same for everybody who has it in the same project."""
     return f"{_PREFIX}{hashlib.sha256(f'{project} {content}'.encode()).hexdigest()[:16]}"
@@ -265,12 +276,12 @@ def _entries(joined: Joined) -> Iterator[SharedEntry]:
     main = joined.sound({name: key for name, (key, _) in joined.files.items()})
     lessons = state_of(main)
 
-    def entry(lesson: SharedLesson, branch: str = "") -> SharedEntry:
+    def entry(content: str, lesson: SharedLesson, branch: str = "") -> SharedEntry:
         names = (lesson.name, *lesson.copies, *lesson.confirming)
         author, *others = (joined.files.get(name, ("", ""))[1] for name in names)
         return entry_of(
             lesson.file,
-            identity_of(joined.project, lesson.file.content),
+            identity_of(joined.project, content),
             joined.project,
             author=named(author),
             branch=named(branch.split("/", 2)[-1]) or "another" if branch else "",
@@ -280,8 +291,8 @@ def _entries(joined: Joined) -> Iterator[SharedEntry]:
 
     for branch, keys in joined.elsewhere.items():
         there = state_of({**main, **joined.sound(keys)})
-        yield from (entry(lesson, branch) for content, lesson in there.items() if content not in lessons)
-    yield from map(entry, lessons.values())
+        yield from (entry(*each, branch) for each in there.items() if each[0] not in lessons)
+    yield from (entry(*each) for each in lessons.items())
 
 
 def _read(place: str, before: Joined, redactor: Redactor) -> Joined:

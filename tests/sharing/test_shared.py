@@ -100,7 +100,7 @@ async def test_nothing_is_read_without_a_join(services: Services, clone: Path) -
     assert services.shared.entries == {}
     assert told(services) == ""
     with pytest.raises(NotFoundError):
-        services.shared.leave(clone)
+        await services.shared.leave(clone)
 
 
 async def test_lessons_are_found_and_told_until_they_are_left(services: Services, clone: Path) -> None:
@@ -113,7 +113,7 @@ async def test_lessons_are_found_and_told_until_they_are_left(services: Services
     assert services.shared.count(HERE.project) == 2
     assert services.shared.count("acme/other") == 0
 
-    services.shared.leave(clone)
+    await services.shared.leave(clone)
 
     assert told(services) == ""
     assert await points(services) == 0
@@ -131,7 +131,7 @@ async def test_the_next_start_knows_them_without_git(tmp_path: Path, clone: Path
     moved(clone)
     async with open_services(settings, purpose="a test") as services:
         assert "says git: Ann" in told(services)
-        services.shared.leave(clone)
+        await services.shared.leave(clone)
     async with open_services(settings, purpose="a test") as services:
         assert await points(services) == 0
 
@@ -186,7 +186,7 @@ async def test_the_author_is_who_brought_it_to_the_default_branch(
     await services.shared.join(clone, HERE.project)
     assert services.shared.entries[name_of(3)].author == "Cat"
     git(clone.parent, "clone", "-q", "--depth=1", f"file://{upstream}", "shallow")
-    services.shared.leave(clone)
+    await services.shared.leave(clone)
     await services.shared.join(clone.parent / "shallow", HERE.project)
     assert services.shared.entries[name_of(3)].shared == "shared, says git: unknown"
 

@@ -19,5 +19,5 @@ async def join(services: Services, report: Report, *, folder: str, project: str)
 
 async def unjoin(services: Services, _report: Report, *, folder: str) -> dict[str, Any]:
     """Forget the shared lessons of a repository."""
-    left = services.shared.leave(Path(folder))
+    left = await services.shared.leave(Path(folder))
     return {"folder": left.folder, "project": left.project}
