@@ -361,3 +361,15 @@ async def in_one_task(context: AbstractAsyncContextManager[_T]) -> AsyncIterator
     finally:
         done.set()
         await task
+
+
+class ListeningEmbedder(HashingEmbedder):
+    """Notes which texts it embeds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts += texts
+        return super().embed_documents(texts)

@@ -21,7 +21,7 @@ from tests.acceptance.wire import COMMAND, Era, Wire
 END_SECONDS: Final = 60.0
 """Seconds before a test gives up waiting for another process; what it waits for takes one or two."""
 
-ENTRY: Final = {
+ENTRY: Final[dict[str, Any]] = {
     "domain": "debugging",
     "strategy": "read-the-error",
     "goal": "make the checkout page load",
@@ -29,6 +29,7 @@ ENTRY: Final = {
     "action": "clear the cache and load the page",
     "prediction": "totals match the database again",
 }
+"""The arguments of a start_ghap call."""
 
 
 class Memory:

@@ -16,20 +16,13 @@ from learning_memory_server.index.entry_query import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
+from tests.acceptance.hubs import ENTRY
 from tests.acceptance.wire import Wire
 from tests.support import numbered
 from tests.tool_names import NAMES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
-ENTRY = {
-    "domain": "debugging",
-    "strategy": "read-the-error",
-    "goal": "make the checkout page load",
-    "hypothesis": "the price cache returns stale totals after a deploy",
-    "action": "clear the cache and load the page",
-    "prediction": "totals match the database again",
-}
 LOADED_WITHIN = 120.0
 
 

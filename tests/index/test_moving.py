@@ -21,24 +21,12 @@ from learning_memory_server.index.moving import IndexMove, Moved
 from learning_memory_server.model.entry import Ghap
 from tests.faulty_store import FaultyStore
 from tests.index.engines.double import serving, store_of
-from tests.support import about, full_ghap, numbered
+from tests.support import ListeningEmbedder, about, full_ghap, numbered
 
 pytestmark = pytest.mark.slow
 
 FULL = Collection.EXPERIENCES_FULL
 ENTRIES = [*(about(topic, n) for n, topic in enumerate(["pool", "cache", "types"] * 60)), full_ghap()]
-
-
-class CountingEmbedder(HashingEmbedder):
-    """Records the texts that it embeds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.texts += texts
-        return super().embed_documents(texts)
 
 
 class OtherEmbedder(HashingEmbedder):
@@ -54,7 +42,7 @@ class Move:
 
     source: VectorStore
     target: FaultyStore
-    model: CountingEmbedder
+    model: ListeningEmbedder
     embeddings: EmbeddingService
     entries: list[Ghap] = field(default_factory=lambda: list(ENTRIES))
 
@@ -80,7 +68,7 @@ class Move:
 
 @asynccontextmanager
 async def move_between(source: VectorStore, target: VectorStore) -> AsyncIterator[Move]:
-    model = CountingEmbedder()
+    model = ListeningEmbedder()
     embeddings = EmbeddingService(lambda: model)
     try:
         yield Move(source, FaultyStore(target), model, embeddings)

@@ -1,38 +1,23 @@
 """Renewing points whose records were rewritten: nothing else is computed again, and no file has the earlier texts."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection, digest_of, point_id
 from learning_memory_server.index.engines.base import Point
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.rebuilding import OutdatedPoints
-from tests.support import Parts, numbered, open_parts
+from tests.support import ListeningEmbedder, Parts, numbered, open_parts
 from tests.traces import files_with
 
 FULL = Collection.EXPERIENCES_FULL
 EARLIER = "the earlier goal of number three"
 THREE = numbered(3, goal=EARLIER)
 POINT = point_id("ghap", THREE.id)
-
-
-class ListeningEmbedder(HashingEmbedder):
-    """Notes which texts it embeds."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.texts += texts
-        return super().embed_documents(texts)
 
 
 def outdated_in(path: Path) -> OutdatedPoints:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final
 
@@ -15,19 +16,13 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
+from tests.acceptance import hubs
 from tests.support import keeping_up
 
 CALLER: Final = Caller("shop", "a1")
-
-ENTRY: Final[dict[str, Any]] = {
-    "domain": "debugging",
-    "strategy": "read-the-error",
-    "goal": "make the checkout page load",
-    "hypothesis": "the price cache returns stale totals after a deploy",
-    "action": "clear the cache and load the page",
-    "prediction": "totals match the database again",
-}
-"""The arguments of a start_ghap call."""
+OTHER_SESSION: Final = Caller("shop", "b2")
+OTHER_PROJECT: Final = Caller("blog", "a1")
+ENTRY: Final = hubs.ENTRY
 
 FALSIFIED: Final[dict[str, Any]] = {
     "status": "falsified",
@@ -163,3 +158,10 @@ async def pages(agent: Agent, tool: str, key: str, **arguments: Any) -> list[dic
         reply = await agent.call(tool, **{**arguments, "offset": reply["offset"]})
         found.append(reply)
     return found
+
+
+def moment(text: str) -> datetime:
+    """Return the time in a reply, which must have a UTC offset of zero."""
+    at = datetime.fromisoformat(text)
+    assert at.utcoffset() == timedelta(0)
+    return at

@@ -1,6 +1,6 @@
 """Entries as agents read them again: one by its id, and lists."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 
@@ -8,17 +8,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.learning.values.parts import value
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, open_index
-
-OTHER_SESSION = Caller("shop", "b2")
-OTHER_PROJECT = Caller("blog", "a1")
-
-
-def moment(text: str) -> datetime:
-    """Return the time in a reply, which must have a UTC offset of zero."""
-    at = datetime.fromisoformat(text)
-    assert at.utcoffset() == timedelta(0)
-    return at
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, OTHER_PROJECT, Agent, agent_of, open_index
 
 
 async def test_the_list_shows_summaries_newest_first(agent: Agent) -> None:

@@ -1,23 +1,21 @@
-from datetime import datetime, timedelta
-
 import pytest
 
-from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Domain
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, open_index
+from tests.server.agent import (
+    CALLER,
+    CONFIRMED,
+    ENTRY,
+    FALSIFIED,
+    OTHER_PROJECT,
+    OTHER_SESSION,
+    Agent,
+    agent_of,
+    moment,
+    open_index,
+)
 from tests.support import numbered
-
-OTHER_SESSION = Caller("shop", "b2")
-OTHER_PROJECT = Caller("blog", "a1")
-
-
-def moment(text: str) -> datetime:
-    """Return the time in a reply, which must have a UTC offset of zero."""
-    at = datetime.fromisoformat(text)
-    assert at.utcoffset() == timedelta(0)
-    return at
 
 
 async def test_start_returns_the_entry(agent: Agent) -> None:
