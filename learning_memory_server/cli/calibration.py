@@ -22,7 +22,6 @@ _PARTS: Final = (
     "within_bin_variance",
     "within_bin_covariance",
 )
-_GROUPS: Final = ("domain", "strategy", "project")
 
 commands = Commands()
 
@@ -64,7 +63,7 @@ def _show(document: dict[str, Any]) -> None:
     )
     if document["last"]["count"]:
         _show_scores(document["first"], document["last"])
-    for group in _GROUPS:
+    for group in ("domain", "strategy", "project"):
         _separate()
         _show_rates(group, document[f"by_{group}"])
 

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
 from learning_memory_server.system import locking
@@ -17,8 +17,6 @@ from learning_memory_server.system.paths import APPLICATION
 
 if TYPE_CHECKING:
     from learning_memory_server.system.ipc.discovery import Place
-
-_BACKLOG: Final = 128
 
 
 @contextmanager
@@ -86,7 +84,7 @@ class Door:
             self.path.unlink(missing_ok=True)
             listener.bind(str(self.path))
             self.path.chmod(0o600)
-            listener.listen(_BACKLOG)
+            listener.listen(128)
         except OSError as error:
             listener.close()
             raise InvalidSettingsError(

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 DIGEST: Final = "digest"
 """The payload field with the document's digest."""
-_DIGEST_BYTES: Final = 12
 _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
 """Never change it: the ids of all stored points are derived from it."""
 
@@ -76,7 +75,7 @@ class Document(Protocol):
 def digest_of(document: Document) -> str:
     """Return a digest of everything that the document's vector and terms are made from."""
     made_from = json.dumps([document.text, *document.parts]).encode()
-    return hashlib.blake2b(made_from, digest_size=_DIGEST_BYTES).hexdigest()
+    return hashlib.blake2b(made_from, digest_size=12).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ log = structlog.get_logger()
 HOW_THEY_ARE_MADE: Final = (
     "Somebody whose key may create collections makes them by running this program once with the same model."
 )
-_VARIANT_DIGITS: Final = 12
 _WRITE_BATCH: Final = 128
 
 
@@ -88,7 +87,7 @@ class Blueprints:
             shape.keywords,
             shape.datetimes,
             about,
-            hashlib.sha256(depends_on.encode()).hexdigest()[:_VARIANT_DIGITS],
+            hashlib.sha256(depends_on.encode()).hexdigest()[:12],
             partial(_reason_against, collection, about),
         )
 

@@ -72,7 +72,6 @@ _NOT_BEFORE_TOKEN: Final = frozenset(
     paging scroll delta lookahead reserved cached reasoning id
     """.split()  # noqa: SIM905 - words read better than a list
 )
-_BEFORE_COOKIE: Final = frozenset(["session", "auth", "login", "remember"])
 _BEFORE_KEY: Final = frozenset(
     """
     api access secret private signing encryption encrypt decryption master account auth shared
@@ -115,7 +114,7 @@ def promise_of(name: str) -> Promise | None:  # noqa: PLR0911 - one for each sor
         before = before if last in _TOKENS else last.removesuffix("token")
         return None if before in _NOT_BEFORE_TOKEN else Promise.KEY
     if last in ("cookie", "cookies"):
-        return Promise.KEY if before in _BEFORE_COOKIE else None
+        return Promise.KEY if before in ("session", "auth", "login", "remember") else None
     if last not in ("key", "keys") or before in _NOT_BEFORE_KEY or (not before and last == "keys"):
         return None
     return Promise.KEY if before in _BEFORE_KEY else Promise.MAYBE if before else Promise.LONE

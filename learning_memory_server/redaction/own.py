@@ -16,7 +16,6 @@ from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, Span
 from learning_memory_server.system import timeouts
 
-_KIND_OF_UNNAMED: Final = "own pattern"
 _CHARACTERS_PER_SECOND: Final = 200_000
 """How fast it must be on a long text. A pattern of a few alternatives finds 6,000,000 in a second."""
 _REPEATED: Final = "aA0_-. "
@@ -100,7 +99,7 @@ class OwnPatterns:
             ]
         else:
             self._patterns = [
-                (_KIND_OF_UNNAMED, pattern) for pattern in numbered_patterns("redaction_patterns", patterns)
+                ("own pattern", pattern) for pattern in numbered_patterns("redaction_patterns", patterns)
             ]
 
     def find(self, text: str) -> Iterator[Span]:

@@ -208,7 +208,6 @@ _FORMS: Final = {
     "cluster_id": re.compile(rf"({'|'.join(Axis)})_[0-9]{{1,9}}"),
 }
 _ID_ARGUMENTS: Final = ("ghap_id", "value_id", "memory_id", "cluster_id", "supersedes")
-_ID_FIELDS: Final = ("id", "cluster_id")
 _NAMED: Final = re.compile(
     r"([a-z_]+)(?:\.[a-z_.\[\]0-9]+)?(?=:| and [a-z_]+:)|Field '([a-z_]+)|Invalid ([a-z_]+) ?([a-z_]+)?"
 )
@@ -227,7 +226,7 @@ class CallLog:
     def succeeded(self, returned: Mapping[str, Any]) -> None:
         """Log a reply: its `id`, `cluster_id` and `count`, where it has them."""
         count = {"count": returned["count"]} if "count" in returned else {}
-        self.ended("ok", map(returned.get, _ID_FIELDS), **count)
+        self.ended("ok", map(returned.get, ("id", "cluster_id")), **count)
 
     def refused(self, error: LearningMemoryError) -> None:
         """Log an anticipated failure. Its message may quote an argument; only the argument's name is logged."""

@@ -44,7 +44,6 @@ WITH_PAGES: Final = types.ListResourcesResult(
     ]
 )
 """What a client sees that renders pages."""
-_TEMPLATES: Final = types.ListResourceTemplatesResult(resource_templates=[])
 _PROMPTS: Final = types.ListPromptsResult(
     prompts=[
         types.Prompt(
@@ -105,7 +104,7 @@ def require_known(uri: str) -> None:
 
 async def list_templates(_context: object, _params: object) -> types.ListResourceTemplatesResult:
     """Return the templates of resources: none."""
-    return _TEMPLATES
+    return types.ListResourceTemplatesResult(resource_templates=[])
 
 
 async def list_prompts(_context: object, _params: object) -> types.ListPromptsResult:

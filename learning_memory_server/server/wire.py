@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 
 _FOUND: Final = re.compile(r"Found ([0-9]+) results:")
-_NOTHING_FOUND: Final = "No results found"
 _ID: Final = "ID: "
 
 
@@ -128,7 +127,7 @@ class TextWire(Wire):
     @override
     def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
         first, _, rest = payload["text"].partition("\n")
-        if first.startswith(_NOTHING_FOUND):
+        if first.startswith("No results found"):
             return {"count": 0}
         if found := _FOUND.match(first):
             return {"count": int(found[1])}

@@ -31,7 +31,6 @@ from learning_memory_server.system import paths, timeouts
 from learning_memory_server.version import VERSION
 
 _TOPIC: Final = "client"
-_PROTOCOL: Final = "2025-11-25"
 _INITIALIZE: Final = 1
 _LIST: Final = 2
 _LINE_MAX: Final = 16 * 1024 * 1024
@@ -210,7 +209,7 @@ async def connect(
 
 async def _converse(process: asyncio.subprocess.Process) -> tuple[dict[str, Any], dict[str, Any]]:
     about = {"name": "learning-memory-server doctor", "version": VERSION}
-    opening = {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": about}
+    opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
     await _send(process, id=_INITIALIZE, method="initialize", params=opening)
     opened = await _receive(process, _INITIALIZE, "serverInfo")
     await _send(process, method="notifications/initialized")

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 _CHUNK: Final = 1 << 18
 LOSSES_MAX: Final = 3
 """How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
-_HOOK: Final = "hook"
-_SUBSCRIBE: Final = "subscriptions/listen"
 
 
 class Relay:
@@ -300,7 +298,7 @@ class Relay:
 
     def _awaited(self) -> bool:
         """Return whether an answer is due. A subscription does not count: it stays open as long as the client likes."""
-        return any(method != _SUBSCRIBE for method, _ in self._open.values())
+        return any(method != "subscriptions/listen" for method, _ in self._open.values())
 
     def _give_up(self, error: LearningMemoryError, identities: Collection[str | int]) -> None:
         for identity in identities:
@@ -318,7 +316,7 @@ def _is_hook(frame: jsonrpc.Frame) -> bool:
         frame.is_request
         and frame.method == "tools/call"
         and isinstance(params, dict)
-        and params.get("name") == _HOOK
+        and params.get("name") == "hook"
     )
 
 

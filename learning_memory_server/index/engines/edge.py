@@ -65,7 +65,6 @@ _RELEASE_AFTER: Final = 1_000
 """Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
 _STAGED: Final = "_next"
 """The suffix of a collection that is being built to replace another."""
-_MARK: Final = "compared.json"
 
 
 class EdgeStore(VectorStore):
@@ -81,7 +80,7 @@ class EdgeStore(VectorStore):
     @property
     @override
     def mark_file(self) -> Path:
-        return self._path / _MARK
+        return self._path / "compared.json"
 
     @override
     async def ensure(self, spec: CollectionSpec) -> str | None:

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import CollectionSpec
 
 _ABOUT: Final = "about.json"
-_REPLACED: Final = ".old"
 _REMOVABLE: Final = (
     "The index folder must be readable and writable. If it is, and this persists, end the process that uses it and "
     "remove the folder: it is rebuilt from the journal."
@@ -263,7 +262,7 @@ class OpenShards:
 
 
 def _replaced(directory: Path) -> Path:
-    return directory.with_name(f".{directory.name}{_REPLACED}")
+    return directory.with_name(f".{directory.name}.old")
 
 
 def _put_aside(directory: Path) -> None:

@@ -17,7 +17,6 @@ from typing import Any, Final
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.system import files
 
-_MACHINE_IDS: Final = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 _RANDOM_NODE: Final = 1 << 40
 """The bit that says of `uuid.getnode()` that it was drawn at random."""
 
@@ -123,7 +122,7 @@ def _place(path: Path) -> dict[str, str]:
 
 def machine_id() -> str:
     """Return what identifies this machine, whatever it is called."""
-    for file in _MACHINE_IDS:
+    for file in (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id")):
         try:
             if found := file.read_text("ascii").strip():
                 return found

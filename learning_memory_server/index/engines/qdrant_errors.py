@@ -31,7 +31,6 @@ _LOOK: Final = "Check that the server is running, and that the setting qdrant_ur
 _KEY: Final = (
     "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
 )
-_FORBIDDEN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy answers while there is no server behind it."""
 _ABOUT_THE_REQUEST: Final = range(400, 500)
@@ -119,7 +118,7 @@ def _refused(collection: str, address: str, kind: Kind, error: UnexpectedRespons
     if explained := _explained(collection, address, _reason(error.content)):
         return explained
     status = error.status_code or 0
-    if status in _FORBIDDEN:
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return _forbidden(collection, address, kind, error.content.decode(errors="replace"))
     if status in _NOT_BEHIND:
         return NoAnswerError(f"Qdrant at {address} cannot be reached: status {status}.", hint=_LOOK)

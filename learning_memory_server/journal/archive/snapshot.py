@@ -14,7 +14,6 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.log import Line
 
-_ENTRIES: Final = "entries"
 _GHAP: Final = "ghap"
 _STAYS: Final = "servers.jsonl"
 """Not in archives: it says where this storage folder has points, and an import has other points."""
@@ -176,7 +175,7 @@ def _segments(journal: Path) -> list[Path]:
         folders = {*Journal(journal).folders, *(path for path in matching(journal, "*") if path.is_dir())}
     files = (path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))
     found = sorted(path for path in files if path != journal / _STAYS)
-    return sorted(found, key=lambda path: path.parent.name == _ENTRIES)
+    return sorted(found, key=lambda path: path.parent.name == "entries")
 
 
 def _lines(path: Path) -> list[Line]:

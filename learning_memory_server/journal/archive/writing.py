@@ -25,7 +25,6 @@ COMPRESSED: Final = (".tar.gz", ".tgz")
 PLAIN: Final = (".tar",)
 UNFINISHED: Final = ".tmp"
 """The suffix of an archive that is not complete yet; its name begins with a dot."""
-_LEVEL: Final = 6
 
 
 def write_archive(
@@ -110,7 +109,7 @@ def _write(file: IO[bytes], manifest: Manifest, snapshot: Snapshot, *, compresse
         **{name: snapshot.pieces[name].content for name in manifest.files},
     }
     at = int(manifest.created_at.timestamp())
-    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=_LEVEL) if compressed else _plain(file) as tar:
+    with tarfile.open(fileobj=file, mode="w:gz", compresslevel=6) if compressed else _plain(file) as tar:
         length = _add(tar, members, at)
     if compressed and length > most_bytes(file.tell()):
         # Texts that repeat themselves thousands of times: the reader takes a high ratio for an attack.

@@ -29,8 +29,6 @@ _SEED: Final = 17
 _PLANE: Final = 2
 _DIMENSIONS: Final = 30
 """Principal components that t-SNE gets: the rest is noise, and costs time."""
-_PERPLEXITY: Final = 20
-_ITERATIONS: Final = 400
 _FOR_NEIGHBOURS: Final = 6
 """From this many landmarks on, they have neighbours to be arranged by. Fewer are drawn by their components."""
 
@@ -114,11 +112,11 @@ def _arranged(marks: Floats, start: Floats | None) -> Floats:
     begin = flat if start is None else start
     spread = TSNE(
         _PLANE,
-        perplexity=min(_PERPLEXITY, (len(marks) - 1) / 3),
+        perplexity=min(20, (len(marks) - 1) / 3),
         # From the places before, nothing is to be torn apart first.
         early_exaggeration=12.0 if start is None else 1.0,
         init=np.asarray(begin / (begin.std() or 1) * (1e-4 if start is None else 1), np.float32),
-        max_iter=_ITERATIONS,
+        max_iter=400,
         random_state=_SEED,
         n_jobs=1,
     ).fit_transform(parts)

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     Asked = Mapping[str, tuple[NDArray[np.float32], int, str, Frame | None]]
 
 log = structlog.get_logger()
-
-_MODULE: Final = "learning_memory_server.server.dashboard.map_layout"
 
 
 class FrameStore:
@@ -101,7 +99,7 @@ def made_in_child(asked: Asked) -> dict[str, Frame]:
     """Return the frames that are asked for, made in a child, or in this process if no child can be started."""
     try:
         done = subprocess.run(  # noqa: S603 - our own module
-            module_command(_MODULE),
+            module_command("learning_memory_server.server.dashboard.map_layout"),
             input=pickle.dumps(asked),
             capture_output=True,
             check=True,

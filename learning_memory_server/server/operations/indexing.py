@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _AxisName = Annotated[str, Field(pattern=f"^({'|'.join(Axis)})$")]
 _LOOK_SECONDS: Final = 0.2
-_ANY_TEXT: Final = "anything"
 
 
 async def complete(
@@ -87,7 +86,7 @@ async def _failure_of_model(services: Services) -> str | None:
     """Try the model. One that a server runs may have gone, or changed, since it was loaded."""
     try:
         # As a document: queries are remembered.
-        await services.embeddings.embed_documents([_ANY_TEXT], timeouts.REQUEST)
+        await services.embeddings.embed_documents(["anything"], timeouts.REQUEST)
     except EmbeddingUnavailableError as error:
         return error.sentence
     return None
