@@ -70,26 +70,18 @@ class Compared:
 
 
 class Reconciler:
-    """Knows what is to be written and removed, and does it.
-
-    Attributes:
-        is_known: Whether index and journal have been compared, and nothing has invalidated the result.
-        searchable: The collections that searches use. Documents that are pending since, or an invalidated comparison,
-            do not change that: whether the engine answers is seen by asking it.
-        superfluous: How many points belonged to no record at the last comparison. They are left alone: their record may
-            be in a damaged line of the journal.
-        pending_deletes: The ids of the points still to be removed.
-        is_flushed: Whether nothing was changed since this was last set.
-
-    `wake` is set when something is left for the background.
-    """
+    """Knows what is to be written and removed, and does it. `wake` is set when something is left for the background."""
 
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], wake: asyncio.Event) -> None:
-        self.is_known = False
+        self.is_known = False  # whether the two were compared, and nothing has invalidated the result
+        # The collections that searches use. Documents that are pending since, or an invalidated comparison, do not
+        # change that: whether the engine answers is seen by asking it.
         self.searchable: set[Collection] = set()
+        # How many points belonged to no record at the last comparison. They are left alone: their record may be in a
+        # damaged line of the journal.
         self.superfluous = 0
-        self.pending_deletes: set[str] = set()
-        self.is_flushed = True
+        self.pending_deletes: set[str] = set()  # the ids of the points still to be removed
+        self.is_flushed = True  # whether nothing was changed since this was last set
         self._index = index
         self._sources = sources
         self._wake = wake

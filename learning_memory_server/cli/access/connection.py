@@ -170,11 +170,9 @@ async def open_connection(
     Where no hub can run, this process opens the data itself, and sessions wait for it. So it does with `load`, which
     returns a model that this process has loaded. Processes that find the data locked are shown the command's name.
 
-    Raises:
-        AlreadyRunningError: If a process other than a hub has locked the data.
-        DeadlineExceededError: If the hub hangs.
-        StorageUnavailableError: If a hub has the data and cannot be used.
-        UntrustedSocketError: If another user could listen at the hub's socket.
+    Raises `AlreadyRunningError` if a process other than a hub has locked the data, `DeadlineExceededError` if the hub
+    hangs, `StorageUnavailableError` if it has the data and cannot be used, and `UntrustedSocketError` if another user
+    could listen at its socket.
     """
     patience = timeouts.COMMAND_SEARCH_HUB if command.endswith("search") else timeouts.COMMAND_HUNG_AFTER
     if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):

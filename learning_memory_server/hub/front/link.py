@@ -96,10 +96,9 @@ class HubLink:
     def connect(self, wait: Wait = _sleep) -> socket.socket | None:
         """Return a connection to a hub that has acknowledged the hello, or None once it is no longer wanted.
 
-        Raises:
-            UntrustedSocketError: If another user listens at the socket, or could.
-            DeadlineExceededError: If a hub accepts the connection and stays silent.
-            StorageUnavailableError: If no hub can be reached within `timeouts.CONNECT`; the message says why.
+        Raises `UntrustedSocketError` if another user listens at the socket, or could, `DeadlineExceededError` if a hub
+        accepts the connection and stays silent, and `StorageUnavailableError` if no hub can be reached within
+        `timeouts.CONNECT`.
         """
         self._wait, self._has_asked = wait, False
         if self._hello["settings"] is not None:

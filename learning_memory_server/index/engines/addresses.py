@@ -51,10 +51,8 @@ def is_here(host: str) -> bool:
 def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool = False) -> str:
     """Return `host:port`, the only part of a server's URL that messages show.
 
-    Raises:
-        InvalidSettingsError: If the URL is malformed or contains credentials, which the vendor's client silently
-            drops; if the key cannot be a header, which the vendor's client would quote in its error; or if it would
-            leave this machine in plain text.
+    A URL is refused if it is malformed or contains credentials, which the vendor's client silently drops; a key, if it
+    cannot be a header, which the vendor's client would quote in its error, or would leave this machine in plain text.
     """
     try:
         parts = urlsplit(url)

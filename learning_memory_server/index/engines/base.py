@@ -130,10 +130,8 @@ class VectorStore(Protocol):
         """Make the collection usable: create it and its payload indexes unless they exist. Idempotent.
 
         A collection that is damaged, has another dimension, or is refused by `spec` is not used: an empty one takes its
-        place. On a server the other one remains, because others may use it.
-
-        Returns:
-            Why the collection that was there cannot be used and is gone; None if there was none, or it can.
+        place. On a server the other one remains, because others may use it. Returns why the collection that was there
+        cannot be used; None if there was none, or it can.
         """
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:

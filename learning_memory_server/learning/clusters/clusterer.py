@@ -296,12 +296,8 @@ class ExperienceClusterer:
         """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
 
         Those of one project have ids of their own. `within` are the most seconds to wait for the index: to open, to
-        catch up, and to give a server's vectors.
-
-        Raises:
-            InsufficientDataError: If there are fewer experiences than `min_experiences`.
-            EmbeddingUnavailableError, StorageUnavailableError: If there is no index.
-            JournalUnavailableError: If the history of cluster numbers cannot be read or written.
+        catch up, and to give a server's vectors. Raises `InsufficientDataError` if there are too few experiences, and
+        `JournalUnavailableError` if the history of cluster numbers cannot be read or written.
         """
         until = asyncio.get_running_loop().time() + within
         await self.writer.settle(min(timeouts.SETTLE, within))

@@ -115,8 +115,6 @@ class ValueStore:
             InvalidInputError: If the axis is not the cluster's, the text is not valid, the value to supersede is
                 already superseded, another value already has this text, or a cited entry is open or cited twice.
             NotFoundError: If the cluster, the value to supersede, or a cited entry does not exist.
-            InsufficientDataError: If there are too few experiences for clusters.
-            EmbeddingUnavailableError, StorageUnavailableError: If model or engine fail, or do not answer in time.
         """
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
             return Stored(self._standing(done))
