@@ -89,7 +89,7 @@ def run_to_the_end(app: typer.Typer) -> NoReturn:
 
 
 class _StandardOutput:
-    """Standard output, whose failures are an `OutputError`: so they differ from those of other files."""
+    """Standard output. Its failures are an `OutputError`: so they differ from those of other files."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -142,7 +142,7 @@ def show_remark(sentence: str) -> None:
 
 
 def agrees(question: str, otherwise: str = "") -> bool:
-    """Ask a person, and return whether the answer is yes. Without a terminal nobody is asked, and a notice is shown."""
+    """Ask a person, and return whether the answer is yes. Without a terminal, a notice is shown instead."""
     if sys.stdin.isatty():
         return typer.confirm(question, err=True)
     if otherwise:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     OpenSession = Callable[[Calls, "EarlyCalls"], Session]
 
 VERSIONS: Final = ("2025-06-18", "2025-11-25")
-"""Protocols of which the result of a call is the same."""
+"""Protocols with the same form of a call's result."""
 _LONGEST: Final = 16_000
 """Bytes of the longest line that is looked at. A longer text may report progress, and be cancelled."""
 _QUIET_SECONDS: Final = 0.5
@@ -125,7 +125,7 @@ class EarlyCalls:
         )
 
     def _can_wait(self, frame: Frame) -> bool:
-        """Return whether nobody waits for what follows from a line: the front's own requests, and notifications."""
+        """Return whether the effect of a line is not waited for: the front's own requests, and notifications."""
         if frame.flaw or not isinstance(frame.identity, str):
             return frame.flaw is None and frame.identity is None
         if not frame.identity.startswith(jsonrpc.OWN_ID):

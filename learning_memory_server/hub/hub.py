@@ -59,7 +59,7 @@ def run(
     settings: Settings,
     packaged: Callable[[], Embedder] = load_packaged,
 ) -> bool:
-    """Serve on the socket until nobody needs the hub. Return whether Ctrl-C ended it."""
+    """Serve on the socket until the hub is not needed. Return whether Ctrl-C ended it."""
     configure_logging(settings.log_level, settings.storage_path / discovery.LOG)
     sys.setswitchinterval(_TURN_SECONDS)
     for sentence in unknown_variables(os.environ):
@@ -172,7 +172,7 @@ class Hub:
     async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
         refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
         if not (refused or is_command):
-            # Before anything is awaited, so that the hub is promised to nobody else.
+            # Before anything is awaited, so that the hub is not promised to another.
             self._users[writer] = discovery.settings_kept(self._place.settings, hello.get("settings"))
         ack = {
             "ack": discovery.PROTOCOL_VERSION,
@@ -244,7 +244,7 @@ class Hub:
         if given.get("reason") == "clear":
             self._cleared[hello["directory"]] = session
         elif given.get("source") == "clear":
-            # The client calls its session by another name now, of which its front does not know.
+            # The client calls its session by another name now, which its front does not know.
             self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
         folder = hello["directory"], hello["project"]
         caller = Caller(await self._folders.project_of(*folder), session, folder=folder[0])

@@ -25,7 +25,7 @@ def main() -> NoReturn:
 
 
 def _serve() -> int:
-    """Serve until nobody needs the hub. Return the exit status."""
+    """Serve until the hub is not needed. Return the exit status."""
     place = discovery.Place(os.environ)
     _raise_descriptor_limit()
     try:

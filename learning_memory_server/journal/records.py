@@ -96,7 +96,7 @@ class Records(Generic[T]):
         loaded.update((each.id, each) for each in things)
 
     def add_new(self, things: Iterable[T], at: datetime | None = None) -> list[T]:
-        """Write and return the things whose ids are neither known nor forgotten; see `add`."""
+        """Write and return the things with ids that are neither known nor forgotten; see `add`."""
         known = self._loaded().keys() | self._tombstones.keys()
         new = list({each.id: each for each in things if each.id not in known}.values())
         self.add(*new, at=at)

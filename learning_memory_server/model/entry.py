@@ -228,7 +228,7 @@ class Ghap(Stored):
         """Return the entry with the given parts replaced; those that are None stay.
 
         The old hypothesis, action and prediction go to the history when one of them really changes, and their
-        confidence with them: nobody has stated one for the new ones yet. A new strategy, note or confidence alone adds
+        confidence with them: none was stated for the new ones yet. A new strategy, note or confidence alone adds
         no iteration.
         """
         parts: dict[str, Any] = {

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from learning_memory_server.system import timeouts
 
 _CHANGED_MAX: Final = 200
-"""Changed files that say where somebody works."""
+"""Changed files that say what the work is about."""
 _PROCESS_SESSION: Final = secrets.token_hex(16)
 
 
@@ -80,7 +80,7 @@ def normalised_remote(url: str) -> str | None:
 
 
 def place_in(directory: Path) -> str:
-    """Return where somebody works: the branch and the files that are changed, a line each; nothing if it takes long."""
+    """Return what the work is about: the branch and the changed files, a line each; nothing if it takes long."""
     said = git_output(
         directory,
         "--no-optional-locks",

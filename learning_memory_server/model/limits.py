@@ -58,7 +58,7 @@ COMMAND_MAX: Final = 400
 """Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the
 beginning is enough to recognize them."""
 EPISODE_FILES: Final = 3
-"""How many edited files are kept of an error that was gone after that. Of more, nobody knows which did it."""
+"""How many edited files are kept of an error that was gone after that. Of more, it is not known which did it."""
 EPISODE_LINES: Final = 3
 """How many of their lines are kept, together."""
 EPISODE_LINE_MAX: Final = 100

@@ -1,7 +1,7 @@
 """Re-ranking: a model reads the query together with each of the best results and orders them.
 
 It never delays or breaks a search: without a model, or while it is loading, failing or slow, results keep their order,
-and their mode says so.
+and their mode tells.
 """
 
 from __future__ import annotations

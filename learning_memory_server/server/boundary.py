@@ -91,7 +91,7 @@ class Boundary:
                 return wire.failure(unforeseen(request))
             call_log.succeeded(wire.facts(payload))
             reply = wire.reply(payload)
-            # Whoever asks for whole texts may go on with them: they are as they were.
+            # Whole texts stay as they were: the caller may continue from an offset in them.
             return reply if arguments.get("full_text") is True else reply.shown()
 
     async def run(

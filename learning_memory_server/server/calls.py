@@ -1,4 +1,4 @@
-"""The tool calls of one connection, whoever reads them from it."""
+"""The tool calls of one connection."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ the name of the first such folder, unless others of that name were seen here; th
 
 With a remote, only folders in which the project's history begins are told unasked.
 
-Whoever writes a repository chooses its remote, and with it the project that it claims to be. What nobody can choose is
+The author of a repository chooses its remote, and with it the project that it claims to be. What cannot be chosen is
 the commit that a history begins with. So the first folder of a project leaves its root commits in a file of the data
 folder, and others must have the same; a person can say yes for one that cannot show them. Asked searches are not
 concerned.
@@ -122,7 +122,7 @@ class Claims:
     def look_up(self, directory: Path, project: str, *, is_new: bool) -> None:
         """Look for a folder's root commits, once, and keep them for a project that has none on record.
 
-        That is done for a project of which nothing is stored, and where the client has transcripts of earlier sessions
+        That is done for a project without anything stored, and where the client has transcripts of earlier sessions
         in the folder: it was used there before roots were recorded. A shallow clone does not have the roots. What
         cannot be kept is looked for again.
         """

@@ -145,7 +145,7 @@ class Unanswered:
             self._close(message.id)
 
     def drop(self) -> None:
-        """Forget all requests: nobody reads their answers."""
+        """Forget all requests: their answers are not read."""
         self._open.clear()
         self._answered.set()
 

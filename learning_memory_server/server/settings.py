@@ -62,7 +62,7 @@ def _from_json(value: object) -> object:
 
 
 def _sound(check: Callable[[Any], object]) -> AfterValidator:
-    """Return a validator of patterns, whose faults `check` raises as those of a setting."""
+    """Return a validator of patterns: `check` raises their faults as those of a setting."""
 
     def checked(patterns: object) -> object:
         try:
@@ -257,7 +257,7 @@ class Settings(BaseModel):
 
     @property
     def owner_file(self) -> Path:
-        """The file that says whose this storage folder's points are on a Qdrant server."""
+        """The file with the owner of this storage folder's points on a Qdrant server."""
         return self.storage_path / "qdrant-owner.json"
 
     @property

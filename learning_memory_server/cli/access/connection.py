@@ -122,7 +122,7 @@ def _batches(records: Sequence[JournalRecord]) -> Iterator[list[dict[str, Any]]]
 
 
 async def prepare_search(connection: Connection) -> None:
-    """Give the model and the index a moment; what is not ready by then is not used, and a notice says so."""
+    """Give the model and the index a moment; what is not ready by then is not used, as a notice says."""
     await connection.run("complete", to_search=True, within=timeouts.COMMAND_SEARCH_INDEX)
 
 

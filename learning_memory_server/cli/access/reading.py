@@ -46,7 +46,7 @@ def read_memories(settings: Settings) -> list[Memory]:
 
 
 def known_projects(settings: Settings) -> list[str]:
-    """Return the projects of which anything is stored, by name."""
+    """Return the projects with anything stored, by name."""
     journal = Journal(settings.journal_directory)
     found = {each.project for each in (*journal.open_entries(), *read_entries(settings).list_resolved())}
     found |= {each.project for each in ValueLog(journal.values).all()}

@@ -72,7 +72,7 @@ def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Ask about a folder whose remote names a known project that it may not be."""
+    """Ask about a folder with the remote of a known project that it may not be."""
     directory, claims = folder_of(environment), claims_of(settings)
     if settings.project:
         return

@@ -112,7 +112,7 @@ def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> byt
 
 
 def _is_silent(storage: str) -> bool:
-    """Return whether somebody has waited for the hub in vain, and it has not answered since."""
+    """Return whether the hub was waited for in vain, and has not answered since."""
     from time import time  # noqa: PLC0415 - a C module
 
     try:

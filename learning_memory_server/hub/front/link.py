@@ -73,7 +73,7 @@ def _working_directory() -> str:
 class HubLink:
     """Connects to the hub, and starts it if none runs.
 
-    `say` shows a sentence to the user of the command, or to whoever reads the client's log. A hub that runs may be
+    `say` shows a sentence to the user of the command, or to the reader of the client's log. A hub that runs may be
     silent for `patience` seconds.
     """
 
@@ -166,7 +166,7 @@ class HubLink:
     def _greet(self, connection: socket.socket, deadline: float) -> dict[str, Any] | None:
         """Send the hello and return the ack.
 
-        None, if the connection is in the backlog of a dying hub, which nobody serves.
+        None, if the connection is in the backlog of a dying hub, which is not served.
         """
         try:
             connection.sendall(json.dumps(self._hello).encode() + b"\n")

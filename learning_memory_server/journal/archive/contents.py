@@ -116,7 +116,7 @@ def _take(contents: Contents, record: JournalRecord) -> None:
     else:
         checked = checked_record(record)
         if record.kind == FAILURE.kind:
-            # No session of this machine saw it, as far as anybody knows here.
+            # As far as is known, no session of this machine saw it.
             checked = replace(checked, data={**checked.data, "imported": True})
         contents.records[record.kind, record.id] = checked
 

@@ -244,7 +244,7 @@ async def services_over(
     services = Services(
         settings, journal, clock, load or partial(backends.load_model, settings, packaged), fitting
     )
-    # Earlier versions stored fits here, whose labels are words of the texts.
+    # Earlier versions stored fits here; their labels are words of the texts.
     shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
     try:
         yield services

@@ -20,7 +20,7 @@ _SHOWN: Final = VALUE_MAX
 
 
 Forgetful = Records[Any] | ObservationCollector
-"""Whose things can be forgotten."""
+"""A log with things that can be forgotten."""
 
 
 def forgetful(services: Services) -> dict[str, Forgetful]:

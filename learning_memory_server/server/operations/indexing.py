@@ -48,7 +48,7 @@ async def complete(
         catching_up.cancel()
     notices = list(services.index.notices)
     if not in_time:
-        # Until the index was compared, nobody knows how many; none is not the answer.
+        # Until the index was compared, the number is not known; none is not the answer.
         how_many = "" if writer.missing is None else f"; {writer.missing:,} of its vectors are missing"
         notices.append(f"The index is not complete yet{how_many}.")
     if damaged := services.journal.known_damage:

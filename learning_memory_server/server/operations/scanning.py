@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 async def redact_stored(services: Services, report: Report, *, records: list[_KindAndId]) -> dict[str, Any]:
     """Replace the secrets in records, by kind and id, and in everything unreadable, with markers. May be repeated.
 
-    Searches and writes go on. The journal is rewritten in one step for each file. If the process dies after that, the
+    Searches and writes continue. The journal is rewritten in one step for each file. If the process dies then, the
     next one completes the index. The reply counts the lines and open entries that were `changed`; `indexed` is false if
     the index could not be changed yet.
     """

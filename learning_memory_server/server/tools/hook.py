@@ -18,7 +18,7 @@ from learning_memory_server.server.wire import SILENT
 toolset = ToolSet()
 
 _CALLS: Final = 256
-"""Calls whose agents are remembered: more than a session has at once."""
+"""Remembered agents of calls: more than a session has at once."""
 
 HOOK = "hook"
 """The tool's name."""

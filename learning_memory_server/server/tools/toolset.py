@@ -46,7 +46,7 @@ class Tool:
     idempotent: bool  # whether repeating a call changes nothing more
     wire: Wire = JSON
     is_for_models: bool = True  # whether models see it
-    # The arguments of which something may be stored, and which lose their secrets for that; None for all.
+    # The arguments that may be stored, and lose their secrets for that; None for all.
     kept: frozenset[str] | None = None
     # The URI of the page that a client with MCP Apps renders when it is called; None for none.
     shows: str | None = None

@@ -181,7 +181,7 @@ class ValueToJudge(TypedDict):
 
 
 def to_judge(value: Value, ghap_id: str) -> ValueToJudge:
-    """Return a value for which an entry may speak, or against which."""
+    """Return a value that an entry may support or contradict."""
     return {
         "id": value.id,
         "text": value.text,
