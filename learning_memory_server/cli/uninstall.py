@@ -16,20 +16,31 @@ from learning_memory_server.cli.clients.claude_code import FOLDER, removing
 from learning_memory_server.cli.clients.hooks import hooks_change
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.setup import remove_from
-from learning_memory_server.cli.terminal import agrees, counted, output, show_failure, show_notice
+from learning_memory_server.cli.terminal import agrees, output, show_failure, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.journal.archive.backups import back_up
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
-_CACHES: Final = (FOLDER, "index", "map", "clusters", "models", "dashboard.html", LOG, f"{LOG}.1", "hub.json")
+_CACHES: Final = (
+    *(FOLDER, "index", "map", "clusters", "models", "model-scales.json", "dashboard.html"),
+    *(LOG, f"{LOG}.1", "hub.json"),
+)
 """What is in the storage folder and can be made again."""
-_DATA: Final = ("backups", "claims.json", "sessions.json", "qdrant-owner.json", "outdated-points.json")
+_DATA: Final = (
+    "backups",
+    SHARED,
+    "claims.json",
+    "sessions.json",
+    "qdrant-owner.json",
+    "outdated-points.json",
+)
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
 
 commands = Commands()
@@ -71,20 +82,22 @@ def uninstall(
             output().print(f"Skipped: {client.title}.")
         except LearningMemoryError as error:
             show_failure(error)
-    caches = [path for name in _CACHES if os.path.lexists(path := settings.storage_path / name)]
     if not _agreed(
         f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?", yes=yes
     ):
         raise typer.Exit(1)
     stop_running_hub()
     with hold(settings.journal_directory, settings.storage_path, "uninstall"):
-        _remove(caches)
+        _remove([settings.storage_path / name for name in _CACHES])
         if data:
             _remove_data(settings, export or Path.home(), yes=yes)
     if settings.qdrant_url:
         show_notice(f"Points on the server stay until: {APPLICATION} migrate --leave {settings.qdrant_url}")
     journal = Journal(settings.journal_directory)
     output().print(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
+    with suppress(OSError):
+        # Empty, unless a person has settings there.
+        config_file().parent.rmdir()
     if config_file().exists():
         output().print(f"Your settings stay in {_shown(config_file())}.")
     output().print(f"The program itself goes with: pipx uninstall {APPLICATION}")
@@ -102,7 +115,9 @@ def _remove_data(settings: Settings, folder: Path, *, yes: bool) -> None:
         # It is read back before it gets its name.
         made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
         if made:
-            output().print(f"Exported to {_shown(made.path)}. To have it back: {APPLICATION} restore FILE")
+            output().print(
+                f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", soft_wrap=True
+            )
     if not _agreed("Remove all data for good?", yes=yes):
         return
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)])
@@ -113,13 +128,14 @@ def _remove_data(settings: Settings, folder: Path, *, yes: bool) -> None:
 
 
 def _remove(paths: list[Path]) -> None:
-    for path in paths:
+    there = [path for path in paths if os.path.lexists(path)]
+    for path in there:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
         else:
-            path.unlink(missing_ok=True)
-    if paths:
-        output().print(f"Removed: {counted(len(paths), 'file or folder')}.")
+            path.unlink()
+    if there:
+        output().print(f"Removed: {', '.join(path.name for path in there)}.")
 
 
 def _shown(path: Path) -> str:
