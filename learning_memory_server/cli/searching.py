@@ -139,12 +139,16 @@ async def search(  # noqa: PLR0913 - one for each option
         )
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
-    notes = notes_here(read_entries(settings).look_up(each["id"] for each in results).found, settings)
-    results = [{**each, **notes.get(each["id"], {})} for each in results]
-    shown = matches((results, mode), entry_record, others)
+    shown = matches((_noted(results, settings), mode), entry_record, others)
     if not results and not known_projects(settings):
         output().print(f"Nothing is stored yet. {BEGIN}")
     return Result({**shown.document, **others})
+
+
+def _noted(results: list[dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
+    """Return experiences with what became of their files."""
+    notes = notes_here(read_entries(settings).look_up(each["id"] for each in results).found, settings)
+    return [{**each, **notes.get(each["id"], {})} for each in results]
 
 
 def _values(settings: Settings, project: str | None) -> list[View]:
