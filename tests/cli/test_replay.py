@@ -105,6 +105,7 @@ async def test_the_hypothesis_counts_that_an_entry_began_with() -> None:
     assert document_of(replayed, {})["failures"] == {"total": 2, "shown": 0}
 
 
+@pytest.mark.slow
 async def test_a_model_without_a_measured_threshold_shows_nothing_and_says_so() -> None:
     replayed = await walk(Settings(embedding_backend="hashing"), Past([numbered(1), numbered(9)]))
     document = document_of(replayed, {})
@@ -136,5 +137,6 @@ def test_another_file_is_refused_and_not_overwritten(tmp_path: Path, text: str) 
     assert path.read_text("utf-8") == text
 
 
+@pytest.mark.slow
 def test_an_empty_journal_is_replayed(run: Any) -> None:
     assert "0 of 0 failures" in run("replay").stdout

@@ -25,6 +25,8 @@ from tests.index.engines.double import QdrantDouble, Wrong, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.support import NOON, about, keeping_up
 
+pytestmark = pytest.mark.slow
+
 FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
 ENTRIES = [about("pool", number) for number in range(6)]
 NEVER = 1e6
@@ -273,7 +275,6 @@ async def test_while_the_server_is_away_nothing_is_said_to_be_complete(ann: Pers
     await ann.until(lambda: ann.writer.missing == 0)
 
 
-@pytest.mark.slow
 async def test_somebody_elses_changes_are_none_of_ones_business(
     ann: Person, tmp_path: Path, double: QdrantDouble
 ) -> None:

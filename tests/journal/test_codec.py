@@ -101,6 +101,7 @@ def test_any_value_survives_a_round_trip(value: Value) -> None:
     assert VALUE.decode(through_json(VALUE.encode(value))) == value
 
 
+@pytest.mark.slow
 @given(FAILURES)
 def test_any_failure_survives_a_round_trip(failure: Failure) -> None:
     assert FAILURE.decode(through_json(FAILURE.encode(failure))) == failure

@@ -134,6 +134,7 @@ def test_a_complete_last_line_that_is_no_record_is_damage(log: Log, segment: Pat
     assert segment.read_bytes().startswith(whole)
 
 
+@pytest.mark.slow
 def test_no_flipped_bit_of_the_last_line_is_passed_over(log: Log, segment: Path) -> None:
     log.append([record(1)])
     start = len(segment.read_bytes())

@@ -22,6 +22,8 @@ from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
 from tests.support import ALICE, about
 
+pytestmark = pytest.mark.slow
+
 ENTRIES = [about("pool", number) for number in range(3)]
 NOTE = "Zebras graze beyond the crimson lighthouse"
 

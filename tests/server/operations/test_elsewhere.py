@@ -18,6 +18,8 @@ from tests.index.engines.double import QdrantDouble, Wrong, serving
 from tests.index.engines.double_engine import recorded
 from tests.support import about
 
+pytestmark = pytest.mark.slow
+
 ENTRIES = [about("pool", number) for number in range(3)]
 
 
