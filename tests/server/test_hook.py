@@ -250,6 +250,11 @@ async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_erro
             # Its words are those of any error.
             general = {**failing, "error": "Exit code 1\nTypeError: 'NoneType' object is not subscriptable"}
             assert await hooked.fire("PostToolUseFailure", **general, session="s3") == ""
+            # Where a filter hides whether it failed, the lesson must name the program.
+            output = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
+            for program, expected in (("./shipit", ""), ("./checkout", told)):
+                ran = {"command": f"{program} | tail -3", "output": output, "session": f"s {program}"}
+                assert await hooked.fire("PostToolUse", **ran) == expected
 
 
 async def test_a_subagent_is_shown_the_lesson_that_bears_on_its_own_task(settings: Settings) -> None:

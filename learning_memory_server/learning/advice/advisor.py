@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -45,24 +46,6 @@ _PROMPT_MAX: Final = 2_000
 """Characters of a prompt that are used: a longer one is a log or a document, and the model reads no more, either."""
 _TERMS_LEAST: Final = 3
 """Distinct terms of a prompt. With fewer, such as "run the tests", it says too little to tell what bears on it."""
-_OF_ERRORS: Final = frozenset(
-    terms(
-        """
-        error errors exception failed failure fail fatal warning could not cannot can't unable no such file or directory
-        found missing module named import name object has attribute is type str string int list dict tuple bytes bool
-        float got an unexpected keyword argument arguments positional required takes given but were was from in at on
-        line of to the a with for by expected invalid syntax defined undefined unknown permission denied command option
-        unrecognized partially initialized circular test tests codec encode decode character characters position ordinal
-        range assert raise raised true false none null value values index out key call called function method class
-        callable subscriptable iterable process exit code status exited returned traceback most recent last internal
-        operation operational connection refused timeout timed usr bin lib local site packages py python python3
-        NameError ModuleNotFoundError ImportError AttributeError TypeError ValueError KeyError IndexError SyntaxError
-        AssertionError RuntimeError FileNotFoundError OSError PermissionError UnicodeEncodeError UnicodeDecodeError
-        NoneType
-        """
-    )
-)
-"""Terms of errors in general. A lesson that shares only these with an error is about another one."""
 _LOOK: Final = 0.02
 """Seconds between looks at an index that is not open yet."""
 _WRONG: Final = 5
@@ -150,30 +133,34 @@ class Advisor:
         caller: Caller,
         shown: Container[str],
         *,
-        is_error: bool = False,
+        tools: AbstractSet[str] | None = None,
         patience: float = 0.0,
     ) -> Ghap | None:
         """Return the experience that bears on what a user has written or names an error, and record that it is shown.
 
         None for nearly all texts that nothing bears on, if it is withheld, or the model or the engine are late. Only
-        the beginning of the text counts. `shown` are the ids of what the agent was shown by hooks before. For
+        the beginning of the text counts. `shown` are the ids of what the agent was shown by hooks before. With
+        `tools` the text is a command and its error; the lesson must have one of these terms, if there are any. For
         `patience` seconds, this waits for a model and an index that are not ready yet.
         """
         text = text[:_PROMPT_MAX]
-        ignored = _OF_ERRORS if is_error else frozenset[str]()
-        if len(set(terms(text)) - ignored) < _TERMS_LEAST:
+        if len(set(terms(text))) < _TERMS_LEAST or (
+            tools and not self.finder.is_known(tools, caller.project)
+        ):
             return None
         until = monotonic() + patience
         while not self.finder.index.is_open and monotonic() < until:  # noqa: ASYNC110 - others open it
             await asyncio.sleep(_LOOK)
         ranked = await self._ranked(
-            self.finder.rank_text(text, caller.project, self.log.effects(), ignored=ignored),
+            self.finder.rank_text(text, caller.project, self.log.effects()),
             caller.project,
             caller.folder,
             max(until - monotonic(), 0.0),
         )
-        found = ranked.lesson(is_error=is_error) if ranked else None
+        found = ranked.lesson(is_error=tools is not None) if ranked else None
         if found is None or found[0].id in shown or found[0].id in self.loaded(caller.session):
+            return None
+        if tools and not self.finder.has(found[0], tools):
             return None
         entry, item = found
         return entry if self.may_show(caller, Channel.HOOK, [item]) else None

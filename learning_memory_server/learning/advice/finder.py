@@ -12,7 +12,7 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts
 from learning_memory_server.index.entry_query import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.index.ranking.threshold import ERROR, PROMPT, VALUE, least_of_advice
+from learning_memory_server.index.ranking.threshold import PROMPT, VALUE, least_at_error, least_of_advice
 from learning_memory_server.learning.advice.ranking import (
     BACKGROUND,
     SCORE_DIGITS,
@@ -53,6 +53,7 @@ class Ranked:
     experiences: list[Scored]  # past experiences with their scores, in no order
     values: list[tuple[Value, float]]  # values with their closeness, closest first
     least: float  # the least score of an experience that is shown
+    least_at_error: float  # the same at a command that failed
 
     def items(self) -> list[Item]:
         """Return what to show: experiences, then values if there is room for them."""
@@ -66,7 +67,7 @@ class Ranked:
 
     def lesson(self, *, is_error: bool) -> tuple[Ghap, Item] | None:
         """Return the one to show where a text names an error, or is what a user has written: it must be nearer."""
-        least = self.least + (ERROR if is_error else PROMPT)
+        least = self.least_at_error if is_error else self.least + PROMPT
         return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
 
     def best_values(self) -> list[tuple[Value, float]]:
@@ -88,6 +89,15 @@ class AdviceFinder:
     background: int = BACKGROUND  # how many of the newest entries are the background
     _terms: dict[str, tuple[Ghap, frozenset[str]]] = field(default_factory=dict, init=False)
 
+    def has(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
+        """Return whether an entry's text has one of these terms."""
+        return not self._terms_of(entry).isdisjoint(any_of)
+
+    def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
+        """Return whether one of a project's newest entries has one of these terms."""
+        newest = self.shared.newest(self.collector.timeline.newest(project), project)
+        return any(self.has(each, any_of) for each in islice(newest, self.background))
+
     async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
         """Return the candidates for an entry, None if the index is not open or its model's scale is not known."""
         return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
@@ -98,12 +108,11 @@ class AdviceFinder:
         project: str,
         effects: Mapping[str, tuple[int, int]],
         entry_id: str = "",
-        ignored: AbstractSet[str] = frozenset(),
     ) -> Ranked | None:
         """Return the candidates for what an agent or a user has written; see `rank`.
 
         `effects` says how often each experience misled and helped; `entry_id` is the entry that the text is from, if
-        any. The terms that are `ignored` are not looked for.
+        any.
         """
         if not self.index.is_open or self.index.scale.known is None:
             return None
@@ -118,7 +127,7 @@ class AdviceFinder:
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
         near = {hit.id: hit.score for hit in hits}
         background = Background(
-            frozenset(terms(text)) - ignored,
+            frozenset(terms(text)),
             [self._terms_of(each) for each in newest.values()],
             list(near.values()),
         )
@@ -138,7 +147,8 @@ class AdviceFinder:
             for each, closeness in candidates
             if is_instructive(each)
         ]
-        return Ranked(scored, await self._near_values(vector, entry_id, within), least_of_advice(stored))
+        values = await self._near_values(vector, entry_id, within)
+        return Ranked(scored, values, least_of_advice(stored), least_at_error(stored))
 
     async def _pending(
         self, vector: NDArray[np.float32], pending: list[Ghap], background: Background

@@ -7,18 +7,20 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
+from pathlib import PurePath
 from typing import Final, NamedTuple
 
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.learning.failures.episodes import episode_for, line_of
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.pending import PendingFailures, Ran, Seen
 from learning_memory_server.learning.failures.remedies import line_about, remedy_for, seen
-from learning_memory_server.learning.failures.sanitize import error_line, tidied
+from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.redaction.base import MARKER
@@ -26,6 +28,8 @@ from learning_memory_server.redaction.gate import RedactionGate
 
 _AGAIN: Final = 2
 """In how many other sessions a command has failed in vain before an agent is told."""
+_CALLS_MAX: Final = 200
+"""Characters of what a command calls by which lessons are looked for."""
 
 log = structlog.get_logger()
 
@@ -37,10 +41,23 @@ class Known(NamedTuple):
     fact: str = (
         ""  # else a line about what was edited until it was gone, or the sessions in which it failed in vain
     )
-    error: str = (
-        ""  # if there is no remedy, the line of its output that names its error. It may hold secrets.
-    )
+    question: str = ""  # what else lessons are looked for by, which may hold secrets
+    tools: frozenset[str] = (
+        frozenset()
+    )  # the terms of which a lesson must have one, if it is in doubt that it failed
     entry: str = ""  # the id of the entry that was open when the error was gone after these edits
+
+
+def _question(ran: Ran) -> str:
+    """Return what a command calls, and the line that names its error, else its last one."""
+    called = (" ".join(step.call) for step in parse(ran.command).steps if step.folder is None)
+    return f"{' '.join(called)[:_CALLS_MAX]}\n{error_line(ran.output) or last_line(ran.output)}"
+
+
+def _tools(ran: Ran) -> frozenset[str]:
+    """Return the terms that name the programs of a command, and the scripts that they run."""
+    words = (word for step in parse(ran.command).steps for word in step.call[:2])
+    return frozenset(name[-1] for word in words if (name := terms(PurePath(word).stem)))
 
 
 class ErrorAdvisor:
@@ -57,6 +74,7 @@ class ErrorAdvisor:
 
     async def saw(self, ran: Ran) -> Known:
         """Record a command that failed, or that mends one of the last failures of its session."""
+        ran, known = ran.with_known_end(), Known()
         try:
             result = await self._pending.saw(ran if self._episodes else replace(ran, edits=()))
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.
@@ -69,12 +87,14 @@ class ErrorAdvisor:
                 self._failures.add(*found, at=ran.at)
             if result.failure:
                 known = self._recorded(result, result.failure, ran.folder)
-                return known if known.remedy else known._replace(error=error_line(ran.output) or "")
-            if ran.with_known_end().has_failed is False:
+            elif ran.has_failed is False:
                 self._worked(ran)
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
-        return Known()
+            return Known()
+        if known.remedy or not (ran.has_failed or ran.is_in_doubt):
+            return known
+        return known._replace(question=_question(ran), tools=_tools(ran) if ran.is_in_doubt else frozenset())
 
     def _worked(self, ran: Ran) -> None:
         """Note of earlier failures of a command that it works now."""

@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import dropwhile
 from typing import Any, Final
 
-from learning_memory_server.learning.failures.parse import head, parse, program
+from learning_memory_server.learning.failures.parse import head, looks, parse, program
 from learning_memory_server.learning.failures.sanitize import tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Run
@@ -88,7 +88,7 @@ def is_test_or_build(command: str) -> bool:
 
 def is_check(command: str) -> bool:
     """Return whether a command fails because of what is being written: a test, build, linter or type check."""
-    words = (word for step in parse(command).steps for word in step.words)
+    words = (word for step in parse(command).steps if not looks(step) for word in step.words)
     return is_test_or_build(command) or any(map(_CHECKS.search, words))
 
 

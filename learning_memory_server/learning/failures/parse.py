@@ -124,7 +124,7 @@ class Command:
     @property
     def only_looks(self) -> bool:
         """Whether it changes nothing, and asks what is there."""
-        return all(_looks(step) for step in self.steps)
+        return all(looks(step) for step in self.steps)
 
     @property
     def only_reads(self) -> bool:
@@ -289,7 +289,8 @@ def _about(step: Step) -> tuple[str, ...]:
     return (name, *subcommand(name, words[length:])[:1])
 
 
-def _looks(step: Step) -> bool:
+def looks(step: Step) -> bool:
+    """Return whether a step changes nothing, and asks what is there."""
     words = step.call
     if not words or words[0] in {*_READING, "cd"}:
         return True

@@ -51,6 +51,18 @@ class Ran:
     edits: tuple[Edited, ...] = ()  # what this agent edited since its command before
     entry: str = ""  # the id of the agent's open entry
 
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a program that it ran may have failed although its own status says nothing of that."""
+        command = parse(self.command)
+        is_followed = any(step.joined in {";", "\n"} for step in command.steps[1:])
+        return (
+            not self.has_failed
+            and not command.only_reads
+            and (self.has_failed is None or command.is_hidden or is_followed)
+            and not self._printed()
+        )
+
     def with_known_end(self) -> Ran:
         """Return it with what can be known of its end where its status is that of a filter, or is not said.
 
@@ -60,12 +72,16 @@ class Ran:
         command = parse(self.command)
         if self.has_failed or not (command.is_hidden or self.has_failed is None):
             return self
-        printed = re.findall(command.printed, self.output, re.MULTILINE) if command.printed else []
-        if printed:
-            return replace(self, has_failed=printed[-1] != "0")
+        if status := self._printed():
+            return replace(self, has_failed=status != "0")
         if not command.only_reads and shows_error(self.output):
             return replace(self, has_failed=True)
         return self
+
+    def _printed(self) -> str:
+        """Return the exit status that its output says."""
+        pattern = parse(self.command).printed
+        return (re.findall(pattern, self.output, re.MULTILINE) or [""])[-1] if pattern else ""
 
 
 class Mended(NamedTuple):

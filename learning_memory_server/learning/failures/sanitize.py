@@ -113,6 +113,7 @@ _NAME_MAX: Final = 40
 _PYTEST: Final = re.compile(r"^E\s{2,}")
 _MARK: Final = re.compile(r"<\w+>")
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_TWO_WORDS: Final = re.compile(r"[^\W\d_]{2}.*[\W\d_][^\W\d_]{2}")
 _QUOTED: Final = r"(?<!\w)'[^'\n]*'(?!\w)|(?<!\w)\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|\u201c[^\u201d\n]*\u201d"
 _TIME: Final = (
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
@@ -148,6 +149,11 @@ def error_line(output: str) -> str | None:
     lines = _lines(output)
     tail = [line for line in lines if _TAIL.match(_bare(line))]
     return _naming([line for line in lines if line not in tail]) or _naming(tail)
+
+
+def last_line(output: str) -> str:
+    """Return the last line that has two words, such as where none names an error."""
+    return next((line.strip() for line in reversed(_lines(output)) if _TWO_WORDS.search(line)), "")
 
 
 def shows_error(output: str) -> bool:

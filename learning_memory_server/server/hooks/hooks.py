@@ -215,8 +215,8 @@ class Hooks:
         said = known.remedy or known.fact
         # What an agent learned when the error was gone says more than another lesson that names it.
         entry = self.collector.find_resolved(known.entry)
-        if known.error and not (entry and entry.outcome.lesson):
-            entry = await self.advisor.find_lesson(known.error, caller, shown, is_error=True)
+        if known.question and not (entry and entry.outcome.lesson):
+            entry = await self.advisor.find_lesson(known.question, caller, shown, tools=known.tools)
         if entry:
             shown.add(entry.id)
             item, source = _learned(entry)

@@ -124,7 +124,7 @@ def test_edits_until_an_error_was_gone_are_learned_too(
     assert "  edited    + sys.path" in run("show", kept.error).stdout
     agent = Agent(ErrorAdvisor(log_in(storage), RedactionGate()), "new", "garden")
     asyncio.run(agent.fails("pytest tests", error))
-    assert agent.fact.startswith(
+    assert agent.known.fact.startswith(
         "This error went away on 2026-01-05 after lines of conftest.py changed: `+ sys"
     )
     assert run("forget", kept.error, "--yes").exit_code == 0

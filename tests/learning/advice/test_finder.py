@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.index.ranking.threshold import ERROR, least_at_error
 from learning_memory_server.learning.advice.finder import Ranked
 from learning_memory_server.learning.advice.ranking import Scored
 from learning_memory_server.learning.values.log import document_of
@@ -144,9 +145,10 @@ def test_what_is_shown_at_a_prompt_must_be_nearer_and_at_an_error_less_near() ->
     near, nearer, far = (
         Scored(about("pool", number), score) for number, score in enumerate((0.56, 0.6, 0.48), start=1)
     )
-    ranked = Ranked([near, nearer], [], 0.5)
+    ranked = Ranked([near, nearer], [], 0.5, 0.4)
     assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])
     assert ranked.lesson(is_error=False) == (nearer.entry, nearer.item(0.55))
-    alone = Ranked([far], [], 0.5)
+    alone = Ranked([far], [], 0.5, 0.4)
     assert alone.lesson(is_error=False) is None
-    assert alone.lesson(is_error=True) == (far.entry, far.item(0.475))
+    assert alone.lesson(is_error=True) == (far.entry, far.item(0.4))
+    assert least_at_error(1) == least_at_error(10) < least_at_error(100) == ERROR

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from learning_memory_server.learning.failures.episodes import Edited
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
+from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.pending import Ran
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -23,7 +23,7 @@ class Agent:
         folder: str | None = None,
         now: datetime = NOW,
     ) -> None:
-        self._error_advisor, self.now, self.fact, self.entry = error_advisor, now, "", ""
+        self._error_advisor, self.now, self.known, self.entry = error_advisor, now, Known(), ""
         self._project, self._session, self._folder = project, session, folder
         self._edits: list[Edited] = []
 
@@ -54,6 +54,5 @@ class Agent:
             edits=edits,
             entry=self.entry,
         )
-        known = await self._error_advisor.saw(ran)
-        self.fact = known.fact
-        return known.remedy or None
+        self.known = await self._error_advisor.saw(ran)
+        return self.known.remedy or None

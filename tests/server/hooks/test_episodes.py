@@ -31,7 +31,7 @@ async def mends(agent: Agent, file: str = "conftest.py", new: str = PATH) -> Non
 async def told(error_advisor: ErrorAdvisor, session: str, command: str = TESTS, error: str = LOST) -> str:
     agent = Agent(error_advisor, session)
     await agent.fails(command, error)
-    return agent.fact
+    return agent.known.fact
 
 
 async def test_what_was_edited_until_an_error_was_gone_is_told_where_it_comes_again(
@@ -40,10 +40,10 @@ async def test_what_was_edited_until_an_error_was_gone_is_told_where_it_comes_ag
     await mends(Agent(error_advisor, "first"))
     second = Agent(error_advisor, "second")
     await second.fails(f"{TESTS} -x", LOST)
-    assert second.fact == TOLD
+    assert second.known.fact == TOLD
     # Once a session, and nothing of another module.
     await second.fails(TESTS, LOST)
-    assert second.fact == ""
+    assert second.known.fact == ""
     assert await told(error_advisor, "third", error=LOST.replace("shop", "till")) == ""
     (kept,) = [each.episode for each in failures.all() if each.episode]
     assert (kept.files, len(kept.changed), kept.is_own) == (("conftest.py",), 8, False)

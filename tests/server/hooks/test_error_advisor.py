@@ -39,7 +39,7 @@ async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(
     ) -> str:
         agent = Agent(error_advisor, session)
         await agent.fails(command, f"Exit code 1\n{error}")
-        return agent.fact
+        return agent.known.fact
 
     assert [await fact(name) for name in ("first", "first", "second")] == [""] * 3
     assert await fact("third") == (
@@ -63,7 +63,14 @@ async def test_what_fails_because_of_what_is_being_written_is_no_mistake(
     agents = [Agent(error_advisor, name) for name in ("first", "second", "third")]
     for agent in agents:
         await agent.fails(command, "Exit code 1\nerror: no such lane")
-    assert agents[-1].fact == ""
+    assert agents[-1].known.fact == ""
+
+
+async def test_a_folder_s_name_does_not_make_a_command_a_check(error_advisor: ErrorAdvisor) -> None:
+    agents = [Agent(error_advisor, name) for name in ("first", "second", "third")]
+    for agent in agents:
+        await agent.fails("cd testbed && ls", "Exit code 1\nbash: cd: testbed: No such file or directory")
+    assert "in 3 sessions" in agents[-1].known.fact
 
 
 async def test_another_project_knows_nothing_of_it(error_advisor: ErrorAdvisor) -> None:
@@ -210,6 +217,41 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: F
         "mkdir a/d", "mkdir: a: No such file or directory"
     )
     assert "This worked: mkdir -p a/d (" in (told or "")
+
+
+@pytest.mark.parametrize(
+    ("command", "output", "has_failed", "expected", "tools"),
+    [
+        (
+            "cd a && ./kiln fire pot",
+            "reading pot\nkiln: cone bent\n",
+            True,
+            "./kiln fire pot\nkiln: cone bent",
+            set(),
+        ),
+        ("./kiln fire; echo rc=$?", "kiln: cone bent\nrc=2", False, "./kiln fire\nkiln: cone bent", set()),
+        # Of these it is not known whether the kiln failed.
+        ("./kiln fire | tail -3", "kiln: cone bent", False, "./kiln fire\nkiln: cone bent", {"kiln", "fire"}),
+        ("./kiln fire || true", "done", False, "./kiln fire\n", {"kiln", "fire"}),
+        ("sh tools/kiln.sh; ./glaze", "3 pots", False, "sh tools/kiln.sh ./glaze\n", {"sh", "kiln", "glaze"}),
+        ("./kiln fire", "kiln: cone bent", None, "./kiln fire\nkiln: cone bent", {"kiln", "fire"}),
+        ("./kiln fire; echo rc=$?", "kiln: cone bent\nrc=0", False, "", set()),
+        ("./kiln fire", "kiln: cone bent", False, "", set()),
+        ("cat kiln.log | tail -3", "kiln: cone bent", False, "", set()),
+    ],
+)
+async def test_lessons_are_asked_at_what_failed_and_with_the_tool_s_name_where_that_is_in_doubt(  # noqa: PLR0913
+    error_advisor: ErrorAdvisor,
+    command: str,
+    output: str,
+    has_failed: bool | None,
+    expected: str,
+    tools: set[str],
+) -> None:
+    agent = Agent(error_advisor, "first")
+    await agent.ends(command, output, has_failed=has_failed)
+    assert agent.known.question == expected
+    assert set(agent.known.tools) == tools
 
 
 async def test_another_operand_does_not_hide_what_two_sessions_found(error_advisor: ErrorAdvisor) -> None:
