@@ -9,12 +9,12 @@ from learning_memory_server.cli.terminal import is_for_people, output, show_rema
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.advice.text import UNCONFIRMED, latest
+from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.failures.repeated import repeated_mistakes
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
-from learning_memory_server.model.identity import folder_of
+from learning_memory_server.model.identity import folder_of, place_in
 from learning_memory_server.model.limits import CONTEXT_SHOWN
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.value import ValueOrder
@@ -53,6 +53,7 @@ def context() -> Result:
         lessons,
         settings.budget_bytes,
         advice.withheld_from(still_open) | validity.silenced(lessons, caller.folder),
+        about=words_about(place_in(folder_of(os.environ)), still_open),
         freshness=lambda entry: validity.words(entry, caller.folder),
     )
     is_told = settings.project or claims_of(settings).may_tell(folder_of(os.environ), caller.project)

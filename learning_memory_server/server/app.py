@@ -78,7 +78,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
         with calls.around(), for_client():
             if params.uri == DASHBOARD_URI:
                 return resources.read_page(params.uri, await calls.dashboard())
-            return resources.read_text(params.uri, calls.session_context())
+            return resources.read_text(params.uri, await calls.session_context())
 
     server = Server(
         APPLICATION,

@@ -9,9 +9,11 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.model.identity import place_in
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
@@ -57,9 +59,11 @@ class Calls:
         self._session_context = cast("SessionContext", services[SessionContext])
         self._untold = self.note
 
-    def session_context(self) -> str:
+    async def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
-        return self._session_context.text(replace(self.caller, is_told=self.may_tell()))
+        caller = replace(self.caller, is_told=self.may_tell())
+        place = await asyncio.to_thread(place_in, Path(caller.folder)) if caller.folder else ""
+        return self._session_context.text(caller, place)
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""

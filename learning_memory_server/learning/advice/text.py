@@ -73,7 +73,7 @@ class SessionContext:
             | self.advisor.loaded(caller.session)
             | self.advisor.validity.silenced(lessons, caller.folder),
             elsewhere,
-            frozenset(terms("\n".join((place, *(each.goal for each in still_open))))),
+            words_about(place, still_open),
             lambda entry: self.advisor.validity.words(entry, caller.folder),
         )
         if not caller.is_told:
@@ -81,6 +81,11 @@ class SessionContext:
         if self.advisor.may_show(caller, Channel.CONTEXT, found.items):
             return found.text
         return context(still_open, (), (), self.budget, elsewhere=elsewhere).text
+
+
+def words_about(place: str, still_open: Iterable[Ghap]) -> frozenset[str]:
+    """Return the terms of where somebody works, and of what is open there."""
+    return frozenset(terms("\n".join((place, *(each.goal for each in still_open)))))
 
 
 def latest(collector: ObservationCollector, project: str, shared: SharedLessons) -> list[Ghap]:
