@@ -245,9 +245,7 @@ def matches(
     if total:
         output().print(Text(f"{total} found, mode: {mode}", "dim"))
     else:
-        output().print(
-            f"Nothing found ({mode}). {BEGIN if not results and mode == 'lexical' else ''}".rstrip()
-        )
+        output().print(f"Nothing found ({mode}).")
     return Result({"results": results, "count": len(results), "mode": mode})
 
 
