@@ -10,6 +10,7 @@
 | a session | a hub to start, or to answer a call | `CONNECT`, `HUNG_AFTER` | an error says so |
 | a client | a hook | `HOOK_STDIN` + `HOOK_HUB` | nothing is printed |
 | a client | a hook at a session's start, without a hub; its first prompt | `HOOK_START`; `FIRST_PROMPT` | the same |
+| an agent | a lesson at a prompt or a failure | `ADVICE` + `HOOK_LESSON` | nothing is said |
 | a person | a running hub | `COMMAND_HUNG_AFTER`, `OPERATION_SILENT` | the command says so |
 
 Every wait is here that an agent, a client or a person can notice, and how long is kept what they can miss. What only
@@ -165,6 +166,8 @@ HOOK_STDIN: Final = 1.0  # The client, to say something
 HOOK_START: Final = 1.6
 # A session's first prompt, for the model and the index of a hub that has just started: the plugin's limit is 2.
 FIRST_PROMPT: Final = 1.5
+# A lesson for a prompt or a failure, besides `ADVICE`: a busy machine needs more, and no reply of a tool waits for it.
+HOOK_LESSON: Final = 0.45
 # The hub, to answer. At the end of a session, Claude Code waits one and a half seconds for all of it.
 HOOK_HUB: Final = 1.0
 # A hub is taken for silent: one that was killed meanwhile cannot say that it answers again.

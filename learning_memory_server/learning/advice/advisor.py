@@ -155,7 +155,7 @@ class Advisor:
             self.finder.rank_text(text, caller.project, self.log.effects()),
             caller.project,
             caller.folder,
-            max(until - monotonic(), 0.0),
+            max(until - monotonic(), timeouts.HOOK_LESSON),
         )
         found = ranked.lesson(is_error=tools is not None) if ranked else None
         if found is None or found[0].id in shown or found[0].id in self.loaded(caller.session):

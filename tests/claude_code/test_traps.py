@@ -1,0 +1,133 @@
+"""Tools with a rule that cannot be guessed, in sessions of Claude Code: an earlier one's lesson is told in time."""
+
+import json
+import os
+import signal
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pytest
+
+from tests.acceptance.hubs import until
+from tests.claude_code.conftest import ClaudeCode
+from tests.claude_code.model import delegate, run, say, use
+from tests.claude_code.test_agents import load
+from tests.claude_code.test_sessions import TOOLS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+MODEL: Final[dict[str, Any]] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """A tool, what it says if it is called as one would guess, and what an earlier agent has learned."""
+
+    tool: str
+    says: str
+    goal: str
+    hypothesis: str
+    takeaway: str
+
+    def set_up(self, claude: ClaudeCode) -> None:
+        """Put the tool into the project, and let a session learn."""
+        script = claude.project / self.tool
+        script.write_text(f'#!/bin/sh\necho "{self.says}" >&2\nexit 4\n')
+        script.chmod(0o755)
+        for goal, hypothesis, takeaway in ((self.goal, self.hypothesis, self.takeaway), *OTHERS):
+            begun = {
+                "goal": goal,
+                "hypothesis": hypothesis,
+                "action": "Try it",
+                "prediction": "It works then",
+            }
+            end = {
+                "status": "falsified",
+                "result": "It was something else",
+                "surprise": "The guess was wrong",
+            }
+            cause = {"category": "missing-knowledge", "description": "The tool has a rule of its own"}
+            lesson = {"what_worked": "what the takeaway says", "takeaway": takeaway}
+            claude.session(
+                "begin",
+                [
+                    load(),
+                    use(f"{TOOLS}start_ghap", domain="debugging", strategy="read-the-error", **begun),
+                    use(f"{TOOLS}resolve_ghap", **end, root_cause=cause, lesson=lesson),
+                    say("Closed."),
+                ],
+                **MODEL,
+            )
+
+
+OTHERS: Final = (
+    (
+        "Make the nightly export finish before six",
+        "The export is slow because of its indexes",
+        "Take the export from the replica: on the primary it waits for the vacuum",
+    ),
+)
+UNIT: Final = Trap(
+    "doser",
+    "doser: valve 2 does not answer",
+    "Add two litres of water to basin 1 with ./doser",
+    "Valve 2 is broken",
+    "./doser takes hundredths of a millilitre, not litres; a small amount is reported as a valve that does not answer",
+)
+ORDER: Final = Trap(
+    "lantern",
+    "lantern: page is blank",
+    "Show slide 7 with ./lantern",
+    "The slide's file is empty",
+    "./lantern must be warmed up with './lantern --dark' before the first slide, else every page is blank",
+)
+REVERSED: Final = Trap(
+    "sorter",
+    "sorter: no such shelf",
+    "Put the parcels for shelf B12 away with ./sorter",
+    "Shelf B12 was renamed",
+    "./sorter wants a shelf's name backwards, 21B for B12; any other way it says that there is no such shelf",
+)
+
+
+def kill_hub(claude: ClaudeCode) -> None:
+    os.kill(claude.memory.hub(), signal.SIGKILL)
+    assert until(lambda: not claude.memory.is_held(), "the hub is gone")
+
+
+def test_a_lesson_is_told_at_the_action_also_where_a_filter_hides_that_it_failed(claude: ClaudeCode) -> None:
+    UNIT.set_up(claude)
+
+    session = claude.session(
+        "continue", [run(f"./{UNIT.tool} basin-2 3 2>&1 | tail -20; echo rc=$?"), say("I see.")], **MODEL
+    )
+
+    assert UNIT.says in session.results()[0]
+    told = session.told(1).removeprefix(session.told(0))
+    assert f"This may bear on it: {UNIT.takeaway}" in told
+    assert OTHERS[0][2] not in told
+
+
+def test_a_lesson_is_told_in_the_first_session_of_a_day(claude: ClaudeCode) -> None:
+    ORDER.set_up(claude)
+    kill_hub(claude)
+
+    session = claude.session("Please show slide 9 with ./lantern for the visitors", [say("I see.")], **MODEL)
+
+    assert ORDER.takeaway in session.told(0)
+
+
+def test_a_lesson_is_told_to_a_subagent_whose_command_fails(claude: ClaudeCode) -> None:
+    REVERSED.set_up(claude)
+
+    session = claude.session(
+        "divide the work",
+        [delegate("task-one"), say("It works."), say("Done.")],
+        agents={"task-one": [run(f"./{REVERSED.tool} B14 parcel-3"), say("I see.")]},
+        **MODEL,
+    )
+
+    heard = [json.dumps(each) for each in session.everything if REVERSED.says in json.dumps(each)]
+    assert any(f"This may bear on it: {REVERSED.takeaway}" in each for each in heard)
+    main = [each for each in session.requests if "divide the work" in json.dumps(each)]
+    assert not any("This may bear on it" in json.dumps(each) for each in main)
