@@ -12,12 +12,15 @@ import statistics
 import subprocess
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.system.locations import SILENT
 from tests.acceptance.wire import COMMAND
 from tests.sharing.repositories import commit, git, lesson, write
 from tests.support import numbered
@@ -66,13 +69,19 @@ def _store(folder: Path) -> dict[str, str]:
     for each in ("data", "home", "run"):
         (folder / each).mkdir(parents=True, mode=0o700)
     collector = ObservationCollector(Journal(folder / "data" / "journal"), utc_now)
-    collector.add_resolved([numbered(number, goal=f"Entry {number} of the shop") for number in range(OWN)])
+    entries = [numbered(number, goal=f"Entry {number} of the shop") for number in range(OWN)]
+    learned = Lesson("looking", "Look at the shop first")
+    collector.add_resolved(
+        [replace(each, resolution=replace(each.outcome, lesson=learned)) for each in entries]
+    )
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder / "home"),
         "XDG_RUNTIME_DIR": str(folder / "run"),
         "LEARNING_MEMORY_STORAGE_PATH": str(folder / "data"),
         "LEARNING_MEMORY_PROJECT": PROJECT,
+        # The context of a new session needs no model.
+        "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
         "ORT_DISABLE_TELEMETRY": "1",
     }
 
@@ -95,6 +104,8 @@ def _start(variables: dict[str, str], folder: Path) -> float:
     began = time.monotonic()
     done = ""
     while "hookSpecificOutput" not in done:
+        # After one that was late, others would not wait.
+        Path(variables["LEARNING_MEMORY_STORAGE_PATH"], SILENT).unlink(missing_ok=True)
         done = subprocess.run(
             [COMMAND, "hook"],
             env=variables,
