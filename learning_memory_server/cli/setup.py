@@ -1,6 +1,7 @@
 """`setup`: shows what changes in a client's configuration, asks, and changes it."""
 
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -167,8 +168,11 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     output().print(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
 
 
-def remove_from(client: Client, *, yes: bool) -> None:
-    """Remove this server from a client. Settings in `config.toml` stay: other clients and commands use them."""
+def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> None:
+    """Remove this server from a client. Settings in `config.toml` stay: other clients and commands use them.
+
+    With `if_there`, nothing is said of a client that does not have it.
+    """
     machine = this_machine()
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
@@ -179,6 +183,8 @@ def remove_from(client: Client, *, yes: bool) -> None:
         todo += _prepare_discarding(claude_code.copy_folder(machine))
         todo += _prepare_discarding(load_settings().storage_path / claude_code.FOLDER)
     question = f"Remove this server from {client.title}?"
+    if not todo and if_there:
+        return
     if _done(todo, question, f"{client.title} does not have this server.", yes=yes):
         output().print(f"{client.title} no longer has this server. Your data stays.")
 
@@ -187,13 +193,13 @@ def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> No
     """Print what to add to a client by hand, on standard output alone."""
     if plugin:
         output().print(
-            claude_code.quoted(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), soft_wrap=True
+            shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), soft_wrap=True
         )
         return
     entry, _ = _wanted(client, settings_to)
     if client.own_command:
         for command in claude_code.commands(None, entry):
-            output().print(claude_code.quoted(command), soft_wrap=True)
+            output().print(shlex.join(command), soft_wrap=True)
         return
     show_notice(f"In {client.locate(this_machine())}:")
     output().print(snippet(client, entry), soft_wrap=True)
@@ -232,7 +238,7 @@ def _wanted(client: Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Va
             for name, value in written.items()
             if not name.startswith(PREFIX) or name == f"{PREFIX}CONFIG"
         }
-    elif variables.omitted:
+    else:
         for sentence in variables.omitted:
             show_notice(sentence)
     if launch.caution:
@@ -278,7 +284,7 @@ def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:
     """Show commands, and return what runs them."""
     for command in commands:
-        output().print(Text(f"$ {claude_code.quoted(command)}", "cyan"), soft_wrap=True)
+        output().print(Text(f"$ {shlex.join(command)}", "cyan"), soft_wrap=True)
     return [lambda: claude_code.run(commands, this_machine())] if commands else []
 
 

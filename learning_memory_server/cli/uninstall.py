@@ -10,10 +10,8 @@ import typer
 
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
-from learning_memory_server.cli.clients.change import find_entry
-from learning_memory_server.cli.clients.claude_code import FOLDER, removing
-from learning_memory_server.cli.clients.hooks import hooks_change
+from learning_memory_server.cli.clients.catalog import CLIENTS
+from learning_memory_server.cli.clients.claude_code import FOLDER
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.setup import remove_from
 from learning_memory_server.cli.terminal import agrees, output, show_failure, show_notice
@@ -71,13 +69,10 @@ def uninstall(
     to another folder is offered first, and read back. Settings in `config.toml`
     stay. May be run again.
     """
-    settings, machine = open_settings(), this_machine()
+    settings = open_settings()
     for client in CLIENTS.values():
         try:
-            hooks = hooks_change(client, machine, remove=True)
-            left = removing(machine) if client.own_command else hooks and hooks.is_needed
-            if left or find_entry(client, machine):
-                remove_from(client, yes=yes)
+            remove_from(client, yes=yes, if_there=True)
         except typer.Exit:
             output().print(f"Skipped: {client.title}.")
         except LearningMemoryError as error:

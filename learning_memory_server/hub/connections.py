@@ -19,7 +19,7 @@ from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
 
 log = structlog.get_logger()
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.hub.early import OpenSession
     from learning_memory_server.hub.listener import Door
-    from learning_memory_server.server.operations import Report
+    from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.session import Session
 
 log = structlog.get_logger()

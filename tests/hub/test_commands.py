@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.hub.connections import answer
-from learning_memory_server.server.operations import Report
+from learning_memory_server.server.operations.report import Report
 from learning_memory_server.system.ipc import discovery
 
 SECONDS = 60.0

@@ -89,24 +89,19 @@ def commands(existing: Mapping[str, Any] | None, entry: Mapping[str, Any] | None
     return [add] if existing is None else [remove, add]
 
 
-def quoted(command: Sequence[str]) -> str:
-    """Return a command as a person types it in a shell."""
-    return shlex.join(command)
-
-
 def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
     """Run commands."""
     program = shutil.which("claude", path=machine.environment.get("PATH"))
     if program is None:
-        lines = "\n".join(map(quoted, todo))
+        lines = "\n".join(map(shlex.join, todo))
         raise ClientSetupError(
             "The command `claude` is not on the PATH, so nothing was changed.",
             hint=f"Where it is, run this yourself:\n{lines}",
         )
-    for name, *arguments in todo:
+    for command in todo:
         try:
             done = subprocess.run(  # noqa: S603 - the user's own program
-                [program, *arguments],
+                [program, *command[1:]],
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 encoding="utf-8",
@@ -116,16 +111,16 @@ def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
                 env=dict(machine.environment),
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise ClientSetupError(
-                f"`{name} {arguments[0]}` could not be run ({type(error).__name__}).",
-                hint=f"Run it yourself:\n{quoted([name, *arguments])}",
-            ) from None
+            raise _failed(command, f"could not be run ({type(error).__name__}).") from None
         if done.returncode:
             said = " ".join((done.stderr or done.stdout).split())
-            raise ClientSetupError(
-                f"`{name} {arguments[0]}` failed: {said or f'exit code {done.returncode}'}",
-                hint=f"Run it yourself:\n{quoted([name, *arguments])}",
-            )
+            raise _failed(command, f"failed: {said or f'exit code {done.returncode}'}")
+
+
+def _failed(command: Sequence[str], how: str) -> ClientSetupError:
+    return ClientSetupError(
+        f"`{' '.join(command[:2])}` {how}", hint=f"Run it yourself:\n{shlex.join(command)}"
+    )
 
 
 def copy_folder(machine: Machine) -> Path:

@@ -18,7 +18,6 @@ from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engi
 from learning_memory_server.cli.doctor.journal import (
     check_hub,
     check_journal,
-    check_model_of_hub,
     check_shared,
 )
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
@@ -170,8 +169,7 @@ def _check_layers(settings: Settings, *, quick: bool) -> Iterator[Finding]:
     sound = yield from all_sound(chain(*without_engine, check_elsewhere(settings)))
     finding, hub = check_hub(settings)
     yield finding
-    of_hub = check_model_of_hub(hub) if hub else None
-    has_model = yield from all_sound(check_model(settings, load, quick=quick, of_hub=of_hub, hub=hub or {}))
+    has_model = yield from all_sound(check_model(settings, load, quick=quick, hub=hub))
     if settings.reranker_model:
         yield from check_reranker(settings.reranker_model, quick=quick)
     if quick:

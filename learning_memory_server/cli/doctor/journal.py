@@ -9,7 +9,6 @@ from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import HubClient
 from learning_memory_server.cli.access.reading import (
     describe_hub,
-    describe_model,
     describe_program,
     holder_of,
     in_the_way,
@@ -203,18 +202,3 @@ def _check_holder(settings: Settings) -> Finding:
         )
         return red("hub", sentence)
     return yellow("hub", in_the_way(who))
-
-
-def check_model_of_hub(status: dict[str, Any]) -> Finding | None:
-    """Report the state of the hub's model, or None if the hub has not needed it yet."""
-    match status["model"]:
-        case "ready":
-            return green("model", f"The hub has loaded it: {describe_model(status)}.")
-        case "loading":
-            return green("model", "The hub is loading it.")
-        case "failed":
-            return red(
-                "model", "The hub could not load it; run `learning-memory-server hub logs` to see why."
-            )
-        case _:
-            return None

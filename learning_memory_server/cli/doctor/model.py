@@ -1,12 +1,12 @@
 """Checks of the embedding model and the re-ranking model: their files, and whether they work here."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from time import monotonic
-from types import MappingProxyType
 from typing import Any, Final
 
+from learning_memory_server.cli.access.reading import describe_model
 from learning_memory_server.cli.doctor import Finding, Level, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE, Embedder
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, known_scale
@@ -36,16 +36,16 @@ def check_model(
     load: Callable[[], Embedder],
     *,
     quick: bool,
-    of_hub: Finding | None = None,
-    hub: Mapping[str, Any] = MappingProxyType({}),
+    hub: dict[str, Any] | None = None,
 ) -> Iterator[Finding]:
-    """Check the model's files, load it, and embed a sentence; `of_hub` is what the `hub` reports about it."""
+    """Check the model's files and, unless the hub whose status is given has it, load it and embed a sentence."""
     if settings.embedding_backend == "hashing":
         yield yellow("model", "The hashing backend matches shared words only; it is meant for tests.")
         return
     of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_here
     sound = yield from all_sound(of_backend(settings))
-    if of_hub:
+    of_hub = _check_in_hub(hub) if hub else None
+    if hub and of_hub:
         yield of_hub
         if of_hub.level is Level.GREEN and settings.embedding_model != DEFAULT_MODEL:
             yield _scale(hub.get("unrelated"), hub.get("scale_failed", ""))
@@ -54,6 +54,21 @@ def check_model(
     # A hub does not report why its model failed; loading it here shows that.
     elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
         yield from _probe(load, settings)
+
+
+def _check_in_hub(status: dict[str, Any]) -> Finding | None:
+    """Report the state of the hub's model, or None if the hub has not needed it yet."""
+    match status["model"]:
+        case "ready":
+            return green("model", f"The hub has loaded it: {describe_model(status)}.")
+        case "loading":
+            return green("model", "The hub is loading it.")
+        case "failed":
+            return red(
+                "model", "The hub could not load it; run `learning-memory-server hub logs` to see why."
+            )
+        case _:
+            return None
 
 
 def _check_ollama(settings: Settings) -> Iterator[Finding]:

@@ -4,13 +4,11 @@ An operation is a coroutine function. It takes the services, a `Report` and JSON
 JSON-like result.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol, get_type_hints
+from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +16,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
 from learning_memory_server.server.operations import (
     forgetting,
@@ -27,20 +26,11 @@ from learning_memory_server.server.operations import (
     scanning,
     sharing,
 )
+from learning_memory_server.server.operations.report import Report
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.views.memory_views import found_memory
 
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
-
-    Operation = Callable[..., Awaitable[dict[str, Any]]]
-
-
-class Report(Protocol):
-    """Receives the progress of an operation."""
-
-    def __call__(self, doing: str, done: int = 0, total: int = 0) -> None:
-        """Receive the current step, how much of it is done, and the total; 0 if unknown."""
+Operation = Callable[..., Awaitable[dict[str, Any]]]
 
 
 async def call(
@@ -92,9 +82,6 @@ OPERATIONS: Final[dict[str, Operation]] = {
     )
 }
 
-_NAMES: Final = {"Services": object, "Report": object, "Any": Any}
-"""What operations import for their annotations only."""
-
 
 async def operate(services: Services, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Run an operation; what it stores is redacted first, and the reply's `redacted` says how many of each kind.
@@ -108,7 +95,7 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
         inspect.signature(operation).bind(services, report, **fields)
     except TypeError as error:
         raise InvalidInputError(f"{name}: {error}.") from None
-    kinds = get_type_hints(operation, localns=_NAMES, include_extras=True)
+    kinds = get_type_hints(operation, include_extras=True)
     for field, value in fields.items():
         try:
             TypeAdapter(kinds[field]).validate_python(value, strict=True)

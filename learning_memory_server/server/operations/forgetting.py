@@ -1,8 +1,6 @@
 """The operation `forget`: hide immediately, remove from the index, and with `purge` rewrite the journal's files."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import InvalidInputError, NotFoundError
@@ -10,10 +8,8 @@ from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import VALUE_MAX
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.operations import Report
+from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.operations.report import Report
 
 _SHOWN: Final = VALUE_MAX
 """Characters of a memory that a preview shows; values are never longer."""

@@ -1,10 +1,8 @@
 """The operations that import records from elsewhere. All are idempotent; `added` has the ids of the new ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.entry_documents import documents_of
@@ -12,13 +10,11 @@ from learning_memory_server.journal.archive.checking import CLUSTERS, checked_re
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.model.memory import Memory
+from learning_memory_server.redaction.gate import RedactedData
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.forgetting import Forgetful, forgetful
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.memory import Memory
-    from learning_memory_server.redaction.gate import RedactedData
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.operations import Report
+from learning_memory_server.server.operations.report import Report
 
 T = TypeVar("T")
 

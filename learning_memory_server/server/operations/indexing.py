@@ -1,23 +1,19 @@
 """The operations on the index: complete it, compare it with the journal, or rebuild it."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.composition.statistics import damage_notice
+from learning_memory_server.server.operations.report import Report
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.operations import Report
 
 _AxisName = Annotated[str, Field(pattern=f"^({'|'.join(Axis)})$")]
 _LOOK_SECONDS: Final = 0.2

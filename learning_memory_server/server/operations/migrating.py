@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.errors import InvalidInputError, NoAnswerError
 from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.base import VectorStore
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.moving import IndexMove
 from learning_memory_server.server.composition.backends import open_embedded, open_server
 from learning_memory_server.server.composition.services import ALL_SHAPES, Services
+from learning_memory_server.server.operations.report import Report
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.engines.base import VectorStore
     from learning_memory_server.index.engines.qdrant import QdrantStore
-    from learning_memory_server.server.operations import Report
 
 
 async def migrate(

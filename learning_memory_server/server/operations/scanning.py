@@ -1,12 +1,10 @@
 """The operation `redact_stored`: replace secrets that are stored already, first in the journal, then in the index."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field
 
@@ -21,19 +19,16 @@ from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, 
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
 from learning_memory_server.journal.scanning import Scanner, scan_journal
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.memory import Chunking
 from learning_memory_server.server.composition.backends import remove_unused_indexes
+from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.operations.report import Report
 
 T = TypeVar("T")
 _KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.memory import Chunking
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.operations import Report
-
-    Lines = list[tuple[bytes, bytes]]
-    """Lines and open files as they are, and what is to stand in their place, which may be the same."""
+Lines = list[tuple[bytes, bytes]]
+"""Lines and open files as they are, and what is to stand in their place, which may be the same."""
 
 
 async def redact_stored(services: Services, report: Report, *, records: list[_KindAndId]) -> dict[str, Any]:

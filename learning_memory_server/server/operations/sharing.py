@@ -1,13 +1,10 @@
 """The operations `join` and `unjoin`: whether the shared lessons of a repository are read."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from learning_memory_server.server.composition.services import Services
-    from learning_memory_server.server.operations import Report
+from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.operations.report import Report
 
 
 async def join(services: Services, report: Report, *, folder: str, project: str) -> dict[str, Any]:
