@@ -37,7 +37,7 @@ async def filled(parts: Parts) -> None:
 def rewrite(parts: Parts, path: Path) -> None:
     """Do what an operation does that rewrites records."""
     outdated_in(path).add([POINT])
-    parts.collector.hold([replace(THREE, goal="another goal")])
+    parts.collector.hold(replace(THREE, goal="another goal"))
 
 
 def traces(path: Path) -> list[str]:
@@ -88,7 +88,7 @@ async def test_the_next_process_does_what_this_one_could_not(tmp_path: Path) -> 
 
     async with open_parts(tmp_path) as parts:
         parts.collector.load()
-        parts.collector.hold([replace(THREE, goal="another goal")])
+        parts.collector.hold(replace(THREE, goal="another goal"))
         await parts.writer.complete()
         (record,) = await parts.index.retrieve(FULL, [POINT])
         assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])

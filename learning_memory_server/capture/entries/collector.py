@@ -179,7 +179,7 @@ class ObservationCollector:
                 altered += 1
         return altered
 
-    def hold(self, entries: Iterable[Ghap]) -> None:
+    def hold(self, *entries: Ghap) -> None:
         """Replace resolved entries whose lines were rewritten; their times are the same."""
         changed = {entry.id: entry for entry in entries}
         self._resolved.hold(*changed.values())

@@ -7,7 +7,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
@@ -106,14 +105,13 @@ def _start(client: Client, command: list[str], environment: Mapping[str, str], m
             _TOPIC, f"{client.title} would start {command[0]}, which does not exist; run: {_setup(client)}"
         )
     try:
-        server = asyncio.run(connect([program, *command[1:]], environment, machine.home))
+        tools, seconds = asyncio.run(connect([program, *command[1:]], environment, machine.home))
     except ClientSetupError as error:
         return red(_TOPIC, f"{client.title} has this server, but cannot use it: {error.message}")
-    tools = counted(server.tools, "tool")
     return green(
         _TOPIC,
-        f"{client.title} has this server. Started the way {client.title} starts it, it listed {tools} after "
-        f"{server.seconds:.1f} s.",
+        f"{client.title} has this server. Started the way {client.title} starts it, it listed "
+        f"{counted(tools, 'tool')} after {seconds:.1f} s.",
     )
 
 
@@ -132,9 +130,8 @@ def _compare(client: Client, environment: Mapping[str, str], machine: Machine) -
     )
 
 
-def _journal(environment: Mapping[str, str]) -> Any:  # noqa: ANN401 - a path
-    raw = paths.raw_settings(environment)
-    return paths.journal_path(raw, environment).resolve()
+def _journal(environment: Mapping[str, str]) -> Path:
+    return paths.journal_path(paths.raw_settings(environment), environment).resolve()
 
 
 def is_installed(client: Client, machine: Machine) -> bool:
@@ -154,22 +151,15 @@ def _setup(client: Client) -> str:
     return f"{paths.APPLICATION} setup {client.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
-    """A server's name, how many tools it has, and the seconds from the start of its process to their list."""
-
-    name: str
-    tools: int
-    seconds: float
-
-
 async def connect(
     command: Sequence[str],
     environment: Mapping[str, str],
     directory: Path,
     seconds: float = timeouts.HANDSHAKE,
-) -> Connected:
+) -> tuple[int, float]:
     """Start a server on stdio, greet it, list its tools, and end it. It may take as long to end, up to five seconds.
+
+    Returns how many tools it has, and the seconds from the start of its process to their list.
 
     Raises `ClientSetupError` if it cannot be started, ends, answers with an error or something else, or is late.
     """
@@ -190,7 +180,7 @@ async def connect(
             raise ClientSetupError(f"{command[0]} cannot be started ({error.strerror}).") from None
         try:
             async with asyncio.timeout(seconds):
-                opened, listed = await _converse(process)
+                tools = await _converse(process)
             took = time.monotonic() - began
         except TimeoutError:
             raise ClientSetupError(f"{command[0]} did not answer within {seconds:g} s.") from None
@@ -204,17 +194,17 @@ async def connect(
             ) from None
         finally:
             await _end(process, min(seconds, timeouts.SERVER_ENDS))
-    return Connected(str(opened["serverInfo"]["name"]), len(listed["tools"]), took)
+    return tools, took
 
 
-async def _converse(process: asyncio.subprocess.Process) -> tuple[dict[str, Any], dict[str, Any]]:
+async def _converse(process: asyncio.subprocess.Process) -> int:
     about = {"name": "learning-memory-server doctor", "version": VERSION}
     opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
     await _send(process, id=_INITIALIZE, method="initialize", params=opening)
-    opened = await _receive(process, _INITIALIZE, "serverInfo")
+    await _receive(process, _INITIALIZE, "serverInfo")
     await _send(process, method="notifications/initialized")
     await _send(process, id=_LIST, method="tools/list")
-    return opened, await _receive(process, _LIST, "tools")
+    return len((await _receive(process, _LIST, "tools"))["tools"])
 
 
 async def _send(process: asyncio.subprocess.Process, **message: object) -> None:

@@ -46,19 +46,15 @@ def check_settings_file() -> Iterator[Finding]:
     mode = file.stat().st_mode
     secrets = [name for name, value in settings_from_file().items() if is_secret(name, value)]
 
-    def close() -> str:
-        file.chmod(stat.S_IMODE(mode) & ~_OTHERS)
-        return f"{file} is private now."
-
     if secrets and mode & _OTHERS:
         yield red(
             "settings",
             f"{file} holds {', '.join(secrets)} and is open to other users ({stat.S_IMODE(mode):04o}); "
             f"run: chmod 600 '{file}' (and replace the key, if others may have read it).",
-            close,
+            _closing(file),
         )
     elif mode & stat.S_IWOTH:
-        yield red("settings", f"Any user can change {file}; run: chmod 600 '{file}'", close)
+        yield red("settings", f"Any user can change {file}; run: chmod 600 '{file}'", _closing(file))
 
 
 def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -270,11 +266,13 @@ def _replaceable_in(folder: Path) -> Path | None:
     return None
 
 
-def _closing(folder: Path) -> Repair:
+def _closing(place: Path) -> Repair:
+    """Return what makes a file private, or a folder and what is exposed in it."""
+
     def close() -> str:
-        for path in (folder, *_exposed(folder)):
+        for path in (place, *_exposed(place)):
             path.chmod(stat.S_IMODE(path.stat().st_mode) & ~_OTHERS)
-        return f"{folder} is private now."
+        return f"{place} is private now."
 
     return close
 

@@ -19,8 +19,13 @@ Forgetful = Records[Any] | ObservationCollector
 """A log with things that can be forgotten."""
 
 
+def learned(services: Services) -> dict[str, Forgetful]:
+    """Return the logs of all that is learned, by kind: verdicts and advice before what they are about."""
+    return {"verdict": services.verdicts, "advice": services.advice_log, **forgetful(services)}
+
+
 def forgetful(services: Services) -> dict[str, Forgetful]:
-    """Return the logs whose items can be forgotten, by kind."""
+    """Return the logs whose items a person can forget, by kind."""
     return {
         "ghap": services.collector,
         "value": services.value_log,

@@ -13,7 +13,7 @@ from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.server.operations.forgetting import Forgetful, forgetful
+from learning_memory_server.server.operations.forgetting import learned
 from learning_memory_server.server.operations.report import Report
 
 T = TypeVar("T")
@@ -57,8 +57,7 @@ async def apply_deletions(
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []
     about = {*forgotten.get(GHAP.kind, ()), *forgotten.get("value", ())} if existing_too else set()
-    logs: dict[str, Forgetful] = {"verdict": services.verdicts, "advice": services.advice_log}
-    for kind, log in (logs | forgetful(services)).items():
+    for kind, log in learned(services).items():
         looked = log.look_up(forgotten.get(kind, ()))
         found = [each.id for each in looked.found] if existing_too else []
         gone = log.forget([*looked.unknown, *found], services.clock(), unknown_too=True)

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -23,9 +23,10 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Chunking
 from learning_memory_server.server.composition.backends import remove_unused_indexes
 from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.operations.forgetting import learned
 from learning_memory_server.server.operations.report import Report
 
-T = TypeVar("T")
+_CODECS: Final[tuple[Codec[Any], ...]] = (GHAP, VALUE, VERDICT, ADVICE, FAILURE, MEMORY)
 _KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]
 Lines = list[tuple[bytes, bytes]]
 """Lines and open files as they are, and what is to stand in their place, which may be the same."""
@@ -88,15 +89,12 @@ def _rewrite(services: Services, lines: Lines) -> int:
     # A later line about the same record supersedes an earlier one.
     said = [record for record in (_record(after) for _, after in lines) if record and not record.is_tombstone]
     now = {(record.kind, record.id): record for record in said}
-
-    def of(codec: Codec[T]) -> list[T]:
-        return [record.decoded(codec.decode) for record in now.values() if record.kind == codec.kind]
-
-    entries, values, memories = of(GHAP), of(VALUE), of(MEMORY)
-    verdicts, advice, failures = of(VERDICT), of(ADVICE), of(FAILURE)
-    points = [point_id(GHAP.kind, entry.id) for entry in entries]
-    points += [point_id(VALUE.kind, value.id) for value in values]
-    for memory in memories:
+    things = {
+        codec.kind: [each.decoded(codec.decode) for each in now.values() if each.kind == codec.kind]
+        for codec in _CODECS
+    }
+    points = [point_id(kind, each.id) for kind in (GHAP.kind, VALUE.kind) for each in things[kind]]
+    for memory in things[MEMORY.kind]:
         if earlier := services.memory_log.find(memory.id):
             points += point_ids(memory.id, services.memory_log.chunks_of(earlier))
     # Before the journal: if the process dies in between, points are rebuilt without need.
@@ -106,12 +104,8 @@ def _rewrite(services: Services, lines: Lines) -> int:
         return services.journal.rewrite({before: after for before, after in lines if before != after})
     finally:
         # Even if a file could not be replaced: others were, and the index is built from what is held here.
-        services.collector.hold(entries)
-        services.value_log.hold(*values)
-        services.verdicts.hold(*verdicts)
-        services.advice_log.hold(*advice)
-        services.failure_log.hold(*failures)
-        services.memory_log.hold(*memories)
+        for kind, log in learned(services).items():
+            log.hold(*things[kind])
         # Their labels are words of the texts.
         services.clusterer.reread_numbers()
 

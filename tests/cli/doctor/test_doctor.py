@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.doctor import Level, green
+from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.model import check_model
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.server.settings import Settings
@@ -337,9 +337,8 @@ def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(
 
 def test_a_scale_that_could_not_be_measured_is_yellow_and_says_why_and_what_that_means() -> None:
     settings = Settings(embedding_model="acme/none")
-    of_hub = green("model", "The hub has loaded it.")
-    failed: dict[str, Any] = {"scale_failed": "It is broken."}
-    *_, finding = check_model(settings, load_packaged, quick=True, of_hub=of_hub, hub=failed)
+    hub = {"model": "ready", "runtime": "torch", "scale_failed": "It is broken."}
+    *_, finding = check_model(settings, load_packaged, quick=True, hub=hub)
     assert finding.level is Level.YELLOW
     assert "nothing is said unasked with it, and searches leave no weak match out." in " ".join(
         finding.sentence.split()
