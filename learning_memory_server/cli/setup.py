@@ -40,7 +40,7 @@ from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.cli.terminal import is_for_people, output, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
-from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
+from learning_memory_server.system.paths import APPLICATION, config_file
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
@@ -121,7 +121,6 @@ def _fitting(client: Client, settings_to: SettingsTo) -> SettingsTo:
 
 
 def _set_up_server(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
-    """Add this server to a client, or update its entry."""
     machine = this_machine()
     entry, variables = _wanted(client, settings_to)
     change = None if client.own_command else addition(client, machine, entry)
@@ -229,25 +228,15 @@ def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any]
 def _wanted(client: Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Variables]:
     """Return the entry to write, and the settings of this shell; print what has to be known about both."""
     launch, machine = find_launch(), this_machine()
-    variables = find_variables(client, machine, load_settings())
-    written = dict(variables.written)
-    if settings_to is not SettingsTo.CLIENT:
-        # Where data and settings are is not a setting of the file.
-        written = {
-            name: value
-            for name, value in written.items()
-            if not name.startswith(PREFIX) or name == f"{PREFIX}CONFIG"
-        }
-    else:
-        for sentence in variables.omitted:
-            show_notice(sentence)
-    if launch.caution:
-        show_notice(launch.caution)
-    return new_entry(client, launch, written), variables
+    to_client = settings_to is SettingsTo.CLIENT
+    variables = find_variables(client, machine, load_settings(), to_client=to_client)
+    for sentence in filter(None, (*variables.omitted, launch.caution)):
+        show_notice(sentence)
+    return new_entry(client, launch, variables.written), variables
 
 
 def _prepare(change: Change) -> list[Callable[[], None]]:
-    """Show a change of a file, without our own secrets, and return what makes it."""
+    """Show a change of a file, without our own secrets, and return what makes it, as each `_prepare` does."""
     if not change.is_needed:
         return []
     console = output()
@@ -265,7 +254,6 @@ def _prepare(change: Change) -> list[Callable[[], None]]:
 
 
 def _prepare_hooks(change: Change | None) -> list[Callable[[], None]]:
-    """Say where a client's hooks are written, or from where they are removed, and return what does it."""
     if change is None or not change.is_needed:
         return []
     done = "written to" if change.after else "removed from"
@@ -274,7 +262,6 @@ def _prepare_hooks(change: Change | None) -> list[Callable[[], None]]:
 
 
 def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
-    """Say that a copy of the plugin is removed, and return what does it."""
     if not folder.is_dir():
         return []
     output().print(f"The plugin's copy will be removed: {folder}", soft_wrap=True)
@@ -282,7 +269,6 @@ def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
 
 
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:
-    """Show commands, and return what runs them."""
     for command in commands:
         output().print(Text(f"$ {shlex.join(command)}", "cyan"), soft_wrap=True)
     return [lambda: claude_code.run(commands, this_machine())] if commands else []

@@ -286,14 +286,12 @@ def find_launch(
     script = next((path for path in scripts if path.is_file()), None)
     if script is None:
         return Launch(str(executable), ("-m", "learning_memory_server", *arguments))
-    if any(part in _UV_CACHE for part in script.parts):
-        return Launch(
-            str(script),
-            arguments,
-            "This copy runs from uv's cache, as with uvx, and `uv cache clean` deletes it. To keep it, run `uv tool "
-            "install` with the same source, and `setup` again.",
-        )
-    return Launch(str(script), arguments)
+    caution = (
+        "This copy runs from uv's cache, as with uvx, and `uv cache clean` deletes it. To keep it, run `uv tool "
+        "install` with the same source, and `setup` again."
+    )
+    is_cached = any(part in _UV_CACHE for part in script.parts)
+    return Launch(str(script), arguments, caution if is_cached else None)
 
 
 def _recorded() -> list[Path]:
@@ -343,8 +341,13 @@ def is_of_this_server(entry: Mapping[str, Any]) -> bool:
     )
 
 
-def find_variables(client: Client, machine: Machine, settings: Settings) -> Variables:
-    """Return the settings in the environment that the client's sessions need."""
+def find_variables(
+    client: Client, machine: Machine, settings: Settings, *, to_client: bool = True
+) -> Variables:
+    """Return the settings in the environment that the client's sessions need.
+
+    Without `to_client`, they go elsewhere: written to it is only where the settings and the data are.
+    """
     written: dict[str, str] = {}
     shared: dict[str, Any] = {}
     omitted = []
@@ -366,7 +369,7 @@ def find_variables(client: Client, machine: Machine, settings: Settings) -> Vari
                 f"{name} is not written to a client's file, because it is secret. With `--settings file`, all "
                 "settings go into config.toml instead."
             )
-        else:
+        elif to_client:
             written[name] = str(value) if isinstance(value, (str, Path)) else raw
     if client.passes is not None and machine.platform == "linux":
         written |= {
@@ -374,7 +377,7 @@ def find_variables(client: Client, machine: Machine, settings: Settings) -> Vari
             for name in _FOLDERS
             if name not in client.passes and (folder := machine.folder(name))
         }
-    return Variables(written, shared, tuple(omitted))
+    return Variables(written, shared, tuple(omitted) if to_client else ())
 
 
 def _plain(value: object) -> object:

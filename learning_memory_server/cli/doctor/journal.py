@@ -158,6 +158,9 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
         if hub is None:
             return _check_holder(settings), None
         status = hub.control("status")
+    except LockUnavailableError:
+        sentence = "None is running, and none can start: the lock file cannot be opened (see above)."
+        return yellow("hub", sentence), None
     except LearningMemoryError as error:
         return red("hub", error.sentence), None
     sentence = f"One is running: {describe_hub(status).rstrip('.')}."
@@ -175,10 +178,7 @@ def _find_hub(settings: Settings) -> HubClient | None:
     """Return the hub, or None. A hub that has just started, or lost its socket, listens within two seconds."""
     until = time.monotonic() + timeouts.DOCTOR_HUB
     while (hub := running_hub()) is None and time.monotonic() < until:
-        try:
-            who = holder_of(settings)
-        except LockUnavailableError:
-            return None
+        who = holder_of(settings)
         if who is None or "socket" not in who:
             return None
         time.sleep(_LOOK_SECONDS)
@@ -186,12 +186,7 @@ def _find_hub(settings: Settings) -> HubClient | None:
 
 
 def _check_holder(settings: Settings) -> Finding:
-    try:
-        who = holder_of(settings)
-    except LockUnavailableError:
-        return yellow(
-            "hub", "None is running, and none can start: the lock file cannot be opened (see above)."
-        )
+    who = holder_of(settings)
     if who is None:
         program = describe_program(to_start(settings.storage_path)[0])
         return green("hub", f"None is running; the next session starts one, of {program}.")

@@ -112,7 +112,8 @@ def _check_here(settings: Settings) -> Iterator[Finding]:
 def _check_libraries(obstacle: str) -> Iterator[Finding]:
     versions = f"sentence-transformers {_version('sentence-transformers')} with torch {_version('torch')}"
     yield green("model", f"{versions} runs it, because {obstacle}.")
-    if any(_is_cuda(found) for found in metadata.distributions()):
+    packages = ((found.metadata["Name"] or "").lower() for found in metadata.distributions())
+    if any(name.startswith("nvidia-cuda-runtime") for name in packages):
         yield yellow(
             "model",
             "torch brought gigabytes of CUDA libraries that are not used here. To save the space, install a CPU "
@@ -125,10 +126,6 @@ def _version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "of unknown version"
-
-
-def _is_cuda(distribution: metadata.Distribution) -> bool:
-    return (distribution.metadata["Name"] or "").lower().startswith("nvidia-cuda-runtime")
 
 
 def _probe(load: Callable[[], Embedder], settings: Settings) -> Iterator[Finding]:

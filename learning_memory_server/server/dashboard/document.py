@@ -90,7 +90,7 @@ class Dashboard:
     ) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
         try:
-            rows = {axis: await self.services.index.vectors(Collection.of(axis)) for axis in Axis}
+            rows = {axis.value: await self.services.index.vectors(Collection.of(axis)) for axis in Axis}
             # Both wait for a child that is starting.
             places, *clusters = await asyncio.gather(
                 self._places(rows), *(self._clusters(axis, project, numbers) for axis in Axis)
@@ -102,10 +102,11 @@ class Dashboard:
             }
         axes = {}
         for axis, found in zip(Axis, clusters, strict=True):
+            placed = places.get(axis, {})
             shown = {
-                numbers[entry.id]: places[axis][point]
+                numbers[entry.id]: placed[point]
                 for entry in entries
-                if (point := point_id("ghap", entry.id)) in places[axis]
+                if (point := point_id("ghap", entry.id)) in placed
             }
             axes[axis.value] = {
                 "of": list(shown),
@@ -115,30 +116,23 @@ class Dashboard:
         return axes
 
     async def _places(
-        self, rows: Mapping[Axis, Mapping[str, NDArray[np.float32]]]
-    ) -> dict[Axis, dict[str, NDArray[np.float32]]]:
-        """Return where the points of each axis are."""
+        self, rows: Mapping[str, Mapping[str, NDArray[np.float32]]]
+    ) -> dict[str, dict[str, NDArray[np.float32]]]:
+        """Return where the points of each axis are that has any."""
         import numpy as np  # noqa: PLC0415 - not before a map is wanted
 
-        filled = {axis: found for axis, found in rows.items() if found}
         # Sorted, because the order of writing must not matter.
-        ids = {axis: sorted(found) for axis, found in filled.items()}
+        ids = {axis: sorted(found) for axis, found in rows.items() if found}
         matrices = {
-            axis: await asyncio.to_thread(np.array, [found[point] for point in ids[axis]], np.float32)
-            for axis, found in filled.items()
+            axis: await asyncio.to_thread(np.array, [rows[axis][point] for point in points], np.float32)
+            for axis, points in ids.items()
         }
-        origins = {axis.value: await self.services.index.origin(Collection.of(axis)) for axis in filled}
-        frames = await self.frames.current(
-            {axis.value: matrix for axis, matrix in matrices.items()},
-            len(self.services.collector.all_forgotten()),
-            origins,
-        )
-        placed = {
-            axis: await asyncio.to_thread(frames[axis.value].places_of, matrix)
-            for axis, matrix in matrices.items()
-        }
+        origins = {axis: await self.services.index.origin(Collection.of(Axis(axis))) for axis in ids}
+        forgotten = len(self.services.collector.all_forgotten())
+        frames = await self.frames.current(matrices, forgotten, origins)
         return {
-            axis: dict(zip(ids[axis], placed[axis], strict=True)) if axis in placed else {} for axis in rows
+            axis: dict(zip(ids[axis], await asyncio.to_thread(frames[axis].places_of, matrix), strict=True))
+            for axis, matrix in matrices.items()
         }
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The operations that import records from elsewhere. All are idempotent; `added` has the ids of the new ones."""
 
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -10,7 +9,6 @@ from learning_memory_server.journal.archive.checking import CLUSTERS, checked_re
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.model.memory import Memory
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.forgetting import learned
@@ -33,6 +31,8 @@ async def add_records(
     clusters = _import_clusters(services, [record for kind, record in checked if kind == CLUSTERS])
     resolved = services.collector.add_resolved([entry for entry in of(GHAP) if entry.resolution])
     services.writer.postpone([document for entry in resolved for document in documents_of(entry)])
+    memories = services.memory_log.add_new(of(MEMORY))
+    services.writer.postpone([chunk for each in memories for chunk in services.memory_log.documents_of(each)])
     added: list[Any] = [
         *clusters,
         *resolved,
@@ -41,7 +41,7 @@ async def add_records(
         *services.verdicts.import_new(of(VERDICT), gone),
         *services.advice_log.import_new(of(ADVICE), gone),
         *services.failure_log.add_new(of(FAILURE)),
-        *_import_memories(services, of(MEMORY)),
+        *memories,
     ]
     return {"added": [each.id for each in added]}
 
@@ -109,16 +109,6 @@ def _import_clusters(services: Services, records: list[JournalRecord]) -> list[J
     log.append(records[len(ours) :])
     services.clusterer.reread_numbers()
     return records[len(ours) :]
-
-
-def _import_memories(services: Services, memories: Iterable[Memory]) -> list[Memory]:
-    log, added = services.memory_log, []
-    for memory in memories:
-        if log.look_up([memory.id]).unknown:
-            log.add(memory)
-            added.append(memory)
-            services.writer.postpone(log.documents_of(memory))
-    return added
 
 
 async def redacted_records(services: Services, records: list[dict[str, Any]]) -> RedactedData:

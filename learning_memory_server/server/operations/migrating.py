@@ -32,12 +32,33 @@ async def migrate(
     # The client also accepts `:memory:`, which no other process could read.
     if not url.startswith(("http://", "https://")):
         raise InvalidInputError("The URL must begin with http:// or https://.")
+    index, settings = services.index, services.settings
     report("Loading the embedding model")
-    await services.index.identity()
-    if services.servers.is_same(url, services.settings.qdrant_url):
-        return await move_between(services, report, None, to_server=to_server)
-    async with _opened(services, url, key) as server:
-        return await move_between(services, report, server, to_server=to_server)
+    identity = await index.identity()
+    async with AsyncExitStack() as opened:
+        # Of the two engines, the services' own is open already.
+        server: VectorIndex | VectorStore = index
+        if not services.servers.is_same(url, settings.qdrant_url):
+            server = await opened.enter_async_context(_opened(services, url, key))
+            for spec in () if to_server else await index.specs():
+                await server.find(spec)
+        embedded: VectorIndex | VectorStore = index
+        if settings.qdrant_url is not None:
+            embedded = open_embedded(settings, identity)
+            opened.push_async_callback(embedded.close)
+        source, target = (embedded, server) if to_server else (server, embedded)
+        if not isinstance(target, VectorIndex):
+            engine = target
+            target = VectorIndex(services.embeddings, lambda _: engine, ALL_SHAPES)
+        move = IndexMove(source, target, services.embeddings)
+        moved = await move.run(
+            lambda: (document for each in services.sources for document in each.documents()),
+            lambda done, total: report("Moving the index", done, total),
+        )
+    return {
+        "collections": {name.value: asdict(each) for name, each in moved.items()},
+        "notices": move.notices,
+    }
 
 
 async def leave(
@@ -92,35 +113,3 @@ async def _opened(services: Services, url: str, key: str | None) -> AsyncIterato
         yield server
     finally:
         await server.close()
-
-
-async def move_between(
-    services: Services, report: Report, server: QdrantStore | None, *, to_server: bool
-) -> dict[str, Any]:
-    """Copy between the embedded engine and a server, which is None if it is the engine of the services."""
-    index, settings = services.index, services.settings
-    async with AsyncExitStack() as opened:
-        embedded: VectorIndex | VectorStore = index
-        if settings.qdrant_url is not None:
-            embedded = open_embedded(settings, await index.identity())
-            opened.push_async_callback(embedded.close)
-        if server is not None and not to_server:
-            for spec in await index.specs():
-                await server.find(spec)
-        source, target = (embedded, server or index) if to_server else (server or index, embedded)
-        move = IndexMove(source, _as_index(target, services), services.embeddings)
-        moved = await move.run(
-            lambda: (document for each in services.sources for document in each.documents()),
-            lambda done, total: report("Moving the index", done, total),
-        )
-    return {
-        "collections": {name.value: asdict(each) for name, each in moved.items()},
-        "notices": move.notices,
-    }
-
-
-def _as_index(engine: VectorIndex | VectorStore, services: Services) -> VectorIndex:
-    """Return the services' own index as it is, and another engine as an index of the same model."""
-    if isinstance(engine, VectorIndex):
-        return engine
-    return VectorIndex(services.embeddings, lambda _: engine, ALL_SHAPES)
