@@ -176,11 +176,16 @@ def _ask_to_end(hub: HubClient) -> int | None:
     """Ask the hub to end, and return its process id once it has released the data; None if that takes too long."""
     until = time.monotonic() + timeouts.HUB_END
     pid: int = hub.control("stop")["pid"]
-    while (holder(hub.place.journal) or {}).get("pid") == pid:
+    return pid if _has_released(hub.place, pid, until) else None
+
+
+def _has_released(place: discovery.Place, pid: int, until: float) -> bool:
+    """Return whether a process released the data by then."""
+    while (holder(place.journal) or {}).get("pid") == pid:
         if time.monotonic() > until:
-            return None
+            return False
         time.sleep(_LOOK_SECONDS)
-    return pid
+    return True
 
 
 def _end_holder(place: discovery.Place, term_seconds: float) -> int | None:
@@ -200,11 +205,8 @@ def _end_holder(place: discovery.Place, term_seconds: float) -> int | None:
             )
         with suppress(ProcessLookupError):
             os.kill(pid, number)
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
-            if (holder(place.journal) or {}).get("pid") != pid:
-                return pid
-            time.sleep(_LOOK_SECONDS)
+        if _has_released(place, pid, time.monotonic() + seconds):
+            return pid
     raise DeadlineExceededError(
         f"The hub (process {pid}) was killed and has not ended.",
         hint="It waits for the disk or another device.",

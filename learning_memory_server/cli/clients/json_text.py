@@ -41,8 +41,7 @@ def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
     """Return the text with values merged into the object at a path, which is created if it is missing."""
     if _root(text) is None:
         text = f"{text}{{}}\n"
-    missing = _find(text, path) is None
-    if missing:
+    if _find(text, path) is None:
         return _set(text, path, dict(values))
     for name, value in values.items():
         inner = _find(text, (*path, name))

@@ -81,9 +81,7 @@ def drop(text: str, path: tuple[str, ...]) -> str:
 
 def _without(text: str, path: tuple[str, ...], name: str) -> str:
     """Return the text without a key of a table, written as a key or as a table below."""
-    table: tuple[str, ...] = ()
-    for statement in reversed(list(_placed(text))):
-        table, found = statement
+    for table, found in reversed(list(_placed(text))):
         if not found.is_header and table == path and found.path[:1] == (name,):
             text = text[: found.start] + text[found.end :]
     below = (*path, name)

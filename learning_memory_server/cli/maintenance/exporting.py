@@ -25,7 +25,7 @@ from learning_memory_server.journal.archive.snapshot import Snapshot, take_snaps
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.limits import BACKUPS_KEPT, PROJECT_MAX, checked_text
+from learning_memory_server.model.limits import BACKUPS_KEPT
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.settings import Settings
@@ -52,8 +52,7 @@ def export(
     journal. Sessions may keep running.
     """
     settings = open_settings()
-    chosen = chosen_project(project, settings)
-    wanted = chosen and checked_text("--project", chosen, PROJECT_MAX)
+    wanted = chosen_project(project, settings)
     _require_journal(settings)
     with working("Reading the journal"):
         # The moment before reading.
