@@ -6,13 +6,13 @@ import hashlib
 import os
 import re
 import secrets
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.git import git
 
 _CHANGED_MAX: Final = 200
 """Changed files that say what the work is about."""
@@ -81,11 +81,14 @@ def normalised_remote(url: str) -> str | None:
 
 def place_in(directory: Path) -> str:
     """Return what the work is about: the branch and the changed files, a line each; nothing if it takes long."""
+    settings = (git_output(directory, "config", "-z", "--list", "--name-only") or "").split("\0")
+    # To tell whether a file is changed, git would run a program that the repository's settings name.
+    filters = [name for name in settings if name.startswith("filter.")]
+    if any("=" in name for name in filters):
+        return ""
     said = git_output(
         directory,
-        "--no-optional-locks",
-        # A repository's settings could name a program for it.
-        *("-c", "core.fsmonitor="),
+        *(option for name in filters for option in ("-c", f"{name}=")),
         *("status", "--porcelain", "--branch", "--ignore-submodules"),
         seconds=timeouts.PLACE,
     )
@@ -96,16 +99,7 @@ def place_in(directory: Path) -> str:
 def git_output(directory: Path, *arguments: str, seconds: float = timeouts.GIT) -> str | None:
     """Return what git says of a folder, or None if it fails, is late, or says nothing."""
     try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments
-            ["git", "-C", str(directory), *arguments],  # noqa: S607 - the user's git
-            capture_output=True,
-            text=True,
-            errors="surrogateescape",
-            timeout=seconds,
-            check=False,
-            # GIT_DIR and the like name the repository of the process that started this one.
-            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        said = git(directory, *arguments, seconds=seconds)
+    except OSError:
         return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    return (said or b"").decode("utf-8", "surrogateescape").strip() or None

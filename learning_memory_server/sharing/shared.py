@@ -23,7 +23,7 @@ import msgspec
 import structlog
 
 from learning_memory_server.embedding.threads import in_daemon_thread
-from learning_memory_server.errors import InvalidInputError, NotFoundError
+from learning_memory_server.errors import DeadlineExceededError, InvalidInputError, NotFoundError
 from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.journal.log import Log
 from learning_memory_server.redaction.gate import RedactionGate
@@ -196,9 +196,13 @@ class SharedLessons:
         async with self._one:
             for place, before in list(self.joined.items()):
                 await self.gate.load()
-                after = await asyncio.wrap_future(
-                    in_daemon_thread(partial(_read, place, before, self.gate.redactor))
-                )
+                try:
+                    after = await asyncio.wrap_future(
+                        in_daemon_thread(partial(_read, place, before, self.gate.redactor))
+                    )
+                except DeadlineExceededError as error:
+                    log.info("shared.skipped", reason=error.message)
+                    continue
                 # It may have been left meanwhile.
                 if after != before and self.joined.get(place) == before:
                     self._set({**self.joined, place: after})
@@ -295,9 +299,18 @@ def _entries(joined: Joined) -> Iterator[SharedEntry]:
     yield from (entry(*each) for each in lessons.items())
 
 
+def _found(folder: Path, project: str) -> tuple[str, Joined]:
+    """Return where git keeps the repository of a folder, and the repository, of which nothing is read yet."""
+    place, branch = tree.place_of(folder), tree.line(folder, "symbolic-ref", "--quiet", "HEAD")
+    if not (place and tree.commit_of(folder, "HEAD")):
+        raise InvalidInputError(f"{folder}: there is no git repository here, or it has no commit yet.")
+    return place, Joined(str(tree.top_of(folder)), project, tree.roots_of(folder, "HEAD"), branch)
+
+
 def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
     """Return what a repository has by now."""
-    folder = Path(before.folder)
+    # Not the worktree of the join, which may be gone.
+    folder = Path(place)
     default, tips = tree.default_branch(folder, before.branch), tree.tips(folder)
     commit = tree.commit_of(folder, default) if default else ""
     seen = hashlib.sha256(repr((default, commit, tips)).encode()).hexdigest()

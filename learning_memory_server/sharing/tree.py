@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.sharing.files import FOLD_MAX, FOLDER, NAME, RefusedError, SharedFile, parse
+from learning_memory_server.system import git as system
 from learning_memory_server.system import timeouts
 
 FILES_MAX: Final = 10_000
 """How many files of a tree are looked at, the first by name."""
-_OUTPUT_MAX: Final = 1 << 28
 _BRANCHES: Final = 30
 """How many other branches are looked at: those with the newest commits."""
-_SAFE: Final = (
-    *("git", "--no-optional-locks", "-c", "core.fsmonitor=", "-c", "core.hooksPath=/dev/null"),
-    *("-c", "log.showSignature=false", "-c", "log.mailmap=false"),
-)
-"""A repository's settings could name programs."""
-_NEVER: Final = {
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_NO_REPLACE_OBJECTS": "1",
-    "GIT_TERMINAL_PROMPT": "0",
-    "LC_ALL": "C",
-}
 
 
 class Blob(NamedTuple):
@@ -44,22 +33,15 @@ class Blob(NamedTuple):
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes | None:
-    """Return what git writes, None if it fails or is late."""
+    """Return what git writes, None if it says no.
+
+    Raises:
+        DeadlineExceededError: If git cannot be asked, so that nothing is known.
+    """
     try:
-        done = subprocess.run(  # noqa: S603 - the user's git, no shell
-            [*_SAFE, "-C", str(folder), *arguments],
-            input=given,
-            capture_output=True,
-            timeout=timeouts.SHARED_GIT,
-            check=False,
-            env={
-                **{name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-                **_NEVER,
-            },
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout if done.returncode == 0 and len(done.stdout) < _OUTPUT_MAX else None
+        return system.git(folder, *arguments, given=given, seconds=timeouts.SHARED_GIT)
+    except OSError as error:
+        raise DeadlineExceededError(f"git could not be asked: {type(error).__name__}.") from None
 
 
 def line(folder: Path, *arguments: str) -> str:

@@ -87,6 +87,10 @@ def test_a_place_is_a_branch_and_the_changed_files_also_in_a_folder_of_the_repos
     (repository / "new.py").write_text("x")
     # No program that a repository's settings name is run.
     git(repository, "config", "core.fsmonitor", "touch ran; false")
+    git(repository, "config", "filter.mine.clean", "touch ran; cat")
+    git(repository, "config", "filter.mine.required", "true")
+    (repository / ".git" / "info" / "attributes").write_text("*.py filter=mine")
+    (repository / "billing" / "totals.py").write_text("y")
 
     for folder in (repository, repository / "billing"):
         assert place_in(folder) == "fix/rounding\nbilling/totals.py\nnew.py"

@@ -1,7 +1,7 @@
 """Shared lessons in the services: read after a join alone, told with their author, gone after a leave."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -14,6 +14,7 @@ from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.files import FOLDER, Kind, verdict
 from learning_memory_server.sharing.shared import identity_of
 from tests.sharing.repositories import commit, git, lesson, write
@@ -230,6 +231,38 @@ async def test_another_repository_in_its_place_is_not_read(services: Services, c
     assert services.shared.entries == {}
     ((_, joined),) = services.shared.joined.items()
     assert joined.left_out() == {"": "this is another repository than the one that was joined"}
+
+
+async def test_lessons_stay_while_git_cannot_be_asked(
+    services: Services, clone: Path, upstream: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(clone, "worktree", "add", "-q", "../other")
+    await services.shared.join(clone.parent / "other", HERE.project)
+    # What was joined is the repository, of which this was a worktree.
+    git(clone, "worktree", "remove", "../other")
+    write(upstream, lesson(3))
+    commit(upstream, "Share another")
+    git(clone, "fetch", "-q")
+
+    for command in ("rev-list", "ls-tree", "cat-file", "log"):
+        with monkeypatch.context() as patched:
+            patched.setattr(tree.system, "git", lately(command))
+            await services.shared.refresh()
+        assert services.shared.count(HERE.project) == 2, command
+    await services.shared.refresh()
+    assert services.shared.count(HERE.project) == 3
+
+
+def lately(late: str) -> Callable[..., bytes | None]:
+    """Return a git of which one command is too slow."""
+    real = tree.system.git
+
+    def git(folder: Path, command: str, *arguments: str, **options: Any) -> bytes | None:
+        if command == late:
+            raise TimeoutError
+        return real(folder, command, *arguments, **options)
+
+    return git
 
 
 async def test_hostile_files_are_left_out_and_named(services: Services, clone: Path, upstream: Path) -> None:

@@ -76,6 +76,4 @@ def known_to_git(root: Path, names: list[str]) -> list[str]:
 
 
 def _listed(root: Path, *options: str) -> list[str]:
-    # A repository's settings could name a program for its monitor.
-    general = ("--no-optional-locks", "--literal-pathspecs", "-c", "core.fsmonitor=")
-    return (git_output(root, *general, "ls-files", "-z", *options) or "").split("\0")
+    return (git_output(root, "ls-files", "-z", *options) or "").split("\0")

@@ -132,7 +132,9 @@ def _lines(texts: Iterable[str]) -> dict[str, None]:
 def _as_data(line: str) -> str:
     """Return a line without what could tell an agent to do something; nothing if it is not plain code."""
     text = _COMMENT.sub("", _TEXT.sub(r"\1…\1", line[2:])).replace("`", "'").strip()
-    is_told = re.search(r"\w", text) and not _NOT_TOLD.search(text) and not MARKER.search(line)
+    # Some scripts write whole sentences without a space.
+    is_plain = text.replace("…", "").isascii() and re.search(r"\w", text)
+    is_told = is_plain and not _NOT_TOLD.search(text) and not MARKER.search(line)
     return shortened(f"{line[:2]}{text}", limits.EPISODE_LINE_MAX) if is_told else ""
 
 
