@@ -299,14 +299,6 @@ def _entries(joined: Joined) -> Iterator[SharedEntry]:
     yield from (entry(*each) for each in lessons.items())
 
 
-def _found(folder: Path, project: str) -> tuple[str, Joined]:
-    """Return where git keeps the repository of a folder, and the repository, of which nothing is read yet."""
-    place, branch = tree.place_of(folder), tree.line(folder, "symbolic-ref", "--quiet", "HEAD")
-    if not (place and tree.commit_of(folder, "HEAD")):
-        raise InvalidInputError(f"{folder}: there is no git repository here, or it has no commit yet.")
-    return place, Joined(str(tree.top_of(folder)), project, tree.roots_of(folder, "HEAD"), branch)
-
-
 def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
     """Return what a repository has by now."""
     # Not the worktree of the join, which may be gone.

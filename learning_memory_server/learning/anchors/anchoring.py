@@ -35,7 +35,8 @@ _OPEN: Final = 200
 """Open entries whose files are remembered: those that were at work last."""
 _LOOKED_AT: Final = 3 * limits.ANCHORS_MAX
 """Files that are looked at for an entry: some are ignored, or not to be kept."""
-_PATH: Final = re.compile(r"[\w@+~-]*(?:[./][\w@+~-]+)+")
+# Without what stands in front, each letter of a long word would be tried as a beginning.
+_PATH: Final = re.compile(r"(?<![\w@+~-])[\w@+~-]*(?:[./][\w@+~-]+)+")
 _NAME: Final = re.compile(r"`(\w{3,})`|\b(\w{3,})\(|\b(\w*[a-z0-9](?:_|[A-Z])\w*)\b")
 """What looks like the name of something in code: in backticks, before a parenthesis, or of several words."""
 _DEFINITION: Final = re.compile(

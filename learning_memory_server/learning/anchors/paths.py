@@ -29,8 +29,12 @@ def project_root(folder: str) -> Path | None:
     """
     if not os.path.isabs(folder):  # noqa: PTH117 - an empty text is none, either
         return None
-    here = Path(os.path.realpath(folder))
-    found = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+    try:
+        here = Path(os.path.realpath(folder))
+        found = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
+    except (OSError, ValueError):
+        # It must not be looked at, or is no name of a folder.
+        return None
     home = Path(os.path.realpath(Path.home()))
     return None if found in home.parents or (found == home and not (home / ".git").exists()) else found
 

@@ -2,12 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.anchors.anchoring import Anchoring
+from learning_memory_server.learning.anchors.anchoring import Anchoring, _paths
 from learning_memory_server.learning.anchors.content import FILE_MAX, blob_ids, digests, split_digests
 from learning_memory_server.model import limits
 from learning_memory_server.model.anchor import Anchor
@@ -152,3 +153,10 @@ def test_a_project_without_a_repository_has_anchors_too(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("x")
 
     assert anchored(tmp_path, resolved("see a.py")) == (Anchor("a.py", blob_ids(b"x")[0]),)
+
+
+def test_a_long_word_is_no_path_and_takes_no_time() -> None:
+    before = monotonic()
+
+    assert list(_paths("a" * 100_000, ())) == []
+    assert monotonic() - before < 1

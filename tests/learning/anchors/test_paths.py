@@ -21,6 +21,8 @@ def test_a_project_is_the_repository_that_a_folder_is_in(root: Path) -> None:
     assert project_root(str(root.parent)) == root.parent
     assert project_root("") is None
     assert project_root("shop") is None
+    assert project_root("/a\0b") is None
+    assert project_root("/\ud800") is None
 
 
 def test_a_home_without_a_repository_is_no_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
