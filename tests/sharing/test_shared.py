@@ -14,9 +14,9 @@ from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.files import FOLDER, Kind, verdict
 from learning_memory_server.sharing.shared import identity_of
+from learning_memory_server.system import git as asked
 from tests.sharing.repositories import commit, git, lesson, write
 from tests.sharing.test_files import hostile_files
 from tests.support import ALICE, full_ghap
@@ -246,7 +246,7 @@ async def test_lessons_stay_while_git_cannot_be_asked(
 
     for command in ("rev-list", "ls-tree", "cat-file", "log"):
         with monkeypatch.context() as patched:
-            patched.setattr(tree.system, "git", lately(command))
+            patched.setattr(asked, "git", lately(command))
             await services.shared.refresh()
         assert services.shared.count(HERE.project) == 2, command
     await services.shared.refresh()
@@ -255,7 +255,7 @@ async def test_lessons_stay_while_git_cannot_be_asked(
 
 def lately(late: str) -> Callable[..., bytes | None]:
     """Return a git of which one command is too slow."""
-    real = tree.system.git
+    real = asked.git
 
     def git(folder: Path, command: str, *arguments: str, **options: Any) -> bytes | None:
         if command == late:
