@@ -124,7 +124,8 @@ async def join(yes: _YES = False) -> None:
 async def leave() -> None:
     """Stop reading the shared lessons of this repository, and remove them from the index and from all replies."""
     async with open_connection(open_settings(), "leave") as connection:
-        found = await connection.run("unjoin", folder=str(repository()))
+        # A folder in place of a clone that is gone will do.
+        found = await connection.run("unjoin", folder=str(tree.top_of(Path.cwd())))
     output().print(f"Left: the shared lessons of {found['folder']} are forgotten here.")
 
 

@@ -28,7 +28,7 @@ def git(folder: Path, *arguments: str, given: bytes = b"", seconds: float = time
     """Return what git writes, None if it says no.
 
     Raises:
-        OSError: If it cannot be run, is late, or was killed, so that nothing is known.
+        OSError: If it is late, was killed or could not be started, so that nothing is known.
     """
     # GIT_DIR and the like name the repository of the process that started this one.
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -43,8 +43,8 @@ def git(folder: Path, *arguments: str, given: bytes = b"", seconds: float = time
         )
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
-    except ValueError:
-        # No folder has such a name.
+    except (FileNotFoundError, ValueError):
+        # There is no git, or no folder can have such a name.
         return None
     if done.returncode < 0:
         raise ChildProcessError
