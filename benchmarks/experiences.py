@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from benchmarks.ranking import measures
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.logging import configure_logging

@@ -102,7 +102,7 @@ def _alone(store: EdgeStore, text: str, embedder: Embedder, runner: asyncio.Runn
     runner.run(store.search(Collection.MEMORIES, vector, limit=DEPTH))
     times.append(time.perf_counter())
     terms = SparseVector(*encode_query(text))
-    runner.run(store.search_terms(Collection.MEMORIES, terms, limit=DEPTH))
+    runner.run(store.search(Collection.MEMORIES, terms, limit=DEPTH))
     times.append(time.perf_counter())
     names = (EMBEDDING, MEANING, WORDS)
     return {name: 1000 * (times[n + 1] - times[n]) for n, name in enumerate(names)}

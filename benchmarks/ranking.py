@@ -28,7 +28,7 @@ from learning_memory_server.index.engines.base import SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.memory_documents import SHAPES, point_ids
-from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.index.ranking.terms import encode_query
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
@@ -133,7 +133,7 @@ class Ranking:
         """Return the ids of the best documents by lexical search, best first."""
         terms = SparseVector(*encode_query(text))
         # A document has several chunks if it is long.
-        asked = EdgeStore.search_terms(self._store, Collection.MEMORIES, terms, limit=5 * limit)
+        asked = EdgeStore.search(self._store, Collection.MEMORIES, terms, limit=5 * limit)
         return list(dict.fromkeys(self._keys[hit.id] for hit in self._runner.run(asked)))[:limit]
 
     def close(self) -> None:
@@ -176,15 +176,10 @@ class TimedStore(EdgeStore):
         super().__init__(path)
         self._stages = stages
 
-    async def search(self, *args: Any, **options: Any) -> list[Hit]:  # noqa: ANN401 - the port's
-        """Time a semantic search."""
-        with timed(self._stages, MEANING):
-            return await super().search(*args, **options)
-
-    async def search_terms(self, *args: Any, **options: Any) -> list[Hit]:  # noqa: ANN401 - the port's
-        """Time a lexical search."""
-        with timed(self._stages, WORDS):
-            return await super().search_terms(*args, **options)
+    async def search(self, collection: str, query: Any, **options: Any) -> list[Hit]:  # noqa: ANN401 - the port's
+        """Time a semantic or a lexical search."""
+        with timed(self._stages, WORDS if isinstance(query, SparseVector) else MEANING):
+            return await super().search(collection, query, **options)
 
     async def retrieve(self, *args: Any, **options: Any) -> list[Record]:  # noqa: ANN401 - the port's
         """Time the retrieval of points."""

@@ -28,7 +28,7 @@ from qdrant_client import AsyncQdrantClient, models
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.backends import open_server

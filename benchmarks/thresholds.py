@@ -45,7 +45,7 @@ from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.scale import Scale
 from learning_memory_server.embedding.source import packaged_model
 from learning_memory_server.index.entry_documents import axis_texts
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY, VALUE
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.clustering.neighbours import unit_rows

@@ -117,26 +117,14 @@ class FaultyStore:
     async def search(
         self,
         collection: str,
-        vector: Vector,
+        query: Vector | SparseVector,
         *,
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
         await self._check()
-        return await self.inner.search(collection, vector, limit=limit, where=where, ids=ids)
-
-    async def search_terms(
-        self,
-        collection: str,
-        query: SparseVector,
-        *,
-        limit: int,
-        where: Filter | None = None,
-        ids: Collection[str] | None = None,
-    ) -> list[Hit]:
-        await self._check()
-        return await self.inner.search_terms(collection, query, limit=limit, where=where, ids=ids)
+        return await self.inner.search(collection, query, limit=limit, where=where, ids=ids)
 
     async def flush(self) -> None:
         await self._check()

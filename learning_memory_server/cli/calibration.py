@@ -8,7 +8,7 @@ from rich.text import Text
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
 from learning_memory_server.cli.terminal import counted, output, show_facts, show_table
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.calibration import ENOUGH

@@ -31,7 +31,7 @@ from learning_memory_server.cli.terminal import (
     short_project,
     show_records,
 )
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog

@@ -20,7 +20,7 @@ from learning_memory_server.cli.recurring import compare, sessions_in
 from learning_memory_server.cli.terminal import Report, counted, output, show_remark, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
 from learning_memory_server.learning.advice.ranking import Scored, best

@@ -55,8 +55,7 @@ from learning_memory_server.cli.terminal import (
     show_records,
 )
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
-from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog, weigh_all

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from learning_memory_server.embedding.base import EmbeddingIdentity
+from learning_memory_server.embedding.base import EmbeddingIdentity, Runtime
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Runtime
 
 
 class HashingEmbedder:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
 
-from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
 from learning_memory_server.embedding.source import check_dimension, find_source, loading_errors
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError
-
-if TYPE_CHECKING:
-    from learning_memory_server.embedding.base import Embedder
 
 
 def load_packaged() -> Embedder:

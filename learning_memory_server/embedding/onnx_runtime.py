@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from learning_memory_server.embedding.graph import TOKENIZER
-from learning_memory_server.embedding.source import file_digest, packaged_source
+from learning_memory_server.embedding.graph import TOKENIZER, Graph
+from learning_memory_server.embedding.source import ModelSource, file_digest, packaged_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
 
     from learning_memory_server.embedding.base import Runtime
-    from learning_memory_server.embedding.graph import Graph
-    from learning_memory_server.embedding.source import ModelSource
 
 WEIGHTS: Final = "weights.bin"
 """The weights are in their own file, which is mapped: of the word vectors, half of a small model, only those in use

@@ -12,7 +12,7 @@ from enum import StrEnum
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from learning_memory_server.embedding.base import PROBE
+from learning_memory_server.embedding.base import PROBE, Embedder, EmbeddingIdentity, Runtime
 from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thread
 from learning_memory_server.embedding.tokens import reading
 from learning_memory_server.embedding.work_queue import WorkQueue
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity, Runtime
 
 T = TypeVar("T")
 

@@ -20,9 +20,9 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.document import DIGEST, Collection
+from learning_memory_server.index.document import DIGEST, Collection, Document, DocumentShape
 from learning_memory_server.index.means import Means
-from learning_memory_server.index.ranking.hybrid import Reading, on_scale, search_hybrid
+from learning_memory_server.index.ranking.hybrid import Match, Query, Reading, on_scale, search_hybrid
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of, refill
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.document import Document, DocumentShape
     from learning_memory_server.index.engines.base import (
         CollectionSpec,
         Filter,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
         Vector,
         VectorStore,
     )
-    from learning_memory_server.index.ranking.hybrid import Match, Query
 
 T = TypeVar("T")
 

@@ -6,12 +6,11 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from learning_memory_server.index.chunking.chunking import CHUNKING_VERSION, Outline
+from learning_memory_server.index.chunking.chunking import CHUNKING_VERSION, Chunker, Outline, Span
 from learning_memory_server.index.document import Collection, DocumentShape, point_id
 from learning_memory_server.journal.codec import lean
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.chunking.chunking import Chunker, Span
     from learning_memory_server.model.memory import Memory
 
 SHAPES: Final = {

@@ -14,7 +14,7 @@ from learning_memory_server.errors import (
     MissingCollectionError,
     WrongDimensionError,
 )
-from learning_memory_server.index.document import DIGEST, Collection, digest_of
+from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of
 from learning_memory_server.index.recipe import completed, embed
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload, VectorStore
     from learning_memory_server.index.index import VectorIndex
 

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from learning_memory_server.index.document import Collection
+from learning_memory_server.index.document import Collection, Document
 from learning_memory_server.system import files
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.document import Document
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 

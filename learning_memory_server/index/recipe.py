@@ -12,20 +12,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
-from learning_memory_server.embedding.base import PROBE, agrees
+from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, agrees
 from learning_memory_server.errors import ForbiddenCollectionError
-from learning_memory_server.index.document import DIGEST, DocumentShape, digest_of, in_batches
-from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector
+from learning_memory_server.index.document import (
+    DIGEST,
+    Collection,
+    Document,
+    DocumentShape,
+    digest_of,
+    in_batches,
+)
+from learning_memory_server.index.engines.base import (
+    CollectionSpec,
+    Payload,
+    Point,
+    Rebuild,
+    SparseVector,
+    VectorStore,
+)
 from learning_memory_server.index.ranking.terms import encode_document
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import EmbeddingIdentity
     from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.document import Collection, Document
-    from learning_memory_server.index.engines.base import Payload, Rebuild, VectorStore
 
 log = structlog.get_logger()
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.document import DIGEST, Collection, digest_of, in_batches
+from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of, in_batches
 from learning_memory_server.index.mark import Mark
 from learning_memory_server.journal.position import Position
 from learning_memory_server.system import files, timeouts
@@ -27,7 +27,6 @@ from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.journal.log import Log

@@ -21,8 +21,8 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.rebuilding import Rebuilder
-from learning_memory_server.index.reconciling import Reconciler
+from learning_memory_server.index.rebuilding import OutdatedPoints, Rebuilder
+from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.system.waiting import each_request_within, is_transient
@@ -30,8 +30,6 @@ from learning_memory_server.system.waiting import each_request_within, is_transi
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Collection, Document
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.index.rebuilding import OutdatedPoints
-    from learning_memory_server.index.reconciling import DocumentSource
 
 _QUIET: Final = 5.0
 """Seconds without a write after which the engine is flushed."""

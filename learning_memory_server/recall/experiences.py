@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_documents import axis_texts, is_on
-from learning_memory_server.index.entry_query import FoundExperience, SearchResult
+from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, SearchResult
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.ranking.threshold import passing
@@ -23,7 +23,6 @@ from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.index.entry_query import ExperienceQuery
     from learning_memory_server.index.ranking.timing import SearchTimer
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.recall.recall import Recall
@@ -37,19 +36,21 @@ class ExperienceSearcher:
     collector: ObservationCollector
     shared: SharedLessons = field(default_factory=SharedLessons)
 
-    async def search_experiences(self, query: ExperienceQuery) -> SearchResult:
+    async def search_experiences(self, query: ExperienceQuery) -> SearchResult[FoundExperience]:
         """Return the entries that match best. Filters apply before the best are chosen.
 
         Forgotten entries are never returned, even while the index still has them.
         """
         return await self.recall.search(query, timeouts.SEARCH, self._search_index, self._rank_journal)
 
-    async def _rank_journal(self, query: ExperienceQuery) -> SearchResult:
+    async def _rank_journal(self, query: ExperienceQuery) -> SearchResult[FoundExperience]:
         # The journal is read here, so that no two threads read it at the same time.
         entries = [*self.collector.list_resolved(query.where), *self.shared.matching(query.where)]
         return await asyncio.to_thread(_rank, entries, query)
 
-    async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult:
+    async def _search_index(
+        self, query: ExperienceQuery, timer: SearchTimer
+    ) -> SearchResult[FoundExperience]:
         began = monotonic()
         index, depth = self.recall.index, max(query.limit, self.recall.reranking.depth)
         async with index.in_time(timeouts.EXPERIENCES_INDEX):
@@ -65,7 +66,7 @@ class ExperienceSearcher:
                 )
         # One may have been forgotten since it was found.
         found = [
-            FoundExperience(entry, match.explanation)
+            FoundExperience(entry, explanation=match.explanation)
             for match in matches
             if (entry := self._find(match.payload["ghap_id"])) is not None
         ]
@@ -98,16 +99,16 @@ def _siblings(axis: Axis) -> tuple[Collection, ...]:
     return tuple(Collection.of(other) for other in Axis if other is not axis) if axis is Axis.FULL else ()
 
 
-def search_lexical(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult:
+def search_lexical(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult[FoundExperience]:
     """Return the entries in the journal that rank best by the terms they share with the query."""
     return _rank(collector.list_resolved(query.where), replace(query, text=with_iso_dates(query.text)))
 
 
-def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult:
+def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult[FoundExperience]:
     texts = [(entry, text) for entry in entries if (text := axis_texts(entry).get(query.axis)) is not None]
     mode = SearchMode.LEXICAL
     found = [
-        FoundExperience(entry, Explanation(mode=mode, bm25=bm25))
+        FoundExperience(entry, explanation=Explanation(mode=mode, bm25=bm25))
         for entry, bm25 in lexical.rank(query.text, texts, query.limit)
     ]
     kept, left_out = passing(found, query.min_score)

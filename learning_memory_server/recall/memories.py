@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.capture.memories.log import needles
+from learning_memory_server.capture.memories.log import MemoryLog, needles
 from learning_memory_server.errors import (
     DeadlineExceededError,
     NoAnswerError,
 )
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.memory_query import FoundMemories, FoundMemory, MemoryFilter
+from learning_memory_server.index.queries import FoundMemory, MemoryFilter, MemoryQuery, SearchResult
 from learning_memory_server.index.ranking.fusion import Basis, Explanation, relevance
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.ranking.threshold import passing
@@ -28,8 +28,6 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import attempts, each_request_within, is_transient
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.memories.log import MemoryLog
-    from learning_memory_server.index.memory_query import MemoryQuery
     from learning_memory_server.index.ranking.timing import SearchTimer
     from learning_memory_server.model.memory import Memory
     from learning_memory_server.recall.recall import Recall
@@ -52,11 +50,11 @@ class MemorySearcher:
     """Seconds that an index on a server has for a search once it is taken up, re-ranking included."""
     patience: float = timeouts.MEMORIES_ROUNDS
 
-    async def search(self, query: MemoryQuery) -> FoundMemories:
+    async def search(self, query: MemoryQuery) -> SearchResult[FoundMemory]:
         """Return the memories that match best, each once. Filters apply before the best are taken."""
         return await self.recall.search(query, self.deadline, self._search_index, self._rank_journal)
 
-    async def _rank_journal(self, query: MemoryQuery) -> FoundMemories:
+    async def _rank_journal(self, query: MemoryQuery) -> SearchResult[FoundMemory]:
         try:
             async with asyncio.timeout(timeouts.MEMORIES_JOURNAL_SHARE * self.deadline):
                 # The journal is read here, so that no two threads read it at the same time.
@@ -64,7 +62,7 @@ class MemorySearcher:
         except TimeoutError:
             raise DeadlineExceededError("timed out") from None
 
-    async def _search_index(self, query: MemoryQuery, timer: SearchTimer) -> FoundMemories:
+    async def _search_index(self, query: MemoryQuery, timer: SearchTimer) -> SearchResult[FoundMemory]:
         memories = self.memories.all()
         depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self.recall.reranking.depth)
         now = asyncio.get_running_loop().time
@@ -110,7 +108,7 @@ class MemorySearcher:
             began + self.deadline - timeouts.MEMORIES_ANSWERING - now(),
             partial(_best, query.limit),
         )
-        return FoundMemories(kept, mode, is_partial, left_out)
+        return SearchResult(kept, mode, left_out, is_partial)
 
     def _texts(self, found: Sequence[FoundMemory]) -> list[str]:
         """Return the chunks' texts as they were indexed."""
@@ -153,7 +151,7 @@ class MemorySearcher:
                 match.payload["chunk_index"],
                 match.payload["start"],
                 match.payload["end"],
-                match.explanation,
+                explanation=match.explanation,
             )
             for match in matches
             if (memory := self.memories.find(match.payload["memory_id"]))
@@ -170,12 +168,12 @@ def _is_worth_repeating(error: Exception) -> bool:
     return is_transient(error) and not isinstance(error, NoAnswerError)
 
 
-def search_lexical(memories: MemoryLog, query: MemoryQuery) -> FoundMemories:
+def search_lexical(memories: MemoryLog, query: MemoryQuery) -> SearchResult[FoundMemory]:
     """Return the memories in the journal that rank best by the terms they share with the query."""
     return _rank(memories, replace(query, text=with_iso_dates(query.text)), memories.all())
 
 
-def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> FoundMemories:
+def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> SearchResult[FoundMemory]:
     wanted = needles(query.text)
     texts = [
         ((memory, chunk), chunk.text)
@@ -185,11 +183,13 @@ def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> Fou
     ]
     mode = SearchMode.LEXICAL
     found = [
-        FoundMemory(memory, chunk.number, chunk.start, chunk.end, Explanation(mode=mode, bm25=bm25))
+        FoundMemory(
+            memory, chunk.number, chunk.start, chunk.end, explanation=Explanation(mode=mode, bm25=bm25)
+        )
         for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
     ]
     kept, left_out = passing(_best(query.limit, found), query.min_score)
-    return FoundMemories(kept, mode, left_out=left_out)
+    return SearchResult(kept, mode, left_out)
 
 
 def _best(limit: int, found: Iterable[FoundMemory]) -> list[FoundMemory]:

@@ -11,8 +11,7 @@ import structlog
 
 from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
-from learning_memory_server.index.entry_query import ExperienceQuery, FoundExperience, SearchResult
-from learning_memory_server.index.memory_query import FoundMemories, FoundMemory, MemoryQuery
+from learning_memory_server.index.queries import ExperienceQuery, FoundT, MemoryQuery, SearchResult
 from learning_memory_server.index.ranking.hybrid import mode_of
 from learning_memory_server.index.ranking.threshold import LeftOut, passing
 from learning_memory_server.index.ranking.timing import SearchTimer
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from learning_memory_server.recall.reranking import Reranking
 
 QueryT = TypeVar("QueryT", ExperienceQuery, MemoryQuery)
-ResultT = TypeVar("ResultT", SearchResult, FoundMemories)
-FoundT = TypeVar("FoundT", FoundExperience, FoundMemory)
 
 log = structlog.get_logger()
 
@@ -48,13 +45,13 @@ class Recall:
         self,
         query: QueryT,
         seconds: float,
-        search_index: Callable[[QueryT, SearchTimer], Awaitable[ResultT]],
-        rank_journal: Callable[[QueryT], Awaitable[ResultT]],
-    ) -> ResultT:
+        search_index: Callable[[QueryT, SearchTimer], Awaitable[SearchResult[FoundT]]],
+        rank_journal: Callable[[QueryT], Awaitable[SearchResult[FoundT]]],
+    ) -> SearchResult[FoundT]:
         """Return what the index finds, within `seconds` if it is on a server, else what the journal has."""
         query = replace(query, text=with_iso_dates(query.text))
         with SearchTimer(query.collection) as timer:
-            result: ResultT | None = None
+            result: SearchResult[FoundT] | None = None
             if self.writer.is_searchable(query.collection):
                 async with self._at_once:
                     try:

@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.embedding.service import LazyModel, ModelState
+from learning_memory_server.embedding.service import EmbeddingService, LazyModel, ModelState
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.index.ranking.fusion import RERANKED
+from learning_memory_server.index.ranking.fusion import RERANKED, Explanation
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Reranker
-    from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.ranking.fusion import Explanation
 
 _BATCH: Final = 8
 """The most texts another query may have to wait for."""

@@ -37,7 +37,7 @@ from learning_memory_server.version import VERSION
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
-    from learning_memory_server.index.entry_query import EntryQuery
+    from learning_memory_server.index.queries import EntryQuery
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.redaction.base import Redactor
 

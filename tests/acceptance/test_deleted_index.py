@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.composition.services import Services, open_services

@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.settings import check_folders
 from learning_memory_server.errors import DiskFullError, JournalUnavailableError
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import OutcomeStatus, SearchMode
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings

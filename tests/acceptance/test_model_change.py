@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings

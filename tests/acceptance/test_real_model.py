@@ -12,7 +12,7 @@ import pytest
 
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings

@@ -13,8 +13,7 @@ import pytest
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
-from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.index.document import point_id
-from learning_memory_server.index.entry_query import ExperienceQuery
-from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services, open_services

@@ -10,8 +10,7 @@ import pytest
 from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner, settle_owner
-from learning_memory_server.index.entry_query import ExperienceQuery
-from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate

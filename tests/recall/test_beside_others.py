@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.entry_query import ExperienceQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode

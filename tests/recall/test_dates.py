@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.lexical import with_iso_dates
 from tests.capture.memories.shelf import Shelf

@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import SparseVector
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
+from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, FoundExperience, SearchResult
 from learning_memory_server.index.ranking.fusion import relevance
 from learning_memory_server.index.ranking.terms import encode_query
 from learning_memory_server.model.entry import Ghap
@@ -35,7 +35,7 @@ async def keep(parts: Parts, mode: SearchMode, *entries: Ghap) -> None:
         parts.collector.add_resolved(entries)
 
 
-def ids(result: SearchResult) -> list[str]:
+def ids(result: SearchResult[FoundExperience]) -> list[str]:
     return [found.entry.id for found in result.found]
 
 
@@ -197,7 +197,7 @@ async def test_a_match_has_the_hybrid_score(parts: Parts) -> None:
 
     near = await parts.store.search("experiences_full", vector, limit=2)
     terms = SparseVector(*encode_query("pool exhausted"))
-    (worded,) = await parts.store.search_terms("experiences_full", terms, limit=2)
+    (worded,) = await parts.store.search("experiences_full", terms, limit=2)
     basis = found[0].explanation.basis
     assert (basis.contrast, found[1].explanation.basis) == (1, basis)
     scores = [relevance(near[0].score, worded.score, basis), relevance(near[1].score, 0, basis)]

@@ -8,7 +8,7 @@ import pytest
 from mcp.types import RequestParamsMeta
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.memory_query import FoundMemories, MemoryQuery
+from learning_memory_server.index.queries import FoundMemory, MemoryQuery, SearchResult
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall
@@ -176,7 +176,7 @@ class BrokenSearcher(MemorySearcher):
     def __init__(self, error: Exception) -> None:
         self.error = error
 
-    async def search(self, _query: MemoryQuery) -> FoundMemories:
+    async def search(self, _query: MemoryQuery) -> SearchResult[FoundMemory]:
         raise self.error
 
 

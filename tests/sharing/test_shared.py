@@ -10,7 +10,7 @@ import pytest
 
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.index.queries import EntryQuery, ExperienceQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings

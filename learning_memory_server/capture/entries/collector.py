@@ -15,7 +15,7 @@ from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
 from learning_memory_server.index.document import Document, point_id
 from learning_memory_server.index.entry_documents import documents_of
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id

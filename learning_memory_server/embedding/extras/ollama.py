@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity
+from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Runtime
 from learning_memory_server.embedding.extras.ollama_server import OllamaServer, TextTooLongError, full_name
 from learning_memory_server.embedding.prompts import prompts_of
 from learning_memory_server.embedding.source import check_dimension
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.base import Runtime
 
 _BATCH: Final = 32
 

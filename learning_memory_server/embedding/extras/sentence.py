@@ -7,7 +7,12 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.embedding.source import find_reranker, loading_errors, require_library
+from learning_memory_server.embedding.source import (
+    ModelSource,
+    find_reranker,
+    loading_errors,
+    require_library,
+)
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
 
@@ -16,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.embedding.base import Runtime
-    from learning_memory_server.embedding.source import ModelSource
 
 _BATCH: Final = 32
 _BATCH_TOKENS: Final = 512

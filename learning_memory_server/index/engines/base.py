@@ -6,14 +6,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Vector = NDArray[np.float32] | Sequence[float]
-
+Vector: TypeAlias = "NDArray[np.float32] | Sequence[float]"
 Payload = Mapping[str, Any]
 
 MIN_FREE_BYTES: Final = 64 * 1024 * 1024
@@ -36,7 +35,7 @@ class Point:
     vector: Vector
     payload: Payload
     terms: SparseVector | None = None
-    """The terms `search_terms` matches; a point without any is never found by it."""
+    """What a search for terms matches; a point without any is never found by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,35 +169,24 @@ class VectorStore(Protocol):
     async def search(
         self,
         collection: str,
-        vector: Vector,
+        query: Vector | SparseVector,
         *,
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        """Return the `limit` points of highest cosine similarity, best first, ties ordered by id.
+        """Return the `limit` best points, best first, ties ordered by id.
+
+        The score is the cosine similarity to a vector, or the BM25 score for terms: the sum over the terms that query
+        and point share: weight in the query * weight in the point * ln(1 + (N - n + 0.5) / (n + 0.5)), where N is the
+        number of points that have terms, and n the number of those with this term. N and n count all points that this
+        store can see, whatever `where` and `ids` say, and the embedded engine may still count deleted points.
+        Points that share no term are left out, so an empty query finds nothing.
 
         Args:
             where: Conditions on the points.
-            ids: Consider only these, all of them, and without the graph; None for all points.
-        """
-
-    async def search_terms(
-        self,
-        collection: str,
-        query: SparseVector,
-        *,
-        limit: int,
-        where: Filter | None = None,
-        ids: Collection[str] | None = None,
-    ) -> list[Hit]:
-        """Return the `limit` points of highest BM25 score, best first, ties ordered by id.
-
-        The score is the sum over the terms that query and point share: weight in the query * weight in the point *
-        ln(1 + (N - n + 0.5) / (n + 0.5)), where N is the number of points that have terms, and n the number of those
-        with this term. N and n count all points that this store can see, whatever `where` and `ids` say, and the
-        embedded engine may still count deleted points.
-        Points that share no term are left out, so an empty query finds nothing.
+            ids: Consider only these, all of them, and without the graph; None for all points. A server searches a
+                large collection through a graph, which may miss a point.
         """
 
     async def flush(self) -> None:

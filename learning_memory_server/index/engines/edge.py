@@ -7,7 +7,7 @@ of a few milliseconds, and yield to other tasks in between.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -27,9 +27,20 @@ from qdrant_edge import SparseVector as EdgeSparseVector
 from typing_extensions import override
 
 from learning_memory_server.errors import DamagedCollectionError
-from learning_memory_server.index.engines.base import MIN_FREE_BYTES, Hit, Record, VectorStore
+from learning_memory_server.index.engines.base import (
+    MIN_FREE_BYTES,
+    CollectionSpec,
+    Filter,
+    Hit,
+    Point,
+    Record,
+    SparseVector,
+    Vector,
+    VectorStore,
+)
 from learning_memory_server.index.engines.edge_shards import (
     OpenShards,
+    Shard,
     edge_filter,
     engine_errors,
     keys_field,
@@ -39,7 +50,6 @@ from learning_memory_server.index.engines.edge_shards import (
 from learning_memory_server.index.engines.vectors import (
     TERMS,
     VECTOR,
-    as_cosine,
     best_hits,
     checked_matrix,
     checked_terms,
@@ -51,8 +61,6 @@ from learning_memory_server.system.memory_release import release_mapped
 if TYPE_CHECKING:
     import qdrant_edge
 
-    from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector, Vector
-    from learning_memory_server.index.engines.edge_shards import Shard
 
 _WRITE_BATCH: Final = 100
 """Points per call: 4 ms at 384 dimensions."""
@@ -213,40 +221,34 @@ class EdgeStore(VectorStore):
     async def search(
         self,
         collection: str,
-        vector: Vector,
+        query: Vector | SparseVector,
         *,
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
         shard = self._shards.get(collection)
-        query = Query.Nearest(checked_matrix(collection, [vector], shard.dimension)[0].tolist(), using=VECTOR)
-        hits = await best_hits(
-            _query(shard, collection, query, where, ids), limit, lambda: self.count(collection)
-        )
-        return [Hit(hit.id, as_cosine(hit.score)) for hit in hits]
+        if isinstance(query, SparseVector):
+            terms = _terms(collection, query)
+            if terms is None:
+                return []
+            nearest = Query.Nearest(terms, using=TERMS)
+        else:
+            vector = checked_matrix(collection, [query], shard.dimension)[0]
+            nearest = Query.Nearest(vector.tolist(), using=VECTOR)
 
-    async def search_terms(
-        self,
-        collection: str,
-        query: SparseVector,
-        *,
-        limit: int,
-        where: Filter | None = None,
-        ids: Collection[str] | None = None,
-    ) -> list[Hit]:
-        """Return the `limit` points of highest BM25 score; see the port.
+        async def fetch(asked: int) -> list[Hit]:
+            with engine_errors(collection):
+                request = QueryRequest(
+                    limit=asked,
+                    query=nearest,
+                    filter=edge_filter(where, shard.shared, ids),
+                    with_payload=False,
+                    params=SearchParams(exact=True),
+                )
+                return [Hit(str(hit.id), hit.score) for hit in shard.engine.query(request)]
 
-        Deleted points count towards term rarity until the shard is reopened.
-        """
-        shard = self._shards.get(collection)
-        terms = _terms(collection, query)
-        if terms is None:
-            return []
-        nearest = Query.Nearest(terms, using=TERMS)
-        return await best_hits(
-            _query(shard, collection, nearest, where, ids), limit, lambda: self.count(collection)
-        )
+        return await best_hits(fetch, query, limit, lambda: self.count(collection))
 
     @override
     async def flush(self) -> None:
@@ -289,29 +291,6 @@ class StagedRebuild:
         there = {record.id for record in await self.store.scroll(self.staged)}
         await self.store.delete(self.staged, sorted(there.difference(ids)))
         self.shards.promote(self.staged, self.target)
-
-
-def _query(
-    shard: Shard,
-    collection: str,
-    query: Query,
-    where: Filter | None,
-    ids: Collection[str] | None,
-) -> Callable[[int], Awaitable[list[Hit]]]:
-    """Return a function that fetches a given number of hits, highest score first."""
-
-    async def fetch(asked: int) -> list[Hit]:
-        with engine_errors(collection):
-            request = QueryRequest(
-                limit=asked,
-                query=query,
-                filter=edge_filter(where, shard.shared, ids),
-                with_payload=False,
-                params=SearchParams(exact=True),
-            )
-            return [Hit(str(hit.id), hit.score) for hit in shard.engine.query(request)]
-
-    return fetch
 
 
 def _terms(collection: str, terms: SparseVector | None) -> EdgeSparseVector | None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from qdrant_edge import (
     Distance,
@@ -35,13 +35,10 @@ from learning_memory_server.errors import (
     MissingCollectionError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.engines.base import Filter
+from learning_memory_server.index.engines.base import CollectionSpec, Filter
 from learning_memory_server.index.engines.vectors import REBUILD, TERMS, VECTOR
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.memory_release import release_mapped
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.engines.base import CollectionSpec
 
 _ABOUT: Final = "about.json"
 _REMOVABLE: Final = (

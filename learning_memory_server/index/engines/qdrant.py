@@ -8,22 +8,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 from qdrant_client import models
 from typing_extensions import override
 
 from learning_memory_server.errors import MissingCollectionError, NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.engines.base import Hit, Record, VectorStore
+from learning_memory_server.index.engines.base import (
+    CollectionSpec,
+    Filter,
+    Hit,
+    Point,
+    Record,
+    SparseVector,
+    Vector,
+    VectorStore,
+)
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place, Spread
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
-from learning_memory_server.index.engines.qdrant_requests import Requests
+from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
 from learning_memory_server.index.engines.vectors import (
     REBUILD,
-    TERMS,
     VECTOR,
-    as_cosine,
     best_hits,
     checked_matrix,
     checked_terms,
@@ -31,10 +38,12 @@ from learning_memory_server.index.engines.vectors import (
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector, Vector
     from learning_memory_server.index.engines.owner import Owner
-    from learning_memory_server.index.engines.qdrant_requests import Availability
 
+
+_THROUGH_GRAPH: Final = models.SearchParams(
+    quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0)
+)
 
 log = structlog.get_logger()
 
@@ -208,53 +217,32 @@ class QdrantStore(VectorStore):
             ) from first
         return removed
 
+    @override
     async def search(
         self,
         collection: str,
-        vector: Vector,
+        query: Vector | SparseVector,
         *,
         limit: int,
         where: Filter | None = None,
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
-        """Return the `limit` most similar points; see the port.
-
-        A server searches a large collection through HNSW, so a hit may be missed unless `ids` names the points to
-        consider; scores are exact.
-        """
         place = self._place(collection)
-        query = checked_matrix(collection, [vector], place.dimension)[0].tolist()
-        quantization = models.QuantizationSearchParams(rescore=True, oversampling=2.0)
-        params = (
-            models.SearchParams(quantization=quantization) if ids is None else models.SearchParams(exact=True)
-        )
+        asked_for: list[float] | models.SparseVector | None
+        if isinstance(query, SparseVector):
+            # Rarity is counted over one's own points. Before that it is checked.
+            if _terms(collection, query) is None:
+                return []
+            asked_for, params = _terms(collection, (await self._known(place)).weighted(query)), None
+            assert asked_for is not None  # noqa: S101 - a term that no point has is the rarest, so no weight is 0
+        else:
+            asked_for = checked_matrix(collection, [query], place.dimension)[0].tolist()
+            params = _THROUGH_GRAPH if ids is None else models.SearchParams(exact=True)
 
         async def fetch(asked: int) -> list[Hit]:
-            return await self._points.query(place, VECTOR, query, asked, where=where, ids=ids, params=params)
+            return await self._points.query(place, asked_for, asked, where=where, ids=ids, params=params)
 
-        hits = await best_hits(fetch, limit, lambda: self.size(collection))
-        return [Hit(hit.id, as_cosine(hit.score), hit.payload) for hit in hits]
-
-    async def search_terms(
-        self,
-        collection: str,
-        query: SparseVector,
-        *,
-        limit: int,
-        where: Filter | None = None,
-        ids: Collection[str] | None = None,
-    ) -> list[Hit]:
-        """Return the `limit` points of highest BM25 score; see the port. Rarity is counted over one's own points."""
-        place = self._place(collection)
-        if _terms(collection, query) is None:
-            return []
-        terms = _terms(collection, (await self._known(place)).weighted(query))
-        assert terms is not None  # noqa: S101 - a term that no point has is the rarest, so no weight is 0
-
-        async def fetch(asked: int) -> list[Hit]:
-            return await self._points.query(place, TERMS, terms, asked, where=where, ids=ids)
-
-        return await best_hits(fetch, limit, lambda: self.size(collection))
+        return await best_hits(fetch, query, limit, lambda: self.size(collection))
 
     async def flush(self) -> None:
         """Do nothing: whether writes survive a power loss is up to the server's settings."""

@@ -24,14 +24,17 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.engines.qdrant_errors import Kind
-from learning_memory_server.index.engines.qdrant_requests import changing_no_aliases, writing_nothing
+from learning_memory_server.index.engines.qdrant_requests import (
+    Requests,
+    changing_no_aliases,
+    writing_nothing,
+)
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
 
     from learning_memory_server.index.engines.base import CollectionSpec
-    from learning_memory_server.index.engines.qdrant_requests import Requests
 
 OWNER: Final = "owner"
 REBUILD: Final = "rebuild"

@@ -18,17 +18,14 @@ from uuid import UUID
 from qdrant_client import models
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.engines.base import Filter, Hit, Record, SparseVector
-from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD
+from learning_memory_server.index.engines.base import Filter, Hit, Payload, Point, Record, SparseVector
+from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Place
 from learning_memory_server.index.engines.qdrant_errors import Kind
-from learning_memory_server.index.engines.qdrant_requests import writing_nothing
+from learning_memory_server.index.engines.qdrant_requests import Requests, writing_nothing
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vector
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.engines.base import Payload, Point
     from learning_memory_server.index.engines.owner import Owner
-    from learning_memory_server.index.engines.qdrant_catalog import Place
-    from learning_memory_server.index.engines.qdrant_requests import Requests
 
 WRITE_BATCH: Final = 100
 """Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB."""
@@ -146,13 +143,12 @@ class OwnPoints:
     async def query(  # noqa: PLR0913 - the parts of a request
         self,
         place: Place,
-        using: str,
         query: list[float] | models.SparseVector,
         limit: int,
         *,
         where: Filter | None,
         ids: Collection[str] | None,
-        params: models.SearchParams | None = None,
+        params: models.SearchParams | None,
     ) -> list[Hit]:
         """Return at most `limit` hits, highest score first, with their payloads unless `ids` names the points."""
         if contradicts_itself(where):
@@ -164,7 +160,7 @@ class OwnPoints:
             lambda client: client.query_points(
                 place.name,
                 query=query,
-                using=using,
+                using=TERMS if isinstance(query, models.SparseVector) else VECTOR,
                 query_filter=mine,
                 search_params=params,
                 limit=limit,
@@ -325,7 +321,7 @@ class OwnTerms:
             self._set(point_id, indices)
 
     def weighted(self, query: SparseVector) -> SparseVector:
-        """Return the query with each weight multiplied by its term's rarity; see `VectorStore.search_terms`."""
+        """Return the query with each weight multiplied by its term's rarity; see `VectorStore.search`."""
         return SparseVector(
             query.indices,
             [weight * self._rarity(index) for index, weight in zip(query.indices, query.values, strict=True)],

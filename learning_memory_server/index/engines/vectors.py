@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
 from learning_memory_server.errors import StorageUnavailableError, WrongDimensionError
+from learning_memory_server.index.engines.base import SparseVector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from learning_memory_server.index.engines.base import Hit, SparseVector, Vector
+    from learning_memory_server.index.engines.base import Hit, Vector
 
 VECTOR: Final = "dense"
 TERMS: Final = "bm25"
@@ -77,9 +79,12 @@ _MARGIN: Final = 8
 
 
 async def best_hits(
-    fetch: Callable[[int], Awaitable[list[Hit]]], limit: int, everything: Callable[[], Awaitable[int]]
+    fetch: Callable[[int], Awaitable[list[Hit]]],
+    query: Vector | SparseVector,
+    limit: int,
+    everything: Callable[[], Awaitable[int]],
 ) -> list[Hit]:
-    """Return the `limit` best hits, equal scores ordered by id.
+    """Return the `limit` best hits, equal scores ordered by id; cosines without a rounding error past -1 or 1.
 
     Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and all
     of them if the last one ties with the last that would be kept.
@@ -88,9 +93,7 @@ async def best_hits(
     hits = await fetch(asked)
     if len(hits) == asked and hits[-1].score == hits[limit - 1].score:
         hits = await fetch(max(asked, await everything()))
-    return sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
-
-
-def as_cosine(score: float) -> float:
-    """Return `score` without a rounding error past -1 or 1."""
-    return max(-1.0, min(1.0, score))
+    best = sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
+    if isinstance(query, SparseVector):
+        return best
+    return [replace(hit, score=max(-1.0, min(1.0, hit.score))) for hit in best]

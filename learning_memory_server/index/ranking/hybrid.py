@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.embedding.scale import DEFAULT_SCALE
-from learning_memory_server.index.engines.base import Filter, SparseVector
+from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
+from learning_memory_server.index.engines.base import Filter, Hit, Payload, SparseVector, VectorStore
 from learning_memory_server.index.ranking.fusion import (
     DEPTH,
     Basis,
@@ -26,9 +26,6 @@ from learning_memory_server.model.vocabulary import SearchMode
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.scale import Scale
-    from learning_memory_server.index.engines.base import Hit, Payload, VectorStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,7 @@ async def _best(store: VectorStore, query: Query, reading: Reading) -> list[Matc
         return on_scale(reading.scale or DEFAULT_SCALE, hits)
 
     semantic = partial(near_in, query.collection)
-    lexical = partial(store.search_terms, query.collection, wanted)
+    lexical = partial(store.search, query.collection, wanted)
     depth = max(DEPTH, query.limit)
     # Concurrently: a server answers all of it in the time of one query.
     near, shared, points = await asyncio.gather(

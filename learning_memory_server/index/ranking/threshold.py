@@ -30,12 +30,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.embedding.scale import DEFAULT_SCALE
+from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
 
 if TYPE_CHECKING:
-    from learning_memory_server.embedding.scale import Scale
+    from learning_memory_server.index.queries import FoundT
     from learning_memory_server.index.ranking.fusion import Explanation
 
 # ---- A search
@@ -130,18 +130,6 @@ class LeftOut:
 
     count: int
     best: float
-
-
-class Found(Protocol):
-    """A result with the parts of its score."""
-
-    @property
-    def explanation(self) -> Explanation:
-        """Where its score comes from."""
-        ...
-
-
-FoundT = TypeVar("FoundT", bound=Found)
 
 
 def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[FoundT], LeftOut | None]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.entry_documents import axis_texts
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.index.ranking.threshold import PROMPT, VALUE, least_at_error, least_of_advice
 from learning_memory_server.learning.advice.ranking import (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection, point_id
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.calibration import lift, trials_of
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.values.log import Standing, weigh_all

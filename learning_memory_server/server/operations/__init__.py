@@ -13,7 +13,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.composition.services import Services

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.open_entries import Owner
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice import text
 from learning_memory_server.learning.advice.advisor import Advisor, Citing

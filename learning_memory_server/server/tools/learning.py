@@ -7,7 +7,7 @@ from typing import Annotated, Final, NotRequired, cast
 from pydantic import Field
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from learning_memory_server.capture.memories.store import MemoryStore
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment

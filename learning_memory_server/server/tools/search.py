@@ -7,7 +7,7 @@ from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field
 
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.index.queries import EntryQuery, ExperienceQuery
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.listing import ValueListing
 from learning_memory_server.learning.values.log import Standing

@@ -23,7 +23,7 @@ from learning_memory_server.server.views.score_views import ScoreParts, formula,
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.memories.store import Added
-    from learning_memory_server.index.memory_query import FoundMemories, FoundMemory
+    from learning_memory_server.index.queries import FoundMemory, SearchResult
     from learning_memory_server.model.memory import Memory
 
 _INDENT: Final = "   "
@@ -100,7 +100,7 @@ class Heading:
         return max(2, -int(exponent))
 
 
-def found(result: FoundMemories, heading: Heading, *, detailed: bool) -> str:
+def found(result: SearchResult[FoundMemory], heading: Heading, *, detailed: bool) -> str:
     """Return the results, each with the best passage of a memory."""
 
     def block(number: int, item: FoundMemory, room: int) -> str | None:
@@ -111,7 +111,7 @@ def found(result: FoundMemories, heading: Heading, *, detailed: bool) -> str:
     return _results(result, heading, block, "a narrower query or filters")
 
 
-def found_whole(result: FoundMemories, heading: Heading, offset: int) -> str:
+def found_whole(result: SearchResult[FoundMemory], heading: Heading, offset: int) -> str:
     """Return the results with their whole texts from an offset on, as far as there is room."""
 
     def block(number: int, item: FoundMemory, room: int) -> str | None:
@@ -134,7 +134,7 @@ def found_whole(result: FoundMemories, heading: Heading, offset: int) -> str:
 
 
 def _results(
-    result: FoundMemories,
+    result: SearchResult[FoundMemory],
     heading: Heading,
     block: Callable[[int, FoundMemory, int], str | None],
     narrower: str,
@@ -161,7 +161,7 @@ def _results(
     )
 
 
-def _closing(result: FoundMemories, heading: Heading) -> list[str]:
+def _closing(result: SearchResult[FoundMemory], heading: Heading) -> list[str]:
     lines = []
     if result.mode is SearchMode.LEXICAL and heading.min_similarity > 0:
         lines.append("Note: min_similarity was ignored, because a lexical search has no similarities.")

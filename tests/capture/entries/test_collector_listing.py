@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import NoActiveGhapError, NotFoundError
-from learning_memory_server.index.entry_query import EntryQuery
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord

@@ -9,7 +9,7 @@ import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError, NoActiveGhapError, NotFoundError
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery
+from learning_memory_server.index.queries import EntryQuery, ExperienceQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Forgetting
 from learning_memory_server.model.entry import Ghap

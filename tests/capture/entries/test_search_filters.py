@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.document import Collection, Document
 from learning_memory_server.index.entry_documents import documents_of
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
+from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, FoundExperience, SearchResult
 from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
 from learning_memory_server.model.entry import Ghap
@@ -62,7 +62,7 @@ class Opened:
     runner: asyncio.Runner
     parts: Parts
 
-    def search(self, query: ExperienceQuery) -> SearchResult:
+    def search(self, query: ExperienceQuery) -> SearchResult[FoundExperience]:
         return self.runner.run(self.parts.searcher.search_experiences(query))
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DeadlineExceededError
-from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.system import timeouts

@@ -17,7 +17,7 @@ OPERATIONS: dict[str, Callable[[VectorStore], Awaitable[Any]]] = {
     "count": lambda store: store.count("notes"),
     "delete": lambda store: store.delete("notes", [uid(1)]),
     "search": lambda store: store.search("notes", EAST, limit=1),
-    "search_terms": lambda store: store.search_terms("notes", SparseVector([7], [1.0]), limit=1),
+    "search_terms": lambda store: store.search("notes", SparseVector([7], [1.0]), limit=1),
 }
 
 

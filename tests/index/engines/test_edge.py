@@ -314,11 +314,11 @@ async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_coun
     ]
     await before.upsert("notes", stored)
     await before.delete("notes", [point.id for point in stored[3:]])
-    assert len(await before.search_terms("notes", query, limit=9)) == 3
+    assert len(await before.search("notes", query, limit=9)) == 3
     await before.close()
 
     after = EdgeStore(index)
-    hits = await after.search_terms("notes", query, limit=9)
+    hits = await after.search("notes", query, limit=9)
     await after.close()
 
     assert [hit.id for hit in hits] == [point.id for point in stored[:3]]

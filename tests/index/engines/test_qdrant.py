@@ -45,7 +45,7 @@ OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
     "count": lambda store: store.count("notes"),
     "delete": lambda store: store.delete("notes", [ID]),
     "search": lambda store: store.search("notes", EAST, limit=1),
-    "search_terms": lambda store: store.search_terms("notes", SparseVector([7], [1.0]), limit=1),
+    "search_terms": lambda store: store.search("notes", SparseVector([7], [1.0]), limit=1),
 }
 
 
@@ -203,7 +203,7 @@ async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vec
     store = await ensured(server, owner)
     where = Filter((("project", "a"),))
     await store.search("notes", EAST, limit=1, ids=[ID])
-    await store.search_terms("notes", SparseVector([7, 9], [1.0, 1.0]), limit=1, where=where, ids=[ID])
+    await store.search("notes", SparseVector([7, 9], [1.0, 1.0]), limit=1, where=where, ids=[ID])
     await store.close()
 
     mine, named = {"key": "owner", "match": {"value": owner.name}}, {"has_id": [owner.outside(ID)]}

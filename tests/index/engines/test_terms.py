@@ -70,18 +70,18 @@ async def test_scores_are_bm25_over_the_whole_collection(store: VectorStore) -> 
 
     for wanted in ({0: 1.0}, {1: 1.0, 8: 1.0, 40: 1.0, 9_999: 1.0}, {3: 0.5, 70: 2.0, LARGEST: 1.0}):
         expected = bm25(texts, wanted)
-        hits = await store.search_terms("notes", sparse(wanted), limit=300)
+        hits = await store.search("notes", sparse(wanted), limit=300)
         assert sorted(numbers(hits)) == sorted(key for key, _ in expected)
         assert [hit.score for hit in hits] == pytest.approx([score for _, score in expected], rel=1e-5)
-        best = await store.search_terms("notes", sparse(wanted), limit=5)
+        best = await store.search("notes", sparse(wanted), limit=5)
         assert numbers(best) == numbers(hits)[:5]
 
 
 async def test_points_that_share_no_term_are_left_out(store: VectorStore) -> None:
     await store.upsert("notes", [point(1, {7: 1.0}), point(2, {8: 1.0}), point(3, {}), point(4)])
 
-    assert numbers(await store.search_terms("notes", query(7, 9), limit=10)) == [1]
-    assert await store.search_terms("notes", query(9), limit=10) == []
+    assert numbers(await store.search("notes", query(7, 9), limit=10)) == [1]
+    assert await store.search("notes", query(9), limit=10) == []
     assert numbers(await store.search("notes", EAST, limit=10)) == [1, 2, 3, 4]
 
 
@@ -90,7 +90,7 @@ async def test_points_without_terms_do_not_affect_the_rarity_of_a_term(store: Ve
     await store.upsert("notes", [point(number, terms) for number, terms in texts.items()])
     await store.upsert("notes", [point(number) for number in range(10, 30)])
 
-    (hit,) = await store.search_terms("notes", query(7), limit=10)
+    (hit,) = await store.search("notes", query(7), limit=10)
 
     assert hit.score == pytest.approx(bm25(texts, {7: 1.0})[0][1], rel=1e-5)
 
@@ -98,41 +98,41 @@ async def test_points_without_terms_do_not_affect_the_rarity_of_a_term(store: Ve
 async def test_a_query_without_terms_finds_nothing(store: VectorStore) -> None:
     await store.upsert("notes", [point(1, {7: 1.0})])
 
-    assert await store.search_terms("notes", query(), limit=10) == []
+    assert await store.search("notes", query(), limit=10) == []
 
 
 async def test_an_empty_collection_has_no_terms_to_find(store: VectorStore) -> None:
-    assert await store.search_terms("notes", query(7), limit=10) == []
+    assert await store.search("notes", query(7), limit=10) == []
 
 
 async def test_equal_scores_are_ordered_by_id_even_across_the_limit(store: VectorStore) -> None:
     order = random.Random(3).sample(range(60), 60)  # noqa: S311 - reproducible
     await store.upsert("notes", [point(n, {7: 2.0} if n < 50 else {7: 1.0}) for n in order])
 
-    assert numbers(await store.search_terms("notes", query(7), limit=5)) == [0, 1, 2, 3, 4]
-    assert numbers(await store.search_terms("notes", query(7), limit=55)) == list(range(55))
+    assert numbers(await store.search("notes", query(7), limit=5)) == [0, 1, 2, 3, 4]
+    assert numbers(await store.search("notes", query(7), limit=55)) == list(range(55))
 
 
 async def test_an_upsert_replaces_the_terms_even_with_none(store: VectorStore) -> None:
     await store.upsert("notes", [point(1, {7: 1.0}), point(2, {7: 1.0})])
     await store.upsert("notes", [point(1, {8: 1.0}), point(2)])
 
-    assert await store.search_terms("notes", query(7), limit=10) == []
-    assert numbers(await store.search_terms("notes", query(8), limit=10)) == [1]
+    assert await store.search("notes", query(7), limit=10) == []
+    assert numbers(await store.search("notes", query(8), limit=10)) == [1]
 
 
 async def test_deleted_points_are_not_found(store: VectorStore) -> None:
     await store.upsert("notes", [point(n, {7: 1.0 + n}) for n in range(20)])
     await store.delete("notes", [uid(n) for n in range(5, 20)])
 
-    assert numbers(await store.search_terms("notes", query(7), limit=3)) == [4, 3, 2]
+    assert numbers(await store.search("notes", query(7), limit=3)) == [4, 3, 2]
 
 
 async def test_filters_apply_before_the_best_are_taken_and_leave_the_scores(store: VectorStore) -> None:
     texts = {n: {7: 2.0} for n in range(500)} | {999: {7: 1.0}}
     await store.upsert("notes", [point(n, terms, "b" if n == 999 else "a") for n, terms in texts.items()])
 
-    (hit,) = await store.search_terms("notes", query(7), limit=1, where=Filter(matches=(("project", "b"),)))
+    (hit,) = await store.search("notes", query(7), limit=1, where=Filter(matches=(("project", "b"),)))
 
     assert numbers([hit]) == [999]
     # An engine computes with 32 bits, and the logarithm of nearly 1 shows it.
@@ -158,19 +158,19 @@ async def test_only_the_given_points_are_searched(store: VectorStore) -> None:
     assert numbers(await store.search("notes", EAST, limit=10, ids=set(ids), where=in_b)) == [3, 25]
     assert await store.search("notes", EAST, limit=10, ids=[]) == []
 
-    worded = await store.search_terms("notes", query(7), limit=10, ids=ids)
+    worded = await store.search("notes", query(7), limit=10, ids=ids)
     assert numbers(worded) == [25, 12, 4, 3]
-    scores = {hit.id: hit.score for hit in await store.search_terms("notes", query(7), limit=30)}
+    scores = {hit.id: hit.score for hit in await store.search("notes", query(7), limit=30)}
     assert [hit.score for hit in worded] == pytest.approx([scores[hit.id] for hit in worded], rel=1e-6)
-    assert numbers(await store.search_terms("notes", query(7), limit=10, ids=ids, where=in_b)) == [25, 3]
-    assert await store.search_terms("notes", query(7), limit=10, ids=[]) == []
+    assert numbers(await store.search("notes", query(7), limit=10, ids=ids, where=in_b)) == [25, 3]
+    assert await store.search("notes", query(7), limit=10, ids=[]) == []
 
 
 async def test_an_id_that_is_not_a_uuid_is_refused(store: VectorStore) -> None:
     with pytest.raises(StorageUnavailableError):
         await store.search("notes", EAST, limit=1, ids=["first"])
     with pytest.raises(StorageUnavailableError):
-        await store.search_terms("notes", query(7), limit=1, ids=["first"])
+        await store.search("notes", query(7), limit=1, ids=["first"])
 
 
 async def test_a_rebuilt_collection_has_its_terms(store: VectorStore, spec: CollectionSpec) -> None:
@@ -178,13 +178,13 @@ async def test_a_rebuilt_collection_has_its_terms(store: VectorStore, spec: Coll
     await rebuild.upsert([point(1, {7: 1.0})])
     await rebuild.finish([uid(1)])
 
-    assert numbers(await store.search_terms("notes", query(7), limit=1)) == [1]
+    assert numbers(await store.search("notes", query(7), limit=1)) == [1]
 
 
 async def test_every_operation_on_a_missing_collection_says_so(bare_store: VectorStore) -> None:
     for terms in (query(), query(7)):
         with pytest.raises(MissingCollectionError):
-            await bare_store.search_terms("notes", terms, limit=1)
+            await bare_store.search("notes", terms, limit=1)
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ async def test_every_operation_on_a_missing_collection_says_so(bare_store: Vecto
 )
 async def test_invalid_terms_are_refused_and_not_written(store: VectorStore, terms: SparseVector) -> None:
     with pytest.raises(StorageUnavailableError):
-        await store.search_terms("notes", terms, limit=1)
+        await store.search("notes", terms, limit=1)
     with pytest.raises(StorageUnavailableError):
         await store.upsert("notes", [point(1), Point(uid(2), NORTH, {}, terms)])
     assert await store.count("notes") == 0

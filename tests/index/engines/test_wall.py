@@ -58,7 +58,7 @@ async def test_nobody_finds_what_is_anothers(
     await ann.upsert("notes", [point(n, project="a") for n in range(5)])
     assert await bob.search("notes", EAST, limit=9) == []
     assert await bob.search("notes", EAST, limit=9, ids=[uid(1)]) == []
-    assert await bob.search_terms("notes", WORD, limit=9) == []
+    assert await bob.search("notes", WORD, limit=9) == []
     assert await bob.retrieve("notes", [uid(1)]) == []
     assert await bob.scroll("notes") == await bob.scroll("notes", with_vectors=True) == []
     assert await bob.count("notes") == await bob.size("notes") == 0
@@ -102,7 +102,7 @@ async def test_every_read_names_the_owner_and_every_deletion_names_ids(
     await ann.upsert("notes", [point(n) for n in range(12)])
     await ann.search("notes", EAST, limit=1)
     await ann.search("notes", EAST, limit=1, ids=[uid(1)], where=Filter(without=(("project", "a"),)))
-    await ann.search_terms("notes", WORD, limit=1)
+    await ann.search("notes", WORD, limit=1)
     await ann.retrieve("notes", [uid(1)], with_vectors=True)
     await ann.scroll("notes")
     await ann.scroll("notes", with_vectors=True)
@@ -149,20 +149,18 @@ async def test_scores_are_the_same_alone_and_beside_others(
     await ann.ensure(spec)
     await ann.upsert("notes", texts(0, 30))
     query = SparseVector([7, 9], [1.0, 1.0])
-    alone = await ann.search_terms("notes", query, limit=30)
+    alone = await ann.search("notes", query, limit=30)
     await bob.ensure(spec)
     await bob.upsert("notes", texts(0, 300))
-    assert await ann.search_terms("notes", query, limit=30) == alone
-    assert [hit.score for hit in await bob.search_terms("notes", query, limit=30)] != [
-        hit.score for hit in alone
-    ]
+    assert await ann.search("notes", query, limit=30) == alone
+    assert [hit.score for hit in await bob.search("notes", query, limit=30)] != [hit.score for hit in alone]
 
 
 async def test_rarity_follows_what_is_written_removed_and_lost(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble, tmp_path: Path
 ) -> None:
     await ann.ensure(spec)
-    assert await ann.search_terms("notes", WORD, limit=1) == []
+    assert await ann.search("notes", WORD, limit=1) == []
     await ann.upsert("notes", [Point(uid(n), EAST, {}, SparseVector([7 + n], [1.0])) for n in range(6)])
     await ann.upsert("notes", [Point(uid(1), EAST, {}, None)])
     await ann.delete("notes", [uid(2)])
@@ -175,7 +173,7 @@ async def test_rarity_follows_what_is_written_removed_and_lost(
 
     again = store_of(double.url, tmp_path / "ann" / "owner.json")
     await again.ensure(spec)
-    assert await ann.search_terms("notes", WORD, limit=1) == await again.search_terms("notes", WORD, limit=1)
+    assert await ann.search("notes", WORD, limit=1) == await again.search("notes", WORD, limit=1)
     await again.close()
 
 

@@ -9,7 +9,7 @@ from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.index.engines.base import Filter, Record, VectorStore
-from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
 from learning_memory_server.index.ranking.hybrid import Query, Reading, search_hybrid
 from learning_memory_server.index.ranking.terms import encode_document, encode_query

@@ -1,12 +1,19 @@
 """Searches that can answer with nothing, and those that never do."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from learning_memory_server.index.entry_query import EntryQuery, ExperienceQuery, SearchResult
-from learning_memory_server.index.memory_query import MemoryFilter, MemoryQuery
+from learning_memory_server.index.queries import (
+    EntryQuery,
+    ExperienceQuery,
+    Found,
+    FoundExperience,
+    MemoryFilter,
+    MemoryQuery,
+    SearchResult,
+)
 from learning_memory_server.index.ranking.fusion import Basis, Explanation
 from learning_memory_server.index.ranking.threshold import LeftOut, least_strength, passing, strength
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
@@ -41,18 +48,13 @@ def test_a_question_in_another_language_than_all_texts_needs_less() -> None:
 
 
 def test_strength_is_that_before_re_ranking_and_a_named_score_that_after_it() -> None:
-    read = Result(replace(of(0.8), mode=SearchMode.RERANKED, reranked=0.01))
+    read = Found(explanation=replace(of(0.8), mode=SearchMode.RERANKED, reranked=0.01))
     assert passing([read], None) == ([read], None)
     assert passing([read], 0.2) == ([], LeftOut(1, read.explanation.score))
 
 
-@dataclass(frozen=True)
-class Result:
-    explanation: Explanation
-
-
 def test_once_the_best_is_strong_enough_the_others_need_a_third_of_it() -> None:
-    found = [Result(of(closeness)) for closeness in (0.36, 0.16, 0.14)]
+    found = [Found(explanation=of(closeness)) for closeness in (0.36, 0.16, 0.14)]
     assert passing(found, None) == (found[:2], LeftOut(1, found[2].explanation.score))
     assert passing(found[1:], None) == ([], LeftOut(2, found[1].explanation.score))
     assert passing(found, 0.15) == (found[:1], LeftOut(2, found[1].explanation.score))
@@ -61,12 +63,12 @@ def test_once_the_best_is_strong_enough_the_others_need_a_third_of_it() -> None:
 
 
 def test_what_is_best_is_never_left_out_by_what_the_others_need() -> None:
-    found = [Result(of(0.03, least=-0.5))]
+    found = [Found(explanation=of(0.03, least=-0.5))]
     assert passing(found, None) == (found, None)
 
 
 def test_without_a_known_scale_nothing_is_left_out() -> None:
-    found = [Result(of(0.0, least=None))]
+    found = [Found(explanation=of(0.0, least=None))]
     assert passing(found, None) == (found, None)
 
 
@@ -75,7 +77,7 @@ async def stocked(parts: Parts) -> None:
     await parts.learn(*(numbered(number) for number in range(1, 6)))
 
 
-async def search(parts: Parts, text: str, **arguments: object) -> SearchResult:
+async def search(parts: Parts, text: str, **arguments: object) -> SearchResult[FoundExperience]:
     return await parts.searcher.search_experiences(ExperienceQuery(text, **arguments))  # type: ignore[arg-type]
 
 

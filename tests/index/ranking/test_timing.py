@@ -4,8 +4,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from learning_memory_server.errors import DeadlineExceededError
-from learning_memory_server.index.entry_query import ExperienceQuery
-from learning_memory_server.index.memory_query import MemoryQuery
+from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.model.vocabulary import SearchMode
 from tests.capture.memories.shelf import Shelf

@@ -1,0 +1,169 @@
+"""The queries and the results of searches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.base import Filter, TimeRange
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
+
+if TYPE_CHECKING:
+    from learning_memory_server.index.ranking.fusion import Explanation
+    from learning_memory_server.index.ranking.threshold import LeftOut
+    from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.memory import Memory
+
+
+@dataclass(frozen=True, slots=True)
+class EntryQuery:
+    """A filter for resolved entries; an absent part matches everything."""
+
+    domain: Domain | None = None
+    outcome: OutcomeStatus | None = None
+    strategy: Strategy | None = None
+    project: str | None = None
+    since: datetime | None = None
+
+    def matches(self, entry: Ghap) -> bool:
+        """Return whether a resolved entry passes. `since` is compared with the resolution time."""
+        return (
+            (self.domain is None or entry.domain is self.domain)
+            and (self.outcome is None or entry.outcome.status is self.outcome)
+            and (self.strategy is None or entry.strategy is self.strategy)
+            and (self.project is None or entry.project == self.project)
+            and (self.since is None or entry.outcome.resolved_at >= self.since)
+        )
+
+    def for_engine(self) -> Filter:
+        """Return the same filter for the engine."""
+        exact = {
+            "domain": self.domain,
+            "outcome_status": self.outcome,
+            "strategy": self.strategy,
+            "project": self.project,
+        }
+        return Filter(
+            matches=tuple((name, str(value)) for name, value in exact.items() if value is not None),
+            times=(TimeRange("resolved_at", start=self.since),) if self.since else (),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryFilter:
+    """A filter for memories; an absent part matches everything."""
+
+    tags: tuple[str, ...] = ()  # a memory must have all of these
+    source: str | None = None
+    start: datetime | None = None  # its earliest date
+    end: datetime | None = None  # its latest date, inclusive
+    project: str | None = None
+
+    def matches(self, memory: Memory) -> bool:
+        """Return whether a memory passes."""
+        return (
+            set(self.tags) <= set(memory.tags)
+            and (self.source is None or memory.source == self.source)
+            and (self.project is None or memory.project == self.project)
+            and (self.start is None or memory.date >= self.start)
+            and (self.end is None or memory.date <= self.end)
+        )
+
+    def for_engine(self, without: Iterable[str] = ()) -> Filter:
+        """Return the same filter for the engine, without the memories with the given ids."""
+        exact = [("source", self.source), ("project", self.project)]
+        return Filter(
+            matches=(
+                *(("tags", tag) for tag in self.tags),
+                *((name, value) for name, value in exact if value is not None),
+            ),
+            times=(TimeRange("created_at", self.start, self.end),) if self.start or self.end else (),
+            without=tuple(("memory_id", memory_id) for memory_id in sorted(without)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExperienceQuery:
+    """A search for experiences."""
+
+    text: str
+    axis: Axis = Axis.FULL  # which view of an experience to search
+    where: EntryQuery = field(default_factory=EntryQuery)
+    limit: int = 10
+    min_score: float | None = None
+    """The least score of a result; None for what `index.ranking.threshold` demands."""
+
+    @property
+    def collection(self) -> Collection:
+        """The collection that is searched."""
+        return Collection.of(self.axis)
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryQuery:
+    """A search for memories."""
+
+    collection = Collection.MEMORIES
+    text: str
+    limit: int = 10
+    where: MemoryFilter = field(default_factory=MemoryFilter)
+    min_similarity: float = 0.0  # the least closeness, from 0 to 1; ignored in a lexical search
+    min_score: float | None = None  # see `ExperienceQuery`
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A result, and where its score comes from."""
+
+    explanation: Explanation
+
+    @property
+    def score(self) -> float:
+        """How well it matches, from 0 to 1; comparable with other scores of the same search.
+
+        In mode `reranked`, a score below 0.01 may only mean that the model did not read it: only the best 20.
+        """
+        return self.explanation.score
+
+
+@dataclass(frozen=True, slots=True)
+class FoundExperience(Found):
+    """An entry that was found."""
+
+    entry: Ghap
+
+    @property
+    def axis(self) -> Axis | None:
+        """The axis whose vector was nearest to the query; None in a lexical search."""
+        return next((axis for axis in Axis if Collection.of(axis) == self.explanation.nearest), None)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMemory(Found):
+    """A memory that was found by one of its chunks."""
+
+    memory: Memory
+    number: int  # which of its chunks was found, from 0
+    start: int  # the chunk's first character
+    end: int  # the one after its last
+
+    @property
+    def chunk(self) -> str:
+        """The chunk's text."""
+        return self.memory.text[self.start : self.end]
+
+
+FoundT = TypeVar("FoundT", bound=Found)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult(Generic[FoundT]):
+    """Results, best first, what ranked them, and what was left out for its score."""
+
+    found: list[FoundT]
+    mode: SearchMode
+    left_out: LeftOut | None = None
+    is_partial: bool = False  # whether time was short, so that there may be more
