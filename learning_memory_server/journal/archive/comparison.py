@@ -105,8 +105,9 @@ def _same(theirs: Ghap, ours: Ghap | None) -> bool:
 
 
 def _content(record: JournalRecord) -> Mapping[str, Any]:
-    # The call that made it, and the chunks of a memory, may differ.
-    return {key: part for key, part in record.data.items() if key not in {"request", "requests", "cuts"}}
+    # The call that made it, the chunks of a memory, and the mark that reading an archive gives a failure, may differ.
+    besides = {"request", "requests", "cuts", "imported"}
+    return {key: part for key, part in record.data.items() if key not in besides}
 
 
 def _by_kind(keys: set[tuple[str, str]]) -> dict[str, list[str]]:
