@@ -49,29 +49,23 @@ class Embedder(Protocol):
     @property
     def identity(self) -> EmbeddingIdentity:
         """Which vectors these are comparable with: those of the same identity."""
-        ...
 
     @property
     def runtime(self) -> Runtime:
         """What computes the vectors."""
-        ...
 
     @property
     def tokenizer(self) -> Tokenizer | None:
         """How the model cuts texts; None if that is not known here. Encoding is safe in any thread."""
-        ...
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension), each row of length 1."""
-        ...
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return an array of shape (dimension,) and length 1."""
-        ...
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension): the same vectors as one text at a time, to 1e-5."""
-        ...
 
 
 class Reranker(Protocol):
@@ -79,7 +73,6 @@ class Reranker(Protocol):
 
     def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return how well each text answers the query: an array of shape (len(texts),), from 0 to 1."""
-        ...
 
 
 PROBE: Final = (

@@ -9,20 +9,7 @@ and the others a third of it, because a question that has an answer may have sev
 filter lets through, because the best of many unrelated texts is nearer than the best of few. A question that the model
 reads badly and that is far from all texts is in another language than they are: it shares no words by chance.
 
-Measured with all-MiniLM-L6-v2, in percent: off-topic questions that find nothing, and right results among the first ten
-that are left out:
-
-    store                                    points    silent    lost
-    own experiences, all axes                    72        93     3.4
-    entries, all axes                            81        96     1.0
-    two long conversations                    1,032        95     3.5
-    functions                                 6,267        88      .9
-    German, French, Chinese pages           241-600  100,95,95  4.2,6.1,8.7
-    English pages                           241-600     93-96    0-.8
-    questions in another language           241-600     92-98   16-18
-
-All of these stores were in view when the constants were chosen, and the
-off-topic questions in other languages are 40 each. `python -m benchmarks.thresholds` measures it with several models.
+Decision 9 has what it silences and loses. `python -m benchmarks.thresholds` measures it with several models.
 """
 
 from __future__ import annotations
