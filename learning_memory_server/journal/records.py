@@ -148,7 +148,8 @@ class Records(Generic[T]):
         if self._by_id is None:
             content = self.log.read()
             # A later line about the same id supersedes an earlier one.
-            by_id = {record.id: record.decoded(self._codec.decode) for record in content.records}
+            latest = {record.id: record for record in content.records}
+            by_id = {name: record.decoded(self._codec.decode) for name, record in latest.items()}
             self._tombstones = {
                 record.id: record.data for record in content.tombstones if record.kind == self._codec.kind
             }

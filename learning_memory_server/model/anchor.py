@@ -1,15 +1,13 @@
 """Anchors: the files of its project that an experience is about."""
 
-from __future__ import annotations
-
-from dataclasses import dataclass
-
-from learning_memory_server.model.stored import Stored
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor(Stored):
-    """A file that an experience is about, as it was when that was resolved."""
+class Anchor(NamedTuple):
+    """A file that an experience is about, as it was when that was resolved.
+
+    In the journal it is an array, so that a hundred thousand of them are read in no time.
+    """
 
     file: str  # its name in the project, with `/`
     blob: str = ""  # Git's id of its content, with line feeds as line ends

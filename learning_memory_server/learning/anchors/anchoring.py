@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -69,7 +69,7 @@ class Anchoring:
         self._touched.move_to_end(entry.id)
         before = files.pop(name, Anchor(name, is_read=True))
         lines = [*split_digests(before.lines), *digests((new or "").encode("utf-8", "replace").splitlines())]
-        files[name] = replace(before, lines=_kept(lines), is_read=before.is_read and new is None)
+        files[name] = before._replace(lines=_kept(lines), is_read=before.is_read and new is None)
         if len(files) > _LOOKED_AT:
             del files[next((each for each in files if files[each].is_read), next(iter(files)))]
         if len(self._touched) > _OPEN:
@@ -114,7 +114,7 @@ def found_files(entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> list
     files = {name: each for name, each in touched.items() if name_in(root, name) == name}
     for path in _paths(texts, tracked_by_git(root) if is_repository else ()):
         if (name := name_in(root, path)) and (name in files or (root / name).is_file()):
-            files[name] = replace(files.pop(name, Anchor(name)), is_read=False)
+            files[name] = files.pop(name, Anchor(name))._replace(is_read=False)
     names = list(files)[-_LOOKED_AT:]
     allowed = set(known_to_git(root, names) if is_repository else names)
     identifiers = {next(filter(None, each)).encode() for each in _NAME.findall(texts)}
@@ -132,7 +132,7 @@ def _anchored(anchor: Anchor, content: bytes, identifiers: set[bytes]) -> Anchor
     there = set(digests(lines))
     touched = [each for each in split_digests(anchor.lines) if each in there]
     lines_kept = _kept([*digests(_defined(lines, identifiers)), *touched])
-    return replace(anchor, blob=blob_ids(content)[0], lines=lines_kept)
+    return anchor._replace(blob=blob_ids(content)[0], lines=lines_kept)
 
 
 def _kept(lines: Iterable[str]) -> str:
