@@ -52,7 +52,7 @@ ANCHORS_MAX: Final = 20
 """How many files an entry is anchored to."""
 ANCHOR_LINES_MAX: Final = 32
 """Of how many lines of such a file digests are kept."""
-DIGEST: Final = 6
+DIGEST: Final = 8
 """Characters of a line's digest."""
 COMMAND_MAX: Final = 400
 """Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the

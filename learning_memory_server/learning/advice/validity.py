@@ -75,9 +75,9 @@ class Validity:
             episodes = [(each, each.episode) for each in error if each.episode and not each.imported]
             for number, (_, earlier) in enumerate(episodes):
                 entry = self.collector.find_resolved(earlier.entry)
-                lines = (
-                    {line for each in entry.anchors for line in split_digests(each.lines)} if entry else set()
-                )
+                lines = {
+                    line for each in (entry.anchors if entry else ()) for line in split_digests(each.lines)
+                }
                 for failure, later in episodes[number + 1 :]:
                     is_same = later.error == earlier.error and later.entry != earlier.entry
                     if is_same and not lines.isdisjoint(split_digests(later.changed)):

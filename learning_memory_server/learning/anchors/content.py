@@ -45,7 +45,7 @@ def digests(lines: Iterable[bytes]) -> Iterator[str]:
     for line in lines:
         words = b"".join(line.split()).replace(b"'", b'"').rstrip(b",")
         if len(words.translate(None, _SIGNS)) >= _LETTERS:
-            yield f"{zlib.crc32(words):08x}"[: limits.DIGEST]
+            yield f"{zlib.crc32(words):0{limits.DIGEST}x}"
 
 
 def split_digests(lines: str) -> list[str]:

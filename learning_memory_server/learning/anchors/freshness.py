@@ -47,9 +47,8 @@ class _Seen(NamedTuple):
 class Judged(NamedTuple):
     """What became of the files of an experience."""
 
-    changed: (
-        float  # the share that has changed or is gone: of the lines, where lines are kept, else of the files
-    )
+    # The share that has changed or is gone: of the lines, where lines are kept, else of the files.
+    changed: float
     is_gone: bool  # all of its files are
     words: str  # about five, for people and agents; empty if nothing has changed
 
@@ -124,9 +123,8 @@ class Freshness:
         seen = None
         if (content := read(root / anchor.file)) is not None:
             is_same = anchor.blob in blob_ids(content)
-            seen = _Seen(
-                anchor.file, 0 if is_same else _lost(anchor, frozenset(digests(content.splitlines())))
-            )
+            there = frozenset() if is_same else frozenset(digests(content.splitlines()))
+            seen = _Seen(anchor.file, 0 if is_same else _lost(anchor, there))
         self._seen[root, anchor] = stamp, seen
         return seen
 
@@ -187,11 +185,8 @@ def _lost(anchor: Anchor, there: Container[str]) -> int:
 
 def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
     if not any(found.place for _, found in seen):
-        return Judged(
-            1.0,
-            is_gone=True,
-            words=f"its {len(seen)} files are gone" if len(seen) > 1 else "its file is gone",
-        )
+        words = f"its {len(seen)} files are gone" if len(seen) > 1 else "its file is gone"
+        return Judged(1.0, is_gone=True, words=words)
     lost = sum(found.lost for _, found in seen)
     total = sum(_size(anchor) for anchor, _ in seen)
     differ = sum(found.lost > 0 for _, found in seen)
@@ -200,6 +195,5 @@ def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
         return Judged(0.0, is_gone=False, words=f"its file moved to {moved}" if moved else "")
     has_lines = any(anchor.lines for anchor, _ in seen)
     what = f"{lost} of {total} lines" if has_lines else f"{differ} of {len(seen)} files"
-    return Judged(
-        lost / total, is_gone=False, words=f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}"
-    )
+    words = f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}"
+    return Judged(lost / total, is_gone=False, words=words)

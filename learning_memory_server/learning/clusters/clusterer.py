@@ -279,9 +279,8 @@ class ExperienceClusterer:
     history: Log  # keeps the clusters' numbers across restarts
     clock: Clock
     min_experiences: int | None  # None for 8 on the axes that few experiences are on, and 20 on the others
-    waited_for: int = (
-        20_000  # the most experiences in a fit that a question waits for if there is an earlier one
-    )
+    # The most experiences in a fit that a question waits for if there is an earlier one.
+    waited_for: int = 20_000
 
     def __post_init__(self) -> None:
         self.lineages = LineageLog(self.history, self.clock)

@@ -123,13 +123,6 @@ class VerdictLog(Records[Verdict]):
                 new.append(Verdict(value.id, ghap_id, stance, value.project, at, requests))
         self.add(*new)
 
-    def by_value(self) -> dict[str, list[Verdict]]:
-        """Return the verdicts on each value that has any, oldest first."""
-        found: dict[str, list[Verdict]] = {}
-        for verdict in self.all():
-            found.setdefault(verdict.value_id, []).append(verdict)
-        return found
-
     def about(self, ids: Container[str]) -> list[Verdict]:
         """Return the verdicts on these values or entries: they are forgotten with them."""
         return [each for each in self.all() if each.value_id in ids or each.ghap_id in ids]
@@ -166,7 +159,9 @@ def weigh_all(
     values: Sequence[Value], log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector
 ) -> list[Standing]:
     """Return the standings of values, in their order."""
-    given = verdicts.by_value()
+    given: dict[str, list[Verdict]] = {}
+    for verdict in verdicts.all():
+        given.setdefault(verdict.value_id, []).append(verdict)
     judged = {each.ghap_id for value in values for each in given.get(value.id, ())}
     known = {entry.id for entry in collector.look_up(judged).found}
     successors = log.successors()

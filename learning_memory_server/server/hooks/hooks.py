@@ -63,9 +63,8 @@ class SessionMemory:
     """What one session was reminded of and shown, and its calls since `entry` was started or asked about."""
 
     context_at: datetime | None = None  # when it was given its context
-    tasks: list[tuple[str, str]] = field(
-        default_factory=list
-    )  # of subagents about to start, with their kinds
+    # Those of subagents about to start, with their kinds.
+    tasks: list[tuple[str, str]] = field(default_factory=list)
     is_begun: bool = False  # whether it had a prompt
     reminded: set[str] = field(default_factory=set)
     shown: set[str] = field(default_factory=set)
@@ -73,25 +72,6 @@ class SessionMemory:
     entry: str = ""
     calls: int = 0
     edits: list[Edited] = field(default_factory=list)  # since its last command
-
-
-class Sessions:
-    """The sessions that are running, by the names that clients give them. Nothing of this is stored."""
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[str, SessionMemory] = OrderedDict()
-
-    def of(self, name: str) -> SessionMemory:
-        """Return what is remembered of a session."""
-        found = self._known.setdefault(name, SessionMemory())
-        self._known.move_to_end(name)
-        if len(self._known) > _MOST:
-            self._known.popitem(last=False)
-        return found
-
-    def end(self, name: str) -> None:
-        """Forget a session."""
-        self._known.pop(name, None)
 
 
 @dataclass
@@ -109,7 +89,14 @@ class Hooks:
     live: LiveSessions
     clock: Clock
     check_in_calls: int = 0
-    sessions: Sessions = field(default_factory=Sessions)
+    _sessions: OrderedDict[str, SessionMemory] = field(default_factory=OrderedDict, init=False)
+
+    def _session(self, name: str) -> SessionMemory:
+        found = self._sessions.setdefault(name, SessionMemory())
+        self._sessions.move_to_end(name)
+        if len(self._sessions) > _MOST:
+            self._sessions.popitem(last=False)
+        return found
 
     async def answer(self, event: Event, caller: Caller) -> str:
         """Return what a client's hook prints, JSON or nothing, and keep what the event teaches."""
@@ -134,7 +121,7 @@ class Hooks:
         return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False, separators=(",", ":"))
 
     async def _session_start(self, event: Event, caller: Caller) -> str:
-        session, now = self.sessions.of(event.session), self.clock()
+        session, now = self._session(event.session), self.clock()
         # Some clients ask at the first prompt before they have heard of the start.
         if session.context_at and now - session.context_at < _AT_ONCE:
             return ""
@@ -159,12 +146,12 @@ class Hooks:
 
     async def _session_end(self, event: Event, caller: Caller) -> str:
         """Forget what was said. The session's open entry stays as it is, and its own if the session is resumed."""
-        self.sessions.end(event.session)
+        self._sessions.pop(event.session, None)
         self.live.ended(caller.session)
         return ""
 
     async def _prompt(self, event: Event, caller: Caller) -> str:
-        session = self.sessions.of(event.session)
+        session = self._session(event.session)
         # The hook at its start had no hub, or none that was ready in time.
         context = "" if session.context_at else await self._session_start(event, caller)
         patience = 0.0 if session.is_begun else timeouts.FIRST_PROMPT
@@ -173,13 +160,13 @@ class Hooks:
 
     async def _before_tool(self, event: Event, _caller: Caller) -> str:
         """Keep a subagent's task: the event of its start does not say it."""
-        tasks = self.sessions.of(event.session).tasks
+        tasks = self._session(event.session).tasks
         if event.prompt:
             tasks[:] = [*tasks[1 - _TASKS :], (event.kind_of_agent, event.prompt)]
         return ""
 
     async def _agent_start(self, event: Event, caller: Caller) -> str:
-        tasks = self.sessions.of(event.session).tasks
+        tasks = self._session(event.session).tasks
         mine = next((each for each in tasks if each[0] == event.kind_of_agent), None)
         if mine is None:
             return ""
@@ -189,7 +176,7 @@ class Hooks:
     def _memory(self, event: Event, caller: Caller) -> SessionMemory:
         """Return what one agent was told: a subagent sees nothing of what the main agent was."""
         is_main = caller.agent in {None, MAIN_AGENT}
-        return self.sessions.of(event.session if is_main else f"{event.session} {caller.agent}")
+        return self._session(event.session if is_main else f"{event.session} {caller.agent}")
 
     async def _lesson_about(
         self, task: str, session: SessionMemory, caller: Caller, patience: float = 0.0
@@ -258,7 +245,7 @@ class Hooks:
 
     async def _after_tool(self, event: Event, caller: Caller) -> str:
         if event.is_edit and not event.error:
-            edits = self.sessions.of(event.session).edits
+            edits = self._session(event.session).edits
             edits[:] = [*edits[-EDITS_MAX:], Edited.of(event.file, event.old, event.new)]
         if event.file:
             return await self._after_file(event, caller)
@@ -280,7 +267,7 @@ class Hooks:
             return Known()
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
-        edits, entry = self.sessions.of(event.session).edits, self.collector.find_current(caller)
+        edits, entry = self._session(event.session).edits, self.collector.find_current(caller)
         now, session = self.clock(), event.session
         ran = Ran(caller.project, session, event.command, output, has_failed, now, folder, edits=tuple(edits))
         edits.clear()
@@ -288,7 +275,7 @@ class Hooks:
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.collector.find_current(caller)
-        session = self.sessions.of(event.session)
+        session = self._session(event.session)
         # Whatever an agent does with a reminder, it stops again: it is told once.
         if entry is None or event.is_again or entry.id in session.reminded:
             return ""

@@ -9,8 +9,7 @@ from pydantic import Field
 
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.identity import session_hash
-from learning_memory_server.server.hooks.edits import old_and_new
-from learning_memory_server.server.hooks.event import Event
+from learning_memory_server.server.hooks.event import Event, old_and_new
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.wire import SILENT

@@ -16,7 +16,6 @@ from learning_memory_server.learning.anchors.content import (
     split_digests,
     tracked_by_git,
 )
-from learning_memory_server.model import limits
 from tests.learning.anchors.conftest import git
 
 
@@ -32,7 +31,7 @@ def test_the_id_of_a_content_is_gits_whatever_its_line_ends_are(repository: Path
 def test_digests_are_of_lines_that_say_something_however_they_are_formatted() -> None:
     (one,) = digests([b"  total = sum('prices')", b"else:", b"", b"})"])
 
-    assert len(one) == limits.DIGEST
+    assert len(one) == 8
     assert list(digests([b'total=sum("prices"),\r'])) == [one]
     assert split_digests(one + "01234567") == [one, "01234567"]
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from learning_memory_server.server.hooks.edits import EDIT_MAX, edit_in, old_and_new
+from learning_memory_server.server.hooks.event import EDIT_MAX, edit_in, old_and_new
 
 
 @pytest.mark.parametrize(
