@@ -115,7 +115,7 @@ async def _told(
 
 async def _answer(services: Services, event: Event) -> str:
     """Return what a hook says but for the context of a session."""
-    services.hooks.sessions.of(event.session).context_at = services.clock()
+    services.hooks.session(event.session).context_at = services.clock()
     return await services.hooks.answer(event, Caller("shop", "b" * 16))
 
 

@@ -91,7 +91,8 @@ class Hooks:
     check_in_calls: int = 0
     _sessions: OrderedDict[str, SessionMemory] = field(default_factory=OrderedDict, init=False)
 
-    def _session(self, name: str) -> SessionMemory:
+    def session(self, name: str) -> SessionMemory:
+        """Return what is remembered of a session."""
         found = self._sessions.setdefault(name, SessionMemory())
         self._sessions.move_to_end(name)
         if len(self._sessions) > _MOST:
@@ -121,7 +122,7 @@ class Hooks:
         return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False, separators=(",", ":"))
 
     async def _session_start(self, event: Event, caller: Caller) -> str:
-        session, now = self._session(event.session), self.clock()
+        session, now = self.session(event.session), self.clock()
         # Some clients ask at the first prompt before they have heard of the start.
         if session.context_at and now - session.context_at < _AT_ONCE:
             return ""
@@ -151,7 +152,7 @@ class Hooks:
         return ""
 
     async def _prompt(self, event: Event, caller: Caller) -> str:
-        session = self._session(event.session)
+        session = self.session(event.session)
         # The hook at its start had no hub, or none that was ready in time.
         context = "" if session.context_at else await self._session_start(event, caller)
         patience = 0.0 if session.is_begun else timeouts.FIRST_PROMPT
@@ -160,13 +161,13 @@ class Hooks:
 
     async def _before_tool(self, event: Event, _caller: Caller) -> str:
         """Keep a subagent's task: the event of its start does not say it."""
-        tasks = self._session(event.session).tasks
+        tasks = self.session(event.session).tasks
         if event.prompt:
             tasks[:] = [*tasks[1 - _TASKS :], (event.kind_of_agent, event.prompt)]
         return ""
 
     async def _agent_start(self, event: Event, caller: Caller) -> str:
-        tasks = self._session(event.session).tasks
+        tasks = self.session(event.session).tasks
         mine = next((each for each in tasks if each[0] == event.kind_of_agent), None)
         if mine is None:
             return ""
@@ -176,7 +177,7 @@ class Hooks:
     def _memory(self, event: Event, caller: Caller) -> SessionMemory:
         """Return what one agent was told: a subagent sees nothing of what the main agent was."""
         is_main = caller.agent in {None, MAIN_AGENT}
-        return self._session(event.session if is_main else f"{event.session} {caller.agent}")
+        return self.session(event.session if is_main else f"{event.session} {caller.agent}")
 
     async def _lesson_about(
         self, task: str, session: SessionMemory, caller: Caller, patience: float = 0.0
@@ -245,7 +246,7 @@ class Hooks:
 
     async def _after_tool(self, event: Event, caller: Caller) -> str:
         if event.is_edit and not event.error:
-            edits = self._session(event.session).edits
+            edits = self.session(event.session).edits
             edits[:] = [*edits[-EDITS_MAX:], Edited.of(event.file, event.old, event.new)]
         if event.file:
             return await self._after_file(event, caller)
@@ -267,7 +268,7 @@ class Hooks:
             return Known()
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
-        edits, entry = self._session(event.session).edits, self.collector.find_current(caller)
+        edits, entry = self.session(event.session).edits, self.collector.find_current(caller)
         now, session = self.clock(), event.session
         ran = Ran(caller.project, session, event.command, output, has_failed, now, folder, edits=tuple(edits))
         edits.clear()
@@ -275,7 +276,7 @@ class Hooks:
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.collector.find_current(caller)
-        session = self._session(event.session)
+        session = self.session(event.session)
         # Whatever an agent does with a reminder, it stops again: it is told once.
         if entry is None or event.is_again or entry.id in session.reminded:
             return ""
