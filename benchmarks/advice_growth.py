@@ -55,9 +55,7 @@ def main() -> None:
     reports = {}
     for size in options.sizes:
         with tempfile.TemporaryDirectory() as folder:
-            report = reports[str(size)] = asyncio.run(
-                measure(Path(folder), size, options.runs, options.anchors)
-            )
+            report = reports[str(size)] = asyncio.run(measure(Path(folder), size, options.runs, options.anchors))
         print(
             f"{size:>8}"
             + "".join(f"{report[kind][name]:9.1f}" for kind in ("without", "with") for name in _COLUMNS)
@@ -104,9 +102,7 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
     )
     took: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
     shown = 0
-    async with open_services(
-        Settings(storage_path=data), purpose="benchmark", load=load_packaged
-    ) as services:
+    async with open_services(Settings(storage_path=data), purpose="benchmark", load=load_packaged) as services:
         await services.writer.complete()
         finder = AdviceFinder(
             services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
@@ -122,9 +118,7 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
                 within=None,
             ),
         }
-        tools = {
-            kind: Boundary(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors
-        }
+        tools = {kind: Boundary(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors}
         for number in range(-_WARM_UP, runs):
             theme = themes()[number % len(themes())]
             for kind, boundary in tools.items():

@@ -86,9 +86,7 @@ async def read(lines: Sequence[bytes], storage: Path) -> dict[Axis, FitRequest]:
         lines: The entries.
         storage: An empty folder.
     """
-    async with open_services(
-        Settings(storage_path=storage), purpose="a benchmark", load=load_packaged
-    ) as services:
+    async with open_services(Settings(storage_path=storage), purpose="a benchmark", load=load_packaged) as services:
         parsed = parse_entries(lines, project="benchmark")
         services.collector.add_resolved(list(parsed.entries.values()))
         print(f"{len(parsed.entries)} entries, {len(parsed.rejections)} lines rejected")
@@ -102,9 +100,7 @@ def drawn(count: int, share: float, draws: int) -> list[Labels]:
     return [np.sort(generator.permutation(count)[: round(share * count)]) for _ in range(draws)]
 
 
-def measure(
-    axis: Axis, material: FitRequest, causes: Names, tasks: Names, draws: list[Labels]
-) -> dict[str, Any]:
+def measure(axis: Axis, material: FitRequest, causes: Names, tasks: Names, draws: list[Labels]) -> dict[str, Any]:
     """Print and return the figures of every method: of all entries, and their means over the draws."""
     count = len(causes)
     print(
@@ -140,9 +136,7 @@ def methods(material: FitRequest, causes: Names) -> dict[str, Callable[[Labels],
             [material.ids[row] for row in rows],
             [each[rows] for each in material.apart],
         )
-        numbers = {
-            name: number for number, members in fit(request, clusterer).members().items() for name in members
-        }
+        numbers = {name: number for number, members in fit(request, clusterer).members().items() for name in members}
         return np.array([numbers.get(name, -1) for name in request.ids])
 
     def at_random(rows: Labels) -> Labels:

@@ -114,15 +114,11 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument(
-        "--n", type=int, nargs="+", default=SIZES, help="the number of texts (default: %(default)s)"
-    )
+    parser.add_argument("--n", type=int, nargs="+", default=SIZES, help="the number of texts (default: %(default)s)")
     parser.add_argument(
         "--limit", type=float, default=120, help="time limit of a method, in seconds (default: %(default)s)"
     )
-    parser.add_argument(
-        "--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path"
-    )
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="print the report as the last line")
     options = parser.parse_args()
@@ -147,10 +143,7 @@ def main() -> None:
 def summary(reports: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """Return the means over the reports of all sets and sizes, and the reports."""
     kinds = dict.fromkeys(
-        kind
-        for report in reports.values()
-        for kind in report
-        if kind not in {"set", "n", "copies", "skipped"}
+        kind for report in reports.values() for kind in report if kind not in {"set", "n", "copies", "skipped"}
     )
     means = {kind: _mean([report[kind] for report in reports.values() if kind in report]) for kind in kinds}
     sizes = sorted({report["n"] for report in reports.values()})
@@ -184,9 +177,7 @@ def measure(texts: Texts, size: int, seeds: range, skipped: dict[str, str], limi
     report: dict[str, Any] = {"set": texts.name, "n": size, "copies": copies, "skipped": dict(skipped)}
     report.update({name: _mean(figures) for name, figures in found.items()})
     made = f", {copies} of them near copies" if copies else ""
-    print(
-        f"  n = {size}: {len(seeds)} draws of {len(truth)} texts of {len(set(truth.tolist()))} labels{made}"
-    )
+    print(f"  n = {size}: {len(seeds)} draws of {len(truth)} texts of {len(set(truth.tolist()))} labels{made}")
     for name in found:
         print(f"    {name:14}" + "  ".join(f"{key} {value:.3f}" for key, value in report[name].items()))
     for name, reason in skipped.items():
@@ -201,9 +192,7 @@ def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: fl
     size, topics = len(vectors), len(set(truth.tolist()))
     for name in METHODS:
         if name == "agglomerative" and 8 * size**2 > MOST_BYTES:
-            skipped.setdefault(
-                name, f"n = {size}: the distances of all pairs need {8 * size**2 / 1e9:.1f} GB"
-            )
+            skipped.setdefault(name, f"n = {size}: the distances of all pairs need {8 * size**2 / 1e9:.1f} GB")
         if name in skipped:
             continue
         outcome = in_process(name, vectors, topics, limit)

@@ -55,9 +55,7 @@ def main() -> None:
             seconds_of([*PROGRAM, "hub", "stop"], environment)
     print(f"first search, which starts the hub and indexes {options.entries} entries: {cold:.1f} s")
     for name, values in seconds.items():
-        print(
-            f"{name:6} median {statistics.median(values):5.2f} s   min {min(values):5.2f}   max {max(values):5.2f}"
-        )
+        print(f"{name:6} median {statistics.median(values):5.2f} s   min {min(values):5.2f}   max {max(values):5.2f}")
     if options.json:
         medians = {f"{name}_seconds": statistics.median(values) for name, values in seconds.items()}
         print(json.dumps({"cold_seconds": cold, **medians}))

@@ -76,9 +76,7 @@ def measure(sizes: tuple[int, ...] = SIZES) -> None:
     """Print what the page costs at each size."""
     settings = load_settings({})
     embedder = load_model(settings)
-    print(
-        f"{'experiences':>12}{'first, s':>10}{'again, s':>10}{'CPU, s':>9}{'file, MB':>10}{'map drawn, s':>14}"
-    )
+    print(f"{'experiences':>12}{'first, s':>10}{'again, s':>10}{'CPU, s':>9}{'file, MB':>10}{'map drawn, s':>14}")
     for size in sizes:
         with tempfile.TemporaryDirectory() as folder:
             storage, file = Path(folder, "storage"), Path(folder, "page.html")

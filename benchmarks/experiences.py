@@ -59,9 +59,7 @@ def main() -> None:
         for name, figures in reports.items():
             print(f"  {name:9}" + "".join(f"{100 * figures[kind][key]:11.1f}" for key in MEASURES))
     reached = reports["no floor"]["all"]["recall@5"]
-    print(
-        f"\nrecall@5 without the floor {reached:.3f}, wanted {TARGET}: {'yes' if reached >= TARGET else 'no'}"
-    )
+    print(f"\nrecall@5 without the floor {reached:.3f}, wanted {TARGET}: {'yes' if reached >= TARGET else 'no'}")
     if options.json:
         print(json.dumps(reports))
 
@@ -98,14 +96,10 @@ def report(questions: Questions, found: Sequence[Sequence[str]]) -> dict[str, di
     reports = {}
     for kind in ("all", "one answer", "several answers"):
         of_kind = [
-            (ids, relevant)
-            for ids, (_, relevant) in zip(found, questions, strict=True)
-            if _is_of(kind, relevant)
+            (ids, relevant) for ids, (_, relevant) in zip(found, questions, strict=True) if _is_of(kind, relevant)
         ]
         figures = measures([ids for ids, _ in of_kind], [relevant for _, relevant in of_kind])
-        capped = [
-            len(relevant.intersection(ids[:CAP])) / min(CAP, len(relevant)) for ids, relevant in of_kind
-        ]
+        capped = [len(relevant.intersection(ids[:CAP])) / min(CAP, len(relevant)) for ids, relevant in of_kind]
         reports[kind] = {**figures, "capped@5": round(sum(capped) / len(capped), 4)}
     return reports
 

@@ -118,9 +118,7 @@ async def measure(sessions: Sequence[Session]) -> dict[str, Any]:
     return {
         "failures": plain.failures,
         **figures(plain.moments),
-        "without_commonest": figures(
-            [each for each in plain.moments if each.failure.signature not in commonest]
-        ),
+        "without_commonest": figures([each for each in plain.moments if each.failure.signature not in commonest]),
         **{name: figures((await replay(part, hidden_too=False)).moments) for name, part in parts.items()},
         "hidden_too": figures((await replay(sessions, hidden_too=True)).moments),
         "first_day": figures((await first_day(sessions)).moments),
@@ -193,10 +191,7 @@ def alarms(sessions: Sequence[Session]) -> dict[str, int]:
 
 def _is_allowed(failure: Failure, other: Failure) -> bool:
     """Return whether another failure's remedy would be told if many sessions had found it."""
-    days = [
-        replace(other, session=str(day), created_at=other.created_at + timedelta(days=day))
-        for day in range(3)
-    ]
+    days = [replace(other, session=str(day), created_at=other.created_at + timedelta(days=day)) for day in range(3)]
     return remedy_for(failure.command, days, named=failure.named) is not None
 
 

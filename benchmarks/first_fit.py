@@ -49,9 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--experiences", type=int, default=10_000)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument(
-        "--sizes", type=int, nargs="*", default=SIZES, help="sizes of the stores to cluster alone"
-    )
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="sizes of the stores to cluster alone")
     parser.add_argument("--raw", type=int, default=5_000, help="the largest size at which raw hdbscan runs")
     parser.add_argument("--json", action="store_true", help="print the report as the last line")
     options = parser.parse_args()
@@ -137,8 +135,7 @@ def measure_beside_others(made: Memory, taken: dict[str, list[float]]) -> dict[s
 def stall(found: dict[str, list[float]], usual: dict[str, list[float]], suffix: str) -> float:
     """Return how many milliseconds the worst call took longer than the usual call of its kind."""
     return 1000 * max(
-        max(found[kind + suffix]) - statistics.median(usual[kind + suffix])
-        for kind in ("searches", "starts", "pings")
+        max(found[kind + suffix]) - statistics.median(usual[kind + suffix]) for kind in ("searches", "starts", "pings")
     )
 
 

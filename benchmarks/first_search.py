@@ -55,9 +55,7 @@ def main() -> None:
     for name, values in seconds.items():
         goal = GOALS.get(name)
         verdict = f"at most {goal}: {'yes' if medians[name] <= goal else 'NO'}" if goal else ""
-        print(
-            f"{name:12} median {medians[name]:5.2f} s   {min(values):5.2f} to {max(values):5.2f}   {verdict}"
-        )
+        print(f"{name:12} median {medians[name]:5.2f} s   {min(values):5.2f} to {max(values):5.2f}   {verdict}")
     if options.json:
         print(json.dumps(medians))
 

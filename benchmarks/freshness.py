@@ -104,13 +104,10 @@ def releases_in(folder: Path) -> list[Release]:
                     files[name] = archive.extractfile(member).read()  # type: ignore[union-attr]
                     at = max(at, member.mtime)
         # Some are made with the time 0 in all files; then the version's order is all there is.
-        found.append(
-            (tuple(map(int, path.name.removesuffix(".tar.gz").rpartition("-")[2].split("."))), files, at)
-        )
+        found.append((tuple(map(int, path.name.removesuffix(".tar.gz").rpartition("-")[2].split("."))), files, at))
     found.sort(key=lambda each: each[0])
     return [
-        Release(files, datetime.fromtimestamp(at or number * 1e7, UTC))
-        for number, (_, files, at) in enumerate(found)
+        Release(files, datetime.fromtimestamp(at or number * 1e7, UTC)) for number, (_, files, at) in enumerate(found)
     ]
 
 
@@ -200,13 +197,7 @@ def judged(project: str, releases: Sequence[Release], root: Path) -> Iterator[Sa
             found = known.get(entry.id)
             said = "same" if found is None or not found.changed else "gone" if found.is_gone else "changed"
             content = release.files.get(function.file)
-            whole = (
-                "gone"
-                if content is None
-                else "same"
-                if content == earlier.files[function.file]
-                else "changed"
-            )
+            whole = "gone" if content is None else "same" if content == earlier.files[function.file] else "changed"
             days = (release.at - earlier.at).total_seconds() / 86_400
             yield Said(
                 project,
@@ -241,10 +232,7 @@ def best_age(others: Sequence[Said]) -> float:
 
 def report(said: Sequence[Said]) -> dict[str, dict[str, float]]:
     """Return the figures of each way."""
-    ages = {
-        name: best_age([each for each in said if each.project != name])
-        for name in {each.project for each in said}
-    }
+    ages = {name: best_age([each for each in said if each.project != name]) for name in {each.project for each in said}}
     ways = {
         "anchors": [each.anchors for each in said],
         "whole files": [each.files for each in said],
@@ -272,9 +260,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    projects = {
-        folder.name: releases_in(folder) for folder in sorted(options.data.iterdir()) if folder.is_dir()
-    }
+    projects = {folder.name: releases_in(folder) for folder in sorted(options.data.iterdir()) if folder.is_dir()}
     projects["this repository"] = own_history()
     said: list[Said] = []
     for name, releases in projects.items():
@@ -289,18 +275,14 @@ def main() -> None:
     figures = {}
     for group, chosen in groups.items():
         truths = Counter(each.truth for each in chosen)
-        figures[group] = (
-            report(chosen) if group not in projects else {"anchors": report([*chosen])["anchors"]}
-        )
+        figures[group] = report(chosen) if group not in projects else {"anchors": report([*chosen])["anchors"]}
         print(
             f"{group}: {len(chosen):,} judgements, {truths['same']:,} same, {truths['changed']:,} changed, {truths['gone']:,} gone"
         )
         for way, found in figures[group].items():
             print(f"  {way:12} " + "  ".join(f"{name} {value:.3f}" for name, value in found.items()))
     for least, most in ((0.0, 0.25), (0.25, 0.5), (0.5, 0.75), (0.75, 1.01)):
-        some = [
-            each.truth == "same" for each in said if each.anchors == "changed" and least < each.lost <= most
-        ]
+        some = [each.truth == "same" for each in said if each.anchors == "changed" and least < each.lost <= most]
         print(
             f"of {least:.2f} to {most:.2f} changed: {len(some):,}, still the same {sum(some) / max(len(some), 1):.3f}"
         )

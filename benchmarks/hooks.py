@@ -52,9 +52,7 @@ OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= {} failed, 5 
 GIVEN: Mapping[str, Mapping[str, str]] = {
     "SubagentStop": {},
     "SessionStart": {},
-    "UserPromptSubmit": {
-        "prompt": "please have a look: {theme}, and say what was done about it in run {number}"
-    },
+    "UserPromptSubmit": {"prompt": "please have a look: {theme}, and say what was done about it in run {number}"},
     "PreToolUse": {},
     "PostToolUse": {"folder": "/work/shop", "command": "pytest -q tests/t{number}.py", "output": OUTPUT},
     "PostToolUse of Read": {"folder": str(Path.cwd()), "file": "README.md"},
@@ -164,9 +162,7 @@ def as_command(storage: Path, runs: int) -> dict[str, float]:
     medians = {name: statistics.median(taken) for name, taken in seconds.items()}
     print(f"the command, {runs} runs")
     for name, median in medians.items():
-        print(
-            f"  {name:30} median {median * 1e3:6.1f} ms   {median / medians['bare']:.2f} times a bare start"
-        )
+        print(f"  {name:30} median {median * 1e3:6.1f} ms   {median / medians['bare']:.2f} times a bare start")
     return {name: median / medians["bare"] for name, median in medians.items()}
 
 

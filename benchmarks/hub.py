@@ -178,9 +178,7 @@ def measure_calls(calls: int) -> dict[str, float]:
             for _ in range(calls):
                 for name, session in sessions.items():
                     taken[name].append(timed(partial(session.call, tool)))
-            medians = {
-                name: 1000 * statistics.median(values[calls // 10 :]) for name, values in taken.items()
-            }
+            medians = {name: 1000 * statistics.median(values[calls // 10 :]) for name, values in taken.items()}
             figures |= {f"{tool}_{name}_ms": median for name, median in medians.items()}
             figures[f"{tool}_ratio"] = medians["hub"] / medians["direct"]
         for session in sessions.values():
@@ -274,9 +272,7 @@ def resident(process: int | None, field: str = "VmRSS") -> float:
 def processor_seconds(process: int | None) -> tuple[float, float]:
     """Return the CPU seconds of a process and of its children that have ended."""
     fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
-    own, own_system, children, children_system = (
-        int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15]
-    )
+    own, own_system, children, children_system = (int(field) / os.sysconf("SC_CLK_TCK") for field in fields[11:15])
     return own + own_system, children + children_system
 
 

@@ -65,11 +65,7 @@ def main() -> None:
         print(f"\n{size} experiences, {options.runs} calls of each tool")
         for tool, figures in report[str(size)].items():
             ceiling = CEILING_MS.get(tool)
-            limit = (
-                f"  at most {ceiling} ms: {'yes' if figures['p95_ms'] <= ceiling else 'NO'}"
-                if ceiling
-                else ""
-            )
+            limit = f"  at most {ceiling} ms: {'yes' if figures['p95_ms'] <= ceiling else 'NO'}" if ceiling else ""
             print(f"  {tool:32} {_text(figures)}{limit}")
         search = report[str(size)]["search_experiences"]["p50_ms"]
         print(f"  a search costs {search / report['query_embedding']['p50_ms']:.2f}x its query's embedding")

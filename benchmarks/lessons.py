@@ -45,9 +45,7 @@ FEW: Final = 12
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=Path)
     parser.add_argument("--entries", type=Path)
     options = parser.parse_args()
@@ -97,9 +95,7 @@ async def print_right(
         print(f"  {kind:38}" + "  ".join(f"{when} {count}" for when, count in sorted(counts.items())))
 
 
-async def _told(
-    services: Services, row: dict[str, Any], way: str, shape: str
-) -> AsyncIterator[tuple[str, str]]:
+async def _told(services: Services, row: dict[str, Any], way: str, shape: str) -> AsyncIterator[tuple[str, str]]:
     failed = 0
     for command, output, status in row["calls"]:
         failed += bool(status)

@@ -85,8 +85,7 @@ def main() -> None:
         show(megabytes, figures)
     if options.json:
         rounded = {
-            size: {name: round(figure, 3) for name, figure in figures.items()}
-            for size, figures in report.items()
+            size: {name: round(figure, 3) for name, figure in figures.items()} for size, figures in report.items()
         }
         print(json.dumps({"megabytes": rounded}))
 
@@ -189,9 +188,7 @@ def long_text(size: int) -> str:
 def _sources() -> list[str]:
     top = Path(__file__).parents[1]
     found = []
-    for path in sorted(
-        [*top.glob("*.md"), *top.glob("docs/**/*.md"), *top.glob("learning_memory_server/**/*.py")]
-    ):
+    for path in sorted([*top.glob("*.md"), *top.glob("docs/**/*.md"), *top.glob("learning_memory_server/**/*.py")]):
         content = path.read_text("utf-8").strip()
         found.append(content if path.suffix == ".md" else f"## {path.name}\n\n```python\n{content}\n```")
     return found

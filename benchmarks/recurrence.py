@@ -78,9 +78,7 @@ _TAUGHT: Final = 40
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sessions", type=Path)
     parser.add_argument("--entries", type=Path)
     parser.add_argument("--judgements", type=Path, default=JUDGEMENTS)
@@ -105,9 +103,7 @@ def main() -> None:
         print(f"\n{name}: {next(iter(found_by_arm.values()))['moments']} moments")
         print(f"  {'':12}{'told':>21}{'right':>21} of elsewhere   bytes  silent  calls  when")
         for arm, found in found_by_arm.items():
-            shares = "".join(
-                f"{_shown(found[part], found[f'{part}_interval']):>21}" for part in ("told", "right")
-            )
+            shares = "".join(f"{_shown(found[part], found[f'{part}_interval']):>21}" for part in ("told", "right"))
             counts = f"{found['judged']:>4}{found['elsewhere']:>9}{found['speech']:>9}{found['silent']:>8}"
             print(f"  {arm:12}{shares}{counts}{found['calls'] or '-':>7}  {' '.join(found['when'])}")
 
@@ -157,13 +153,7 @@ async def twice(sessions: Sequence[Session]) -> dict[str, Any]:
     for failed in found:
         if failed.session.endswith(_AGAIN):
             text = told[failed.session, failed.place]
-            mended = (
-                "by edits"
-                if edits[failed.session, failed.place]
-                else "otherwise"
-                if failed.cure
-                else "not known"
-            )
+            mended = "by edits" if edits[failed.session, failed.place] else "otherwise" if failed.cure else "not known"
             told_of = "an episode" if _EPISODE in text else "something else" if text else "nothing"
             right = {True: ", right", False: ", wrong", None: ", not known"}
             judged = right[is_right_of_edits(text, failed, edits)] if _EPISODE in text else ""
@@ -206,10 +196,7 @@ async def of_prompts(embedder: Embedder) -> dict[str, Any]:
     }
     known = tuple(_lesson(entry) for entry in sorted(stored.values(), key=lambda entry: entry.id))
     asked = [
-        *(
-            (each["text"], {stored[f"{each['group']}/{at}"].id for at in each["answers"]})
-            for each in data["related"]
-        ),
+        *((each["text"], {stored[f"{each['group']}/{at}"].id for at in each["answers"]}) for each in data["related"]),
         *((text, set[str]()) for text in data["unrelated"]),
     ]
     said = await _told(list(stored.values()), [(None, text) for text, _ in asked])

@@ -80,9 +80,7 @@ def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
         others: What other ways say at each event, by their names.
     """
     server = {name: [each.get(name, "") for each in said] for name in said[0]}
-    spoken = sum(
-        _bytes(event, texts, name) for name, texts in server.items() for event, texts in [(happened, texts)]
-    )
+    spoken = sum(_bytes(event, texts, name) for name, texts in server.items() for event, texts in [(happened, texts)])
     size = spoken // max(sessions, 1)
     ways: dict[str, dict[str, list[str]]] = {
         "nothing": {},
@@ -158,9 +156,7 @@ def _dense(happened: Sequence[Event], embedder: Embedder, most: int) -> list[Ran
         return np.round(embedder.embed_documents([text])[0].astype(np.float64), _DIGITS)
 
     return [
-        _sorted((float(vector(event.query) @ vector(lesson.found_by)), lesson) for lesson in event.known)[
-            :most
-        ]
+        _sorted((float(vector(event.query) @ vector(lesson.found_by)), lesson) for lesson in event.known)[:most]
         for event in happened
     ]
 

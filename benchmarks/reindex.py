@@ -60,9 +60,7 @@ def main() -> None:
     alone, reindexed = (statistics.median(figures[name]) for name in ("alone", "reindexed"))
     ratio = alone / reindexed
     for name, seconds in (("the model alone", alone), ("reindex", reindexed)):
-        print(
-            f"{name:16} {figures['texts'] / seconds:8.0f} texts/s {options.entries / seconds:8.0f} entries/s"
-        )
+        print(f"{name:16} {figures['texts'] / seconds:8.0f} texts/s {options.entries / seconds:8.0f} entries/s")
     print(f"reindex / the model alone: {ratio:.2f}, at least {GOAL}: {'yes' if ratio >= GOAL else 'NO'}")
     if options.json:
         print(json.dumps({"entries": options.entries, "ratio": round(ratio, 3), **figures}))

@@ -65,13 +65,9 @@ def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="a set, or a folder of retrieval-*.json")
-    parser.add_argument(
-        "--growth", action="store_true", help="also measure the cost of a search as a collection grows"
-    )
+    parser.add_argument("--growth", action="store_true", help="also measure the cost of a search as a collection grows")
     parser.add_argument("--limit-queries", type=int, help="the first N queries of each set")
-    parser.add_argument(
-        "--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path"
-    )
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path")
     parser.add_argument("--reranker", help="a re-ranking model: its name, or a folder's absolute path")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -98,9 +94,7 @@ def main() -> None:
         print(json.dumps(report))
 
 
-def measure(
-    judged: RetrievalSet, embedder: Embedder, reranker: Reranker | None = None
-) -> dict[str, dict[str, float]]:
+def measure(judged: RetrievalSet, embedder: Embedder, reranker: Reranker | None = None) -> dict[str, dict[str, float]]:
     """Print and return every method's metrics on a set."""
     print(f"\n{judged.name}: {len(judged.documents)} documents, {len(judged.queries)} queries")
     started = time.perf_counter()
@@ -134,9 +128,7 @@ def measure(
     return report
 
 
-def _figures(
-    judged: RetrievalSet, search: Callable[[str, int], list[str]]
-) -> tuple[dict[str, float], list[list[str]]]:
+def _figures(judged: RetrievalSet, search: Callable[[str, int], list[str]]) -> tuple[dict[str, float], list[list[str]]]:
     """Return a method's metrics, and the ids that it found for each query."""
     found = []
     milliseconds = []
@@ -153,9 +145,7 @@ def _figures(
     return metrics, found
 
 
-def _interval(
-    judged: RetrievalSet, found: list[list[str]], baseline: list[list[str]], key: str
-) -> tuple[float, float]:
+def _interval(judged: RetrievalSet, found: list[list[str]], baseline: list[list[str]], key: str) -> tuple[float, float]:
     """Return the interval of the mean difference of a metric between two methods."""
     gains = np.array(
         [

@@ -52,9 +52,7 @@ def private_key(rng: random.Random) -> str:
         ["RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "PGP PRIVATE KEY BLOCK"]
     )
     lines = [drawn(rng, BASE64, 64) for _ in range(rng.randrange(4, 20))]
-    return "\n".join(
-        [f"-----BEGIN {kind}-----", *lines, drawn(rng, BASE64, 30) + "==", f"-----END {kind}-----"]
-    )
+    return "\n".join([f"-----BEGIN {kind}-----", *lines, drawn(rng, BASE64, 30) + "==", f"-----END {kind}-----"])
 
 
 def password(rng: random.Random) -> str:
@@ -78,12 +76,7 @@ def password(rng: random.Random) -> str:
     makers: list[Callable[[], str]] = [
         lambda: drawn(rng, ALNUM + "!#%*@-_", rng.randrange(10, 24)),
         lambda: rng.choice(words) + str(rng.randrange(10, 9999)) + rng.choice("!#%*?"),
-        lambda: (
-            rng.choice(words).capitalize()
-            + rng.choice("@!#-_")
-            + rng.choice(words)
-            + str(rng.randrange(10, 99))
-        ),
+        lambda: rng.choice(words).capitalize() + rng.choice("@!#-_") + rng.choice(words) + str(rng.randrange(10, 99)),
         lambda: drawn(rng, ALNUM, rng.randrange(12, 20)),
     ]
     return rng.choice(makers)()
@@ -111,9 +104,7 @@ TOKENS: Final[dict[str, tuple[Callable[[random.Random], str], ...]]] = {
     "bitbucket": (_token("ATBB", ALNUM, 32), _token("ATCTT3xFfG", URL, 170), _token("BBDC-", BASE64, 44)),
     "atlassian": (_token("ATATT3xFfGF0", URL, 170, "=" + "4A1B2C3D"),),
     "slack": (
-        lambda rng: (
-            f"xoxb-{rng.randrange(10**11, 10**12)}-{rng.randrange(10**12, 10**13)}-{drawn(rng, ALNUM, 24)}"
-        ),
+        lambda rng: f"xoxb-{rng.randrange(10**11, 10**12)}-{rng.randrange(10**12, 10**13)}-{drawn(rng, ALNUM, 24)}",
         lambda rng: (
             f"xoxp-{rng.randrange(10**11, 10**12)}-{rng.randrange(10**11, 10**12)}-{rng.randrange(10**12, 10**13)}-{drawn(rng, HEX, 32)}"
         ),

@@ -166,9 +166,7 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
         url=double.url, check_compatibility=False, limits=httpx.Limits(max_keepalive_connections=1)
     )
     adapter = open_server(services.settings, double.url, None)
-    await adapter.find(
-        (await services.index.specs())[list(Collection).index(Collection.EXPERIENCES_STRATEGY)]
-    )
+    await adapter.find((await services.index.specs())[list(Collection).index(Collection.EXPERIENCES_STRATEGY)])
     await adapter.search(Collection.EXPERIENCES_STRATEGY, vector, limit=many)
     # What the adapter has asked: its filter, too, takes the double time.
     asked = double.asked[-1].body
@@ -186,9 +184,7 @@ async def distances(services: Services, double: QdrantDouble, operations: Operat
     vendors: Operations = {
         "baseline: the vendor's query": query(vendor),
         "the same, kept and compressed": query(kept),
-        "the same by the adapter": lambda: adapter.search(
-            Collection.EXPERIENCES_STRATEGY, vector, limit=many
-        ),
+        "the same by the adapter": lambda: adapter.search(Collection.EXPERIENCES_STRATEGY, vector, limit=many),
     }
     before: int | None = None
     for name, operation in (vendors | operations).items():
@@ -215,9 +211,7 @@ async def faults(folder: Path, entries: int) -> None:
         async with opened(folder / "faults", double.url, entries) as services:
             operations = operations_of(services)
             print(
-                f"{'longest wait in seconds':36}"
-                + "".join(f"{name[:12]:>13}" for name in operations)
-                + "  caught up"
+                f"{'longest wait in seconds':36}" + "".join(f"{name[:12]:>13}" for name in operations) + "  caught up"
             )
             for name, fault in FAULTS.items():
                 is_write = any(each in name for each in REFUSES_WRITES)
@@ -267,25 +261,17 @@ async def one_of_three_hangs(folder: Path, entries: int) -> None:
                 counts = [len(node.asked) for node in nodes]
                 await operations["list_values"]()
                 # The one that is asked first.
-                preferred = next(
-                    node for node, count in zip(nodes, counts, strict=True) if len(node.asked) > count
-                )
+                preferred = next(node for node, count in zip(nodes, counts, strict=True) if len(node.asked) > count)
                 preferred.refuse(Wrong.HANGS)
                 waits[name] = max([await seconds_of(operation) for _ in range(3)])
                 preferred.heal()
-            print(
-                "one of three nodes hangs: "
-                + ", ".join(f"{name} {wait:.2f} s" for name, wait in waits.items())
-            )
+            print("one of three nodes hangs: " + ", ".join(f"{name} {wait:.2f} s" for name, wait in waits.items()))
 
 
 async def model_faults(folder: Path, entries: int) -> None:
     """Print the longest wait of each operation while Ollama fails in each way, and how long it takes to catch up."""
     kinds = ("search_experiences, axis full", "search_memory", "start_ghap, resolve_ghap", "add_memory")
-    print(
-        f"{'Ollama: longest wait in seconds':32}"
-        + "".join(f"{name[:18]:>20}" for name in (*kinds, "all is back"))
-    )
+    print(f"{'Ollama: longest wait in seconds':32}" + "".join(f"{name[:18]:>20}" for name in (*kinds, "all is back")))
     for wrong in ModelWrong:
         waits = dict.fromkeys(kinds, 0.0)
         back = 0.0
@@ -364,9 +350,7 @@ async def run(url: str | None, entries: int, *, quick: bool) -> None:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url")
     parser.add_argument("--entries", type=int, default=300)
     parser.add_argument("--quick", action="store_true", help="leave out healing, and the waits when it fails")

@@ -71,9 +71,7 @@ def _store(folder: Path) -> dict[str, str]:
     collector = ObservationCollector(Journal(folder / "data" / "journal"), utc_now)
     entries = [numbered(number, goal=f"Entry {number} of the shop") for number in range(OWN)]
     learned = Lesson("looking", "Look at the shop first")
-    collector.add_resolved(
-        [replace(each, resolution=replace(each.outcome, lesson=learned)) for each in entries]
-    )
+    collector.add_resolved([replace(each, resolution=replace(each.outcome, lesson=learned)) for each in entries])
     return {
         "PATH": os.environ["PATH"],
         "HOME": str(folder / "home"),
@@ -87,9 +85,7 @@ def _store(folder: Path) -> dict[str, str]:
 
 
 def _run(variables: dict[str, str], folder: Path, *arguments: str) -> str:
-    done = subprocess.run(
-        [COMMAND, *arguments], env=variables, cwd=folder, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([COMMAND, *arguments], env=variables, cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout
 
 

@@ -69,9 +69,7 @@ Search = Callable[[str, float | None], list[str]]
 class Varied(Wrapped):
     """The default model with other vectors, and so another model."""
 
-    def __init__(
-        self, inner: Embedder, name: str, change: Callable[[Sequence[str], Vectors], Vectors]
-    ) -> None:
+    def __init__(self, inner: Embedder, name: str, change: Callable[[Sequence[str], Vectors], Vectors]) -> None:
         super().__init__(inner)
         self._change = change
         self.identity = replace(inner.identity, model=name, dimension=len(self.embed_query("x")))
@@ -196,14 +194,8 @@ def off_topic() -> dict[str, list[str]]:
 
 def shares(good: Sequence[tuple[str, set[str]]], search: Search) -> dict[str, float]:
     """Return what is silent, lost and unanswered."""
-    silent = {
-        kind: float(np.mean([not search(text, None) for text in texts]))
-        for kind, texts in off_topic().items()
-    }
-    pairs = [
-        (right.intersection(search(text, 0.0)), right.intersection(search(text, None)))
-        for text, right in good
-    ]
+    silent = {kind: float(np.mean([not search(text, None) for text in texts])) for kind, texts in off_topic().items()}
+    pairs = [(right.intersection(search(text, 0.0)), right.intersection(search(text, None))) for text, right in good]
     return {
         **{f"silent: {kind}": share for kind, share in silent.items()},
         "lost": 1 - sum(len(after) for _, after in pairs) / sum(len(before) for before, _ in pairs),
@@ -213,9 +205,7 @@ def shares(good: Sequence[tuple[str, set[str]]], search: Search) -> dict[str, fl
 
 async def of_prompts(services: Services, names: dict[str, str]) -> dict[str, float]:
     """Return at what share of prompts nothing, and the right thing, is said."""
-    finder = AdviceFinder(
-        services.collector, services.index, services.value_log, services.verdicts, is_everywhere=True
-    )
+    finder = AdviceFinder(services.collector, services.index, services.value_log, services.verdicts, is_everywhere=True)
 
     async def told(text: str) -> str | None:
         ranked = await finder.rank_text(text, "", {})
@@ -224,8 +214,7 @@ async def of_prompts(services: Services, names: dict[str, str]) -> dict[str, flo
 
     data = json.loads(PROMPTS.read_text("utf-8"))
     right = [
-        await told(each["text"]) in [f"{each['group']}/{at}" for at in each["answers"]]
-        for each in data["related"]
+        await told(each["text"]) in [f"{each['group']}/{at}" for at in each["answers"]] for each in data["related"]
     ]
     silent = [await told(text) is None for text in data["unrelated"]]
     return {"prompts silent": float(np.mean(silent)), "prompts right": float(np.mean(right))}

@@ -165,9 +165,7 @@ async def print_told(services: Services, written: list[Group]) -> None:
         told += bool({each.id for each in closest.falsified} & {each.id for each in group.against})
         others = failed - len(group.against)
         chances.append(1 - math.comb(others, SHOWN) / math.comb(failed, SHOWN))
-    print(
-        f"told: contradictions shown what speaks against them, of {len(written)}, one cluster of {len(members)}"
-    )
+    print(f"told: contradictions shown what speaks against them, of {len(written)}, one cluster of {len(members)}")
     print(f"  {'shown':14}{told:4}\n  {'random':14}{sum(chances):6.1f}")
 
 

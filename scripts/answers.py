@@ -46,9 +46,7 @@ def answers_of_the_server(lines: Iterable[bytes], *, has_hooks: bool = False) ->
     """Return what a server without data writes in one session in which a client sends these lines."""
 
     async def serve() -> list[bytes]:
-        services: dict[type, object] = {
-            kind: object() for tool in [*WITH_HOOKS, *OF_APPS] for kind in tool.services
-        }
+        services: dict[type, object] = {kind: object() for tool in [*WITH_HOOKS, *OF_APPS] for kind in tool.services}
         services |= {RedactionGate: RedactionGate(), SessionContext: object(), Dashboard: object()}
         exchange = _Exchange(list(lines))
         calls = Calls(services, Caller("nobody's", "none"), has_hooks=has_hooks)
@@ -71,9 +69,7 @@ def _outcomes(requests: Sequence[tuple[str, dict[str, Any]]], *, has_hooks: bool
         json.dumps({"jsonrpc": "2.0", "id": method, "method": method, "params": params}).encode() + b"\n"
         for method, params in requests
     ]
-    answers = {
-        answer["id"]: answer for answer in map(json.loads, answers_of_the_server(lines, has_hooks=has_hooks))
-    }
+    answers = {answer["id"]: answer for answer in map(json.loads, answers_of_the_server(lines, has_hooks=has_hooks))}
     return {
         method: {key: part for key, part in answers[method].items() if key not in ("jsonrpc", "id")}
         for method, _ in requests

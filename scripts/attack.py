@@ -117,9 +117,7 @@ class Session:
         name = f"session {self.requests.session}"
         if code != 0:
             yield (
-                f"{name}: the front outlived its client"
-                if code is None
-                else f"{name}: the front exited with {code}"
+                f"{name}: the front outlived its client" if code is None else f"{name}: the front exited with {code}"
             )
         for identity in self.unanswered():
             yield f"{name}: no answer to {self.sent[identity].line[:200]!r}"
@@ -220,9 +218,7 @@ def attack(storage: Path, runtime: Path, options: argparse.Namespace) -> tuple[l
     ]
     share = -(-options.calls // _SESSIONS)
     threads = [
-        threading.Thread(
-            target=each.attack, args=(share, until), kwargs={"with_too_long": each is sessions[0]}
-        )
+        threading.Thread(target=each.attack, args=(share, until), kwargs={"with_too_long": each is sessions[0]})
         for each in sessions
     ]
     killer = Killer(storage / "journal", options.kills)
@@ -277,11 +273,7 @@ def _end_hub(environment: dict[str, str], storage: Path) -> Iterator[str]:
 
 
 def _environment(storage: Path, runtime: Path) -> dict[str, str]:
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(("LEARNING_MEMORY_", "CLAUDE_"))
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LEARNING_MEMORY_", "CLAUDE_"))}
     return {
         **kept,
         "XDG_RUNTIME_DIR": str(runtime),
@@ -297,9 +289,7 @@ def _environment(storage: Path, runtime: Path) -> dict[str, str]:
 
 def main(arguments: list[str] | None = None) -> int:
     """Attack, print what was wrong and a summary, and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m scripts.attack", description=(__doc__ or "").splitlines()[0]
-    )
+    parser = argparse.ArgumentParser(prog="python -m scripts.attack", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--calls", type=int, default=50_000, help="calls and frames to send (50000)")
     parser.add_argument("--kills", type=int, default=60, help="how often to kill the hub (60)")
     parser.add_argument("--seconds", type=float, default=900.0, help="stop sending after this time (900)")

@@ -144,9 +144,7 @@ def _places(holder: dict[str, Any] | list[Any], node: Schema) -> Iterator[Place]
     """Yield each part that is given, where it is, and its schema."""
     items: list[tuple[Any, Any]] = list(holder.items() if isinstance(holder, dict) else enumerate(holder))
     for key, part in items:
-        of_part = (
-            node.get("properties", {}).get(key, {}) if isinstance(holder, dict) else node.get("items", {})
-        )
+        of_part = node.get("properties", {}).get(key, {}) if isinstance(holder, dict) else node.get("items", {})
         yield holder, key, of_part
         if isinstance(part, dict | list):
             yield from _places(part, of_part)

@@ -22,9 +22,7 @@ def check_journal(journal: Path, written: list[tuple[Attempt, str]]) -> Iterator
         "delete_memory": deleted,
         "store_value": values,
     }
-    texts = Counter(
-        WORD.findall(json.dumps([[each["goal"], each.get("notes")] for each in entries.values()]))
-    )
+    texts = Counter(WORD.findall(json.dumps([[each["goal"], each.get("notes")] for each in entries.values()])))
     texts.update(WORD.findall(json.dumps([each["text"] for each in memories.values()])))
     for attempt, identity in written:
         if identity not in present[attempt.tool]:

@@ -222,15 +222,11 @@ class Requests:
                 any_tool = self.chance.choice(TOOLS)
                 tool, arguments = any_tool.name, self._generator.arguments(any_tool.input_schema)
             case 2:
-                arguments[self.chance.choice(("goals", "limit", "offset", "\ud83d"))] = self.chance.choice(
-                    _STRANGE
-                )
+                arguments[self.chance.choice(("goals", "limit", "offset", "\ud83d"))] = self.chance.choice(_STRANGE)
             case 3:
                 tool = self.chance.choice((tool.upper(), f"{tool} ", "", "\x00", "resolve_gahp"))
             case _:
-                return self._request(
-                    self.chance.choice(("tools/cal", "", "memories/list", "ping", "tools/list")), {}
-                )
+                return self._request(self.chance.choice(("tools/cal", "", "memories/list", "ping", "tools/list")), {})
         return self._call(tool, arguments, word)
 
     def _cancelled(self) -> list[Attempt]:

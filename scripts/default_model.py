@@ -117,9 +117,7 @@ class _Graph:
             for name in ("input_ids", "attention_mask")
         ]
         output = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", _SIZE])
-        graph = helper.make_graph(
-            self._nodes, DEFAULT_MODEL, inputs, [output], list(self._constants.values())
-        )
+        graph = helper.make_graph(self._nodes, DEFAULT_MODEL, inputs, [output], list(self._constants.values()))
         content: bytes = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", _OPSET)], ir_version=_IR
         ).SerializeToString(deterministic=True)
@@ -190,9 +188,7 @@ def _add_embeddings(graph: _Graph, weights: dict[str, NDArray[np.float32]]) -> s
     return _add_norm(graph, "embeddings.LayerNorm", weights, graph.add("Add", word, position))
 
 
-def _add_layer(
-    graph: _Graph, prefix: str, weights: dict[str, NDArray[np.float32]], hidden: str, bias: str
-) -> str:
+def _add_layer(graph: _Graph, prefix: str, weights: dict[str, NDArray[np.float32]], hidden: str, bias: str) -> str:
     context = _add_attention(graph, prefix, weights, hidden, bias)
     attended = _add_linear(graph, prefix, "attention.output.dense", weights, context)
     name = "attention.output.LayerNorm"
@@ -207,15 +203,11 @@ def _add_layer(
     return _add_norm(graph, "output.LayerNorm", weights, graph.add("Add", outer, hidden), prefix)
 
 
-def _add_attention(
-    graph: _Graph, prefix: str, weights: dict[str, NDArray[np.float32]], hidden: str, bias: str
-) -> str:
+def _add_attention(graph: _Graph, prefix: str, weights: dict[str, NDArray[np.float32]], hidden: str, bias: str) -> str:
     # One product instead of three; queries are divided by the root of a head's size beforehand.
     share = np.float32(1 / np.sqrt(_SIZE / _HEADS))
     parts = {"query": share, "key": np.float32(1), "value": np.float32(1)}
-    matrix = np.hstack(
-        [weights[f"attention.self.{part}.weight"].T * factor for part, factor in parts.items()]
-    )
+    matrix = np.hstack([weights[f"attention.self.{part}.weight"].T * factor for part, factor in parts.items()])
     offset = np.hstack([weights[f"attention.self.{part}.bias"] * factor for part, factor in parts.items()])
     joined = graph.add(
         "Add",
@@ -238,9 +230,7 @@ def _add_attention(
     return shape
 
 
-def _add_linear(
-    graph: _Graph, prefix: str, name: str, weights: dict[str, NDArray[np.float32]], source: str
-) -> str:
+def _add_linear(graph: _Graph, prefix: str, name: str, weights: dict[str, NDArray[np.float32]], source: str) -> str:
     product = graph.add(
         "MatMul", source, graph.matrix(f"{prefix}{name}", np.ascontiguousarray(weights[f"{name}.weight"].T))
     )
@@ -248,9 +238,7 @@ def _add_linear(
     return result
 
 
-def _add_norm(
-    graph: _Graph, name: str, weights: dict[str, NDArray[np.float32]], source: str, prefix: str = ""
-) -> str:
+def _add_norm(graph: _Graph, name: str, weights: dict[str, NDArray[np.float32]], source: str, prefix: str = "") -> str:
     factor = graph.constant(f"{prefix}{name}.weight", weights[f"{name}.weight"])
     offset = graph.constant(f"{prefix}{name}.bias", weights[f"{name}.bias"])
     result: str = graph.add("LayerNormalization", source, factor, offset, axis=-1, epsilon=1e-12)

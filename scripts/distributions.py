@@ -34,11 +34,7 @@ def main() -> None:
     """Build everything and name the files."""
     target = ROOT / "dist"
     build(target)
-    print(
-        "\n".join(
-            f"{path.stat().st_size:>12,}  {path.relative_to(ROOT)}" for path in sorted(target.iterdir())
-        )
-    )
+    print("\n".join(f"{path.stat().st_size:>12,}  {path.relative_to(ROOT)}" for path in sorted(target.iterdir())))
 
 
 def build(target: Path) -> None:

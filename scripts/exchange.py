@@ -54,9 +54,7 @@ _LATER: Final = {
 def main() -> None:
     """Write the exchange into the README, or check it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail if the server answers otherwise"
-    )
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if the server answers otherwise")
     check = parser.parse_args().check
     text = README.read_text("utf-8")
     fresh = recorded()

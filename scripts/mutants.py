@@ -183,9 +183,7 @@ def _survivors(mutants: Sequence[Mutant], root: Path, jobs: int, seconds: float)
         for suite, result in unchanged.items():
             if result.failure:
                 raise UnusableError(f"{suite} fails without a mutant: {result.failure}")
-        results = pool.map(
-            lambda each: run(each.suite, unchanged[each.suite].seconds + seconds, each), mutants
-        )
+        results = pool.map(lambda each: run(each.suite, unchanged[each.suite].seconds + seconds, each), mutants)
         for mutant, result in zip(mutants, results, strict=True):
             survivors += not (result.failure or mutant.survives)
             print(_line(mutant, result), flush=True)  # noqa: T201

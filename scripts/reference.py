@@ -41,9 +41,7 @@ def main() -> None:
     pages = {"tools.md": tools(), "cli.md": cli(), "settings.md": settings()}
     contents = {DIRECTORY / name: GENERATED + text.rstrip() + "\n" for name, text in pages.items()}
     contents[RECORDED] = recorded()
-    stale = [
-        path for path, content in contents.items() if not path.exists() or path.read_text("utf-8") != content
-    ]
+    stale = [path for path, content in contents.items() if not path.exists() or path.read_text("utf-8") != content]
     if check and stale:
         names = ", ".join(path.name for path in stale)
         sys.exit(f"What is generated from the code is out of date ({names}): run `make docs` and commit it.")
@@ -62,9 +60,7 @@ def tools() -> str:
     ]
     for tool in TOOLS:
         parts += [f"## {tool.name}\n", tool.description, "", *_table(tool), ""]
-        parts += (
-            ["Reply:", "", *_fields(tool.output_schema), ""] if tool.output_schema else ["Reply: text.\n"]
-        )
+        parts += ["Reply:", "", *_fields(tool.output_schema), ""] if tool.output_schema else ["Reply: text.\n"]
     return "\n".join(parts)
 
 
@@ -153,8 +149,7 @@ def _table(tool: Tool) -> list[str]:
         return ["Takes no arguments."]
     required = tool.input_schema.get("required", [])
     rows = [
-        f"| `{name}` | {'yes' if name in required else 'no'} | {_kind(schema)} |"
-        for name, schema in properties.items()
+        f"| `{name}` | {'yes' if name in required else 'no'} | {_kind(schema)} |" for name, schema in properties.items()
     ]
     return ["| argument | required | |", "| --- | --- | --- |", *rows]
 

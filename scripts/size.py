@@ -83,9 +83,7 @@ def install(folder: Path, temporary: Path) -> None:
 
 def megabytes(folder: Path) -> float:
     """Return what the files in a folder take on disk."""
-    return (
-        sum(_disk_use(path) for path in folder.rglob("*") if path.is_file() and not path.is_symlink()) / 1e6
-    )
+    return sum(_disk_use(path) for path in folder.rglob("*") if path.is_file() and not path.is_symlink()) / 1e6
 
 
 def sizes_of_packages(folder: Path) -> dict[str, float]:
@@ -143,9 +141,7 @@ def _pip(python: Path, arguments: Sequence[str]) -> None:
 
 
 def _libraries(folder: Path) -> list[str]:
-    return [
-        str(path) for path in (*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages"))
-    ]
+    return [str(path) for path in (*folder.glob("lib/python*/site-packages"), *folder.glob("Lib/site-packages"))]
 
 
 def _disk_use(path: Path) -> int:

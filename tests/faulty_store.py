@@ -81,9 +81,7 @@ class FaultyStore:
         if self.failures:
             raise self.failures.pop(0)
 
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
+    async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         await self._check()
         return await self.inner.retrieve(collection, ids, with_vectors=with_vectors)
 

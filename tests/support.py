@@ -84,9 +84,7 @@ def ghap(**changes: Any) -> Ghap:
 def full_ghap() -> Ghap:
     """A resolved entry with every part there is."""
     return ghap(
-        history=(
-            Revision(NOON + timedelta(minutes=5), "an old belief", "an old action", "an old outlook", 0.8),
-        ),
+        history=(Revision(NOON + timedelta(minutes=5), "an old belief", "an old action", "an old outlook", 0.8),),
         confidence=0.6,
         first_confidence=0.9,
         notes=("the log shows nothing", "a second note"),
@@ -186,9 +184,7 @@ def ghaps(resolutions: st.SearchStrategy[Resolution | None] = RESOLUTIONS) -> st
         hypothesis=TEXTS,
         action=TEXTS,
         prediction=TEXTS,
-        history=st.lists(st.builds(Revision, MOMENTS, TEXTS, TEXTS, TEXTS, CONFIDENCES), max_size=3).map(
-            tuple
-        ),
+        history=st.lists(st.builds(Revision, MOMENTS, TEXTS, TEXTS, TEXTS, CONFIDENCES), max_size=3).map(tuple),
         confidence=CONFIDENCES,
         first_confidence=CONFIDENCES,
         notes=st.lists(TEXTS, max_size=3).map(tuple),

@@ -68,9 +68,7 @@ def save_model(
         write_json(folder / name, content)
     tokenizer = Tokenizer(WordLevel({word: row for row, word in enumerate(WORDS)}, unk_token="[UNK]"))  # noqa: S106
     tokenizer.pre_tokenizer = WhitespaceSplit()
-    tokenizer.post_processor = TemplateProcessing(
-        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
-    )
+    tokenizer.post_processor = TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
     tokenizer.save(str(folder / "tokenizer.json"))
     (folder / "onnx").mkdir()
     (folder / "onnx/model.onnx").write_bytes(graph(inputs, scaled=scaled))
@@ -102,8 +100,7 @@ def graph(inputs: Sequence[str], *, scaled: bool = False, output: str = "last_hi
     else:
         nodes.append(_node("Identity", ["found"], [output]))
     table = b"".join(
-        [_number(1, size) for size in TABLE.shape]
-        + [_number(2, _FLOAT), _text(8, "table"), _bytes(9, TABLE.tobytes())]
+        [_number(1, size) for size in TABLE.shape] + [_number(2, _FLOAT), _text(8, "table"), _bytes(9, TABLE.tobytes())]
     )
     content = b"".join(
         [

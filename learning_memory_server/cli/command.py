@@ -107,9 +107,7 @@ def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
     signature = inspect.signature(body)
     if signature.return_annotation in {Result, Result | None}:
         annotation = Annotated[bool, typer.Option("--json", help=json_help)]
-        option = inspect.Parameter(
-            "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation
-        )
+        option = inspect.Parameter("as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
         # What typer reads the options from.
         run.__signature__ = signature.replace(  # type: ignore[attr-defined]
             parameters=[*signature.parameters.values(), option]

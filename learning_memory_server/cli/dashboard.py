@@ -23,9 +23,7 @@ commands = Commands()
 async def dashboard(
     file: Annotated[
         Path | None,
-        typer.Option(
-            "--output", metavar="FILE", help="Where to write it; by default, in the storage folder."
-        ),
+        typer.Option("--output", metavar="FILE", help="Where to write it; by default, in the storage folder."),
     ] = None,
     project: ProjectOption = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open it in the browser.")] = False,
@@ -40,9 +38,7 @@ async def dashboard(
     path = settings.storage_path / "dashboard.html" if file is None else file
     if project is not None and project not in (known := known_projects(settings)):
         names = ", ".join(map(one_line, known[:SHOWN])) or "none"
-        raise InvalidInputError(
-            f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}."
-        )
+        raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
         try:
@@ -66,9 +62,7 @@ def _require_replaceable(path: Path) -> None:
     """Refuse to replace something other than a file, which would be gone afterwards, and to make a folder."""
     shown = one_line(str(path))
     if not path.absolute().parent.is_dir():
-        raise InvalidInputError(
-            f"{shown} cannot be written: its folder does not exist.", hint="Create it first."
-        )
+        raise InvalidInputError(f"{shown} cannot be written: its folder does not exist.", hint="Create it first.")
     try:
         if stat.S_ISREG(path.lstat().st_mode):
             return

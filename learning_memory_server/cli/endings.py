@@ -62,9 +62,7 @@ class FailuresAsSentences(TyperGroup):
             facts = describe_exception(error)
             places = ", ".join(facts["frames"][-_PLACES:])
             _show(
-                LearningMemoryError(
-                    f"The command failed unexpectedly: {facts['type']}.", hint=f"It passed {places}."
-                ),
+                LearningMemoryError(f"The command failed unexpectedly: {facts['type']}.", hint=f"It passed {places}."),
                 as_json=as_json,
             )
             raise typer.Exit(1) from None

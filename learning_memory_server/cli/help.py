@@ -85,11 +85,7 @@ def _name(parameter: Any) -> str:  # noqa: ANN401 - as above
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper())
     names = ", ".join(sorted(parameter.opts, key=len))
-    return (
-        names
-        if parameter.is_flag
-        else f"{names} {parameter.metavar or parameter.opts[0].lstrip('-').upper()}"
-    )
+    return names if parameter.is_flag else f"{names} {parameter.metavar or parameter.opts[0].lstrip('-').upper()}"
 
 
 def _columns(rows: Iterable[tuple[str, str]], width: int) -> Iterator[str]:

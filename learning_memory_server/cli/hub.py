@@ -112,9 +112,7 @@ def hub_stop() -> None:
 @hub.command("logs")
 def hub_logs(
     count: Annotated[int, typer.Option("-n", "--lines", min=0, help="How many lines to show.")] = 20,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")
-    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")] = False,
 ) -> None:
     """Show the end of the hub's log."""
     path = open_settings().storage_path / LOG
@@ -160,11 +158,7 @@ def hub_facts(status: dict[str, Any]) -> dict[str, Any]:
 
 def _show(status: dict[str, Any], log: Path) -> None:
     points = status["points"]
-    index = (
-        "not open, or its server does not answer"
-        if points is None
-        else counted(sum(points.values()), "point")
-    )
+    index = "not open, or its server does not answer" if points is None else counted(sum(points.values()), "point")
     show_facts(
         [
             ("process", str(status["pid"])),
@@ -239,9 +233,7 @@ def status() -> Result:
     resolved = read_entries(settings).list_resolved()
     still_open = journal.open_entries()[::-1]
     values, failures = ValueLog(journal.values), FailureLog(journal.failures)
-    server, holder, hub = (
-        _found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status)
-    )
+    server, holder, hub = (_found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status))
     document: dict[str, Any] = {
         "journal": {
             "path": str(journal.path),
@@ -293,10 +285,7 @@ def _status_facts(
             if entries["resolved"]
         ),
         ("open", counted(entries["open"], "entry")),
-        *(
-            ("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}")
-            for entry in still_open
-        ),
+        *(("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}") for entry in still_open),
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{counted(document['errors'], 'error')} of {counted(document['failures'], 'command')}"),
@@ -367,8 +356,5 @@ def _product(server: Mapping[str, Any]) -> str:
 
 
 def _counts(counts: Mapping[str, int]) -> Text:
-    parts = [
-        Text.assemble((one_line(name), COLOURS.get(name, "")), f" {count:,}")
-        for name, count in counts.items()
-    ]
+    parts = [Text.assemble((one_line(name), COLOURS.get(name, "")), f" {count:,}") for name, count in counts.items()]
     return Text(", ").join(parts)

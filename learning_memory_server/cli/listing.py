@@ -116,15 +116,11 @@ def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
     here = folders_here(settings) if found else {}
     shown = [repeated_error(known, here.get(known[-1].project)) for known in found[:limit]]
     where = "" if wanted is None else " in this project"
-    nothing = (
-        f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."
-    )
+    nothing = f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."
     return listed(shown, len(found), "error", nothing, error_with_id)
 
 
-def listed(
-    results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], Record]
-) -> Result:
+def listed(results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], Record]) -> Result:
     """Show the first of all results, or the sentence that says that there is nothing."""
     show_records(map(record, results))
     if not results:

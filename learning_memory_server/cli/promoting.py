@@ -116,9 +116,7 @@ def _cited(effect: Effect, entries: ObservationCollector, advice: AdviceLog) -> 
     """Return for each thing the entries on which it had this effect, and the sessions of these."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
     said = [(given.ghap_id, item.id, item.effect) for given in advice.all() for item in given.items]
-    said += [
-        (entry.id, each.id, each.effect) for entry in entries.list_resolved() for each in entry.outcome.cited
-    ]
+    said += [(entry.id, each.id, each.effect) for entry in entries.list_resolved() for each in entry.outcome.cited]
     for ghap_id, name, what in said:
         if what is effect and (entry := entries.find_resolved(ghap_id)):
             found[name][entry.id] = entry.agent_session

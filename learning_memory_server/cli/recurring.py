@@ -119,9 +119,7 @@ def failures(sessions: Sequence[Session]) -> list[Failed]:
             )
             calls = works.index(True) + 1 if True in works else len(later)
             found.append(
-                Failed(
-                    session.id, session.project, place, error, call.command, next(cures, None), calls, recurs
-                )
+                Failed(session.id, session.project, place, error, call.command, next(cures, None), calls, recurs)
             )
     return found
 
@@ -173,9 +171,7 @@ def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, A
     for row in moments:
         by_session.setdefault(row.session, []).append(row)
     groups, draw = list(by_session.values()), random.Random(0)  # noqa: S311 - reproducible
-    drawn = [
-        _shares(row for group in draw.choices(groups, k=len(groups)) for row in group) for _ in range(_DRAWS)
-    ]
+    drawn = [_shares(row for group in draw.choices(groups, k=len(groups)) for row in group) for _ in range(_DRAWS)]
     told, right = _shares(moments)
     calls = [
         row.calls if row.right is None else 1 if row.right else row.calls + 1

@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[str, str]
 """The ids of a later entry, and of an earlier one or a value that would have been shown."""
-_UNMEASURED = (
-    "No threshold holds for this embedding model, because its scale is not known, so nothing would be shown."
-)
+_UNMEASURED = "No threshold holds for this embedding model, because its scale is not known, so nothing would be shown."
 
 commands = Commands()
 
@@ -145,9 +143,7 @@ async def walk(
     )
     moments, is_measured, learned = [], True, 0
     with TemporaryDirectory() as folder:
-        here = settings.model_copy(
-            update={"storage_path": Path(folder), "journal_path": None, "qdrant_url": None}
-        )
+        here = settings.model_copy(update={"storage_path": Path(folder), "journal_path": None, "qdrant_url": None})
         async with open_services(here, purpose="replay", load=load) as services:
             finder = AdviceFinder(
                 services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
@@ -186,9 +182,7 @@ async def _learn(services: "Services", event: Ghap | Value | Verdict) -> None:
 
 def _moment(entry: Ghap, ranked: Ranked) -> Moment:
     experiences = best(ranked.experiences, ranked.least)
-    return Moment(
-        entry, tuple(experiences), tuple(ranked.best_values()[: limits.ADVICE_SHOWN - len(experiences)])
-    )
+    return Moment(entry, tuple(experiences), tuple(ranked.best_values()[: limits.ADVICE_SHOWN - len(experiences)]))
 
 
 def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
@@ -198,9 +192,7 @@ def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
     known = [judged[pair] for pair in pairs if pair in judged]
     return {
         "entries": _reach(replayed.moments),
-        "failures": _reach(
-            [each for each in replayed.moments if each.entry.outcome.status is OutcomeStatus.FALSIFIED]
-        ),
+        "failures": _reach([each for each in replayed.moments if each.entry.outcome.status is OutcomeStatus.FALSIFIED]),
         "pairs": len(pairs),
         "judged": len(known),
         "unjudged": len(pairs) - len(known),
@@ -229,9 +221,7 @@ def read_judgements(path: Path) -> dict[Pair, bool]:
 
 def write_judgements(path: Path, judged: dict[Pair, bool], cases: Sequence[dict[str, Any]]) -> None:
     """Write the judged pairs, and those that somebody has to judge, with what is needed to do so."""
-    shown = {
-        (case["later"]["id"], each["id"]): (case["later"], each) for case in cases for each in case["shown"]
-    }
+    shown = {(case["later"]["id"], each["id"]): (case["later"], each) for case in cases for each in case["shown"]}
     pairs = [
         {
             "later": later,
@@ -241,9 +231,7 @@ def write_judgements(path: Path, judged: dict[Pair, bool], cases: Sequence[dict[
         }
         for later, earlier in dict.fromkeys([*judged, *shown])
     ]
-    about = (
-        "Does the lesson of the earlier entry apply at the start of the later one? applies: true or false."
-    )
+    about = "Does the lesson of the earlier entry apply at the start of the later one? applies: true or false."
     try:
         text = json.dumps({"about": about, "pairs": pairs}, ensure_ascii=False, indent=1)
         path.write_text(f"{text}\n", "utf-8")

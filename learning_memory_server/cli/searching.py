@@ -90,9 +90,7 @@ async def search(  # noqa: PLR0913 - one for each option
     strategy: StrategyOption = None,
     project: ProjectOption = None,
     since: SinceOption = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, max=SEARCH_RESULTS_MAX, help="How many to show.")
-    ] = 10,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=SEARCH_RESULTS_MAX, help="How many to show.")] = 10,
     lexical: Annotated[
         bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
     ] = False,
@@ -126,16 +124,12 @@ async def search(  # noqa: PLR0913 - one for each option
     results, mode, memories = (
         scan()
         if lexical
-        else await search_or_scan(
-            _search_index(wanted, texts if everything else None, settings, explain=explain), scan
-        )
+        else await search_or_scan(_search_index(wanted, texts if everything else None, settings, explain=explain), scan)
     )
     others: dict[str, list[View]] = {"values": [], "memories": memories, "errors": []}
     if everything:
         others["values"] = _best(texts, _values(settings, named), lambda value: value["text"])
-        found = _best(
-            texts, _errors(settings, named), lambda error: f"{error['signature']} {error['command']}"
-        )
+        found = _best(texts, _errors(settings, named), lambda error: f"{error['signature']} {error['command']}")
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
     shown = matches((_noted(results, settings), mode), entry_record, others)
@@ -161,11 +155,7 @@ def _values(settings: Settings, project: str | None) -> list[View]:
 def _errors(settings: Settings, project: str | None) -> list[View]:
     known = FailureLog(Journal(settings.journal_directory).failures).errors()
     here = folders_here(settings) if known else {}
-    return [
-        repeated_error(each, here.get(each[-1].project))
-        for each in known
-        if project in {None, each[-1].project}
-    ]
+    return [repeated_error(each, here.get(each[-1].project)) for each in known if project in {None, each[-1].project}]
 
 
 def _best(query: MemoryQuery, things: list[View], text_of: Callable[[View], str]) -> list[View]:
@@ -341,9 +331,7 @@ async def _ask_for_memories(connection: Connection, query: MemoryQuery, *, expla
     )
 
 
-def _filter(
-    tags: Sequence[str] | None, source: str | None, project: str | None, since: str | None
-) -> MemoryFilter:
+def _filter(tags: Sequence[str] | None, source: str | None, project: str | None, since: str | None) -> MemoryFilter:
     named = None if project is None else chosen_project(project, open_settings())
     return MemoryFilter(tuple(tags or ()), source, chosen_time(since), None, named)
 

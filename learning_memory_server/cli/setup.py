@@ -61,9 +61,7 @@ def setup(  # noqa: PLR0913 - one for each option
     client: Annotated[ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(ClientName)}.")],
     remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    show: Annotated[
-        bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")
-    ] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")] = False,
     settings: Annotated[
         SettingsTo,
         typer.Option(
@@ -74,9 +72,7 @@ def setup(  # noqa: PLR0913 - one for each option
     ] = SettingsTo.CLIENT,
     plugin: Annotated[
         bool,
-        typer.Option(
-            "--plugin", help="Claude Code only: the plugin, with hooks and skills, in place of the server."
-        ),
+        typer.Option("--plugin", help="Claude Code only: the plugin, with hooks and skills, in place of the server."),
     ] = False,
 ) -> None:
     """Add this server to a client, for all projects: show the change, ask, and make it.
@@ -105,9 +101,7 @@ def setup(  # noqa: PLR0913 - one for each option
         offer_join(load_settings())
 
 
-def set_up(
-    client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool
-) -> None:
+def set_up(client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool) -> None:
     """Add this server, or the plugin that has it, to a client, after a question."""
     if client.own_command and (plugin or claude_code.find_installed(this_machine())):
         _set_up_plugin(client, settings_to, yes=yes)
@@ -159,9 +153,7 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     existing = _own_entry(client, machine, yes=yes)
     todo += _prepare_commands([*claude_code.commands(existing, None), *claude_code.adding(machine)])
     todo += _prepare_discarding(settings.storage_path / claude_code.FOLDER)
-    if not _done(
-        todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes
-    ):
+    if not _done(todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes):
         return
     output().print(f"{client.title} has the plugin now. {client.afterwards}")
     output().print(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
@@ -191,9 +183,7 @@ def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> None:
 def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> None:
     """Print what to add to a client by hand, on standard output alone."""
     if plugin:
-        output().print(
-            shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), soft_wrap=True
-        )
+        output().print(shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), soft_wrap=True)
         return
     entry, _ = _wanted(client, settings_to)
     if client.own_command:

@@ -62,9 +62,7 @@ async def share(
     ] = None,
     about: Annotated[
         str | None,
-        typer.Option(
-            "--about", metavar="LESSON", help="A shared lesson, which the ID corrects if there is no --kind."
-        ),
+        typer.Option("--about", metavar="LESSON", help="A shared lesson, which the ID corrects if there is no --kind."),
     ] = None,
     yes: _YES = False,
 ) -> None:
@@ -108,10 +106,7 @@ async def join(yes: _YES = False) -> None:
     with the author that git names. Those of other branches are only found.
     """
     settings, top = open_settings(), repository()
-    if not (
-        yes
-        or agrees(f"Read the shared lessons of {top}? Whoever can write to its default branch writes them.")
-    ):
+    if not (yes or agrees(f"Read the shared lessons of {top}? Whoever can write to its default branch writes them.")):
         raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:
         found = await connection.run("join", folder=str(top), project=current_project(settings))
@@ -132,9 +127,7 @@ async def leave() -> None:
 def offer_join(settings: Settings) -> None:
     """Say that this repository has shared lessons, if they are not read."""
     top = tree.top_of(Path.cwd())
-    if (top / FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(
-        settings.storage_path / SHARED
-    ).joined:
+    if (top / FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(settings.storage_path / SHARED).joined:
         output().print("This repository has shared lessons. To read them, run: learning-memory-server join")
 
 
@@ -158,9 +151,7 @@ async def lessons_check(
             continue
         problems += [(name, reason) for reason, _ in objections(said, redactor)]
         anchors = said.texts.get("Files", "").split()
-        problems += [
-            (name, f"it is about {path}, which is gone") for path in anchors if not (top / path).exists()
-        ]
+        problems += [(name, f"it is about {path}, which is gone") for path in anchors if not (top / path).exists()]
     for lesson in state_of(files).values():
         problems += [(copy, f"it is a copy of {lesson.name}") for copy in lesson.copies]
     for name, reason in problems:
@@ -191,9 +182,7 @@ def _wanted(
     """Yield the id, the project and the file of everything that is to be shared."""
     is_verdict = kind in {Kind.CONFIRMS, Kind.CONTRADICTS, Kind.WITHDRAWS}
     if (kind and not (is_verdict and about)) or (about and not kind and len(ids) != 1):
-        raise InvalidInputError(
-            "Give --about with --kind confirms, contradicts or withdraws, or with one ID alone."
-        )
+        raise InvalidInputError("Give --about with --kind confirms, contradicts or withdraws, or with one ID alone.")
     if not ids and not (kind is Kind.WITHDRAWS and about):
         raise InvalidInputError("Give the ids of entries or values to share.")
     if kind and about and not ids:
@@ -204,11 +193,7 @@ def _wanted(
         if value and not kind:
             yield name, value.project, of_value(value, about.content if about else "")
         elif entry and entry.resolution and is_instructive(entry) and entry.weight > WEIGHTS[Tier.ABANDONED]:
-            file = (
-                verdict(kind, about, entry)
-                if kind and about
-                else of_entry(entry, about.content if about else "")
-            )
+            file = verdict(kind, about, entry) if kind and about else of_entry(entry, about.content if about else "")
             yield name, entry.project, file
         else:
             raise NotFoundError(

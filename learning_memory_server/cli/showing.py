@@ -111,9 +111,7 @@ def _find(name: str, settings: Settings) -> Ghap | Standing | Memory | ClusterId
             *(_Candidate(each[-1].error, "error", each, each[-1].signature) for each in failures.errors()),
         )
     }
-    found = (
-        [known[name]] if name in known else [known[each] for each in sorted(known) if each.startswith(name)]
-    )
+    found = [known[name]] if name in known else [known[each] for each in sorted(known) if each.startswith(name)]
     if not found:
         gone = {*entries.all_forgotten(), *values.forgotten_ids(), *memories.forgotten_ids()}
         raise _nothing(name, known.values(), settings, was_forgotten=name in gone)
@@ -132,15 +130,11 @@ def _several(name: str, found: list[_Candidate]) -> InvalidInputError:
     return InvalidInputError(lines, hint="Give more of the id.")
 
 
-def _nothing(
-    name: str, candidates: Iterable[_Candidate], settings: Settings, *, was_forgotten: bool
-) -> NotFoundError:
+def _nothing(name: str, candidates: Iterable[_Candidate], settings: Settings, *, was_forgotten: bool) -> NotFoundError:
     if was_forgotten:
         return NotFoundError(f"{one_line(name)} was forgotten.")
     kinds = [each.kind for each in candidates]
-    places = ", ".join(
-        counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error")
-    )
+    places = ", ".join(counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error"))
     return NotFoundError(
         f"No id begins with {one_line(name)!r}. Looked among {places} in {settings.journal_directory}.",
         hint="`list`, `search`, `values`, `memories` and `failures` show ids; a cluster's is like full_0, from `clusters`.",
@@ -225,9 +219,7 @@ def _show_memory(memory: dict[str, Any]) -> None:
         ("characters", f"{memory['characters']:,}"),
     ]
     metadata.pop("timestamp", None)
-    facts += [
-        (one_line(name), one_line(json.dumps(value, ensure_ascii=False))) for name, value in metadata.items()
-    ]
+    facts += [(one_line(name), one_line(json.dumps(value, ensure_ascii=False))) for name, value in metadata.items()]
     show_facts(facts)
     output().print()
     output().print(Text(text_lines(memory["text"])))
@@ -298,9 +290,7 @@ async def clusters(
         found = await connection.call_for_all(
             "get_clusters", "clusters", axis=axis, project=project, include_noise=noise
         )
-    document = {
-        name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}
-    }
+    document = {name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}}
     _show_clusters(found)
     return Result({**document, "count": len(found["clusters"])})
 
@@ -309,16 +299,12 @@ async def _read_cluster(cluster_id: ClusterId, project: str | None = None) -> di
     """Return a cluster, of one project or of all, with its experiences. Only its own list has its label."""
     async with open_connection(open_settings(), "clusters") as connection:
         await connection.run("complete")
-        found = await connection.call_for_all(
-            "get_clusters", "clusters", axis=cluster_id.axis, project=project
-        )
+        found = await connection.call_for_all("get_clusters", "clusters", axis=cluster_id.axis, project=project)
         reply = await connection.call_for_all(
             "get_cluster_members", "members", cluster_id=str(cluster_id), limit=LISTING_MAX
         )
     # A session may write between the two calls, and the cluster then be another.
-    facts: dict[str, Any] = next(
-        (each for each in found["clusters"] if each["cluster_id"] == str(cluster_id)), {}
-    )
+    facts: dict[str, Any] = next((each for each in found["clusters"] if each["cluster_id"] == str(cluster_id)), {})
     return {
         **facts,
         "cluster_id": str(cluster_id),

@@ -161,9 +161,7 @@ def _show_report(
                 show_hanging(output(), Text(f"{label:<13}  ", "bold"), Text(one_line(text), style))
     output().print()
     if number < _REPORTED:
-        output().print(
-            "No other mistake came back in two sessions with a remedy that is sure enough to be told."
-        )
+        output().print("No other mistake came back in two sessions with a remedy that is sure enough to be told.")
 
 
 def _show_next(settings: Settings, project: str, clients: dict[str, str], *, is_kept: bool) -> None:

@@ -118,8 +118,7 @@ def show_json(document: Mapping[str, Any]) -> None:
 def show_failure(error: LearningMemoryError) -> None:
     """Print what is wrong and what to do, on standard error."""
     message, hint = (
-        _TOOLS.sub(lambda found: f"`{_COMMANDS[found[0]]}`", text or "")
-        for text in (error.message, error.hint)
+        _TOOLS.sub(lambda found: f"`{_COMMANDS[found[0]]}`", text or "") for text in (error.message, error.hint)
     )
     errors().print(
         Text.assemble(
@@ -150,9 +149,7 @@ def agrees(question: str, otherwise: str = "") -> bool:
     return False
 
 
-def show_table(
-    headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()
-) -> None:
+def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()) -> None:
     """Print rows, each cell on one line, and the columns named in `numbers` aligned to the right.
 
     In a terminal the last column wraps; in a narrow one it follows on separate lines.

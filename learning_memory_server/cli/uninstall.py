@@ -59,9 +59,7 @@ def uninstall(
             help="With --data: where to export everything first; by default your home folder.",
         ),
     ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", help="Do not ask. With --data, everything is exported.")
-    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask. With --data, everything is exported.")] = False,
 ) -> None:
     """Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
 
@@ -77,9 +75,7 @@ def uninstall(
             output().print(f"Skipped: {client.title}.")
         except LearningMemoryError as error:
             show_failure(error)
-    if not _agreed(
-        f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?", yes=yes
-    ):
+    if not _agreed(f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?", yes=yes):
         raise typer.Exit(1)
     stop_running_hub()
     with hold(settings.journal_directory, settings.storage_path, "uninstall"):
@@ -103,16 +99,12 @@ def _remove_data(settings: Settings, folder: Path, *, yes: bool) -> None:
     place = folder.resolve()
     for own in (settings.storage_path.resolve(), settings.journal_directory.resolve()):
         if place.is_relative_to(own):
-            raise InvalidInputError(
-                f"--export: {_shown(folder)} is removed with the data.", hint="Name another."
-            )
+            raise InvalidInputError(f"--export: {_shown(folder)} is removed with the data.", hint="Name another.")
     if _agreed(f"Export everything to {_shown(folder)} first?", yes=yes):
         # It is read back before it gets its name.
         made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
         if made:
-            output().print(
-                f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", soft_wrap=True
-            )
+            output().print(f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", soft_wrap=True)
     if not _agreed("Remove all data for good?", yes=yes):
         return
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)])

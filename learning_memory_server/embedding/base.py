@@ -75,9 +75,7 @@ class Reranker(Protocol):
         """Return how well each text answers the query: an array of shape (len(texts),), from 0 to 1."""
 
 
-PROBE: Final = (
-    "The nightly import failed: after the 3rd retry, pool.close() was never called. 接続が閉じられない é"
-)
+PROBE: Final = "The nightly import failed: after the 3rd retry, pool.close() was never called. 接続が閉じられない é"
 """Words, digits, code, and what tokenizers treat specially. Changing it rebuilds every index.
 
 An identity says what a model claims to be. The probe shows what it does: the same weights may give other vectors in

@@ -23,9 +23,7 @@ def load_packaged() -> Embedder:
         ) from error
 
 
-def load_ahead(
-    raw: Mapping[str, object], load: Callable[[], Embedder] = load_packaged
-) -> Callable[[], Embedder]:
+def load_ahead(raw: Mapping[str, object], load: Callable[[], Embedder] = load_packaged) -> Callable[[], Embedder]:
     """Start loading the packaged model in a thread, if it is the one in use, and return what waits for it.
 
     Half of the loading runs without the GIL, so it costs a process little while it imports other things. Other models
@@ -42,9 +40,7 @@ def load_ahead(
     return loaded
 
 
-def load_embedder(
-    model: str, dimension: int | None, packaged: Callable[[], Embedder] = load_packaged
-) -> Embedder:
+def load_embedder(model: str, dimension: int | None, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
     """Load a model. onnxruntime runs it if it can, otherwise the library of the extra.
 
     Args:

@@ -149,10 +149,7 @@ class OnnxEmbedder:
             return vectors
         if vectors.ndim == 3:  # noqa: PLR2004 - texts, tokens, numbers
             mask = arrays["attention_mask"][:, :, None].astype(np.float32)
-            if self._graph.pooling == "cls":
-                vectors = vectors[:, 0]
-            else:
-                vectors = (vectors * mask).sum(axis=1) / mask.sum(axis=1)
+            vectors = vectors[:, 0] if self._graph.pooling == "cls" else (vectors * mask).sum(axis=1) / mask.sum(axis=1)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.all(np.isfinite(lengths) & (lengths > 0)):
             raise EmbeddingUnavailableError("The model made a vector without a direction.")

@@ -60,9 +60,7 @@ class LazyModel(Generic[T]):
     name: str  # what errors call the model, such as "embedding model"
     load: Callable[[], T]  # slow; called until it succeeds once
     submit: Callable[[Callable[[], T]], Future[T]]  # runs a function in a thread
-    retry_seconds: (
-        float  # the least time between a failure and the next attempt; longer if loading takes long
-    )
+    retry_seconds: float  # the least time between a failure and the next attempt; longer if loading takes long
     _retry_at: float = field(default=0.0, init=False)
     _model: Future[T] | None = field(default=None, init=False)
 

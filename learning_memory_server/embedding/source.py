@@ -53,9 +53,7 @@ class ModelSource:
 
     def identity(self, dimension: int, max_tokens: int) -> EmbeddingIdentity:
         """Return the identity of its vectors."""
-        return EmbeddingIdentity(
-            self.provider, self.name, self.weights, dimension, max_tokens, self.definition
-        )
+        return EmbeddingIdentity(self.provider, self.name, self.weights, dimension, max_tokens, self.definition)
 
 
 def find_source(model: str) -> ModelSource:
@@ -81,9 +79,7 @@ def find_source(model: str) -> ModelSource:
             ) from error
     if graph is None:
         digests = {"weights": _digest(_weight_files(folder)), "definition": _definition_digest(folder)[:16]}
-        source = ModelSource(
-            _LIBRARY, name, folder, digests["weights"], digests["definition"], None, obstacle
-        )
+        source = ModelSource(_LIBRARY, name, folder, digests["weights"], digests["definition"], None, obstacle)
     else:
         # Weights above 2 GB are in a file of their own, next to that of the graph.
         parts = sorted((folder / graph.file).parent.glob(f"{Path(graph.file).name}*"))
@@ -243,9 +239,7 @@ def _find_folder(model: str, kind: str, setting: str, otherwise: str = "") -> Pa
         if not files:
             raise EmbeddingUnavailableError(
                 f"The {kind} {model!r} is incomplete: it has no {part}.",
-                hint="Copy the whole folder."
-                if is_folder
-                else f"Run `learning-memory-server download-model {model}`.",
+                hint="Copy the whole folder." if is_folder else f"Run `learning-memory-server download-model {model}`.",
             )
     return found
 

@@ -61,17 +61,11 @@ class ModelTokens:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special ones."""
-        return [
-            len(found) for found in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        ]
+        return [len(found) for found in self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the span of each token."""
-        return [
-            (start, end)
-            for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets
-            if end
-        ]
+        return [(start, end) for start, end in self._tokenizer.encode(text, add_special_tokens=False).offsets if end]
 
 
 def reading(tokenizer: Tokenizer | None, text: str) -> float:

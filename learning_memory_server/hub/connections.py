@@ -99,9 +99,7 @@ async def _show_life(
     leaving = asyncio.create_task(reader.read())
     try:
         while True:
-            await asyncio.wait(
-                [task, leaving], timeout=timeouts.SIGN_OF_LIFE, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait([task, leaving], timeout=timeouts.SIGN_OF_LIFE, return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 return
             if leaving.done():

@@ -273,9 +273,7 @@ class Hub:
         lines = self._services.journal.known_damage
         return [damage_notice(lines)] if lines else []
 
-    async def _control(
-        self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
-    ) -> None:
+    async def _control(self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reply = await connections.answer(lambda report: self._obey(hello, report), reader, writer)
         await connections.send(writer, reply)
         if "stopping" in reply:
@@ -284,9 +282,7 @@ class Hub:
     async def _obey(self, hello: dict[str, Any], report: Report) -> dict[str, Any]:
         command, fields = hello.get("command"), hello.get("fields", {})
         if not isinstance(command, str) or not isinstance(fields, dict):
-            raise InvalidInputError(
-                "The memory hub refused this: `command` must be a text, `fields` an object."
-            )
+            raise InvalidInputError("The memory hub refused this: `command` must be a text, `fields` an object.")
         # Even a command meant for different data may ask which process is in its way, and stop it.
         if command == "status":
             return await self._status(hello)

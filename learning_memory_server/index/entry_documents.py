@@ -22,9 +22,7 @@ def documents_of(entry: Ghap) -> list[Document]:
     payload = payload_of(entry)
     point = point_id("ghap", entry.id)
     return [
-        WholeDocument(
-            Collection.of(axis), point, text, payload, full_parts(entry) if axis is Axis.FULL else ()
-        )
+        WholeDocument(Collection.of(axis), point, text, payload, full_parts(entry) if axis is Axis.FULL else ())
         for axis, text in axis_texts(entry).items()
     ]
 
@@ -44,9 +42,7 @@ def axis_texts(entry: Ghap) -> dict[Axis, str]:
         Axis.STRATEGY: _text(entry.strategy, entry.goal, f"{end.status} after {tries}", worked),
     }
     if end.surprise:
-        texts[Axis.SURPRISE] = _text(
-            end.surprise, entry.prediction, end.result, cause.description if cause else None
-        )
+        texts[Axis.SURPRISE] = _text(end.surprise, entry.prediction, end.result, cause.description if cause else None)
     if cause:
         texts[Axis.ROOT_CAUSE] = _text(_named(cause), entry.hypothesis, entry.domain, entry.strategy)
     return texts

@@ -100,9 +100,7 @@ class VectorIndex:
             async with asyncio.timeout(seconds if self.is_on_server else None):
                 yield
         except TimeoutError:
-            raise NoAnswerError(
-                "The index did not answer in time.", hint="Call again in a few seconds."
-            ) from None
+            raise NoAnswerError("The index did not answer in time.", hint="Call again in a few seconds.") from None
 
     async def open(self) -> VectorStore:
         """Wait for the model, open the engine, ensure every collection, and return the engine. Idempotent."""
@@ -158,8 +156,7 @@ class VectorIndex:
         for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
         await all_done(
-            self._change(collection, store.upsert(collection, points))
-            for collection, points in by_collection.items()
+            self._change(collection, store.upsert(collection, points)) for collection, points in by_collection.items()
         )
 
     async def remove(self, point_ids: Sequence[str]) -> None:
@@ -203,8 +200,7 @@ class VectorIndex:
         store = self.require_open()
         return {
             collection: {
-                record.id: record.payload.get(DIGEST)
-                for record in await store.scroll(collection, fields=[DIGEST])
+                record.id: record.payload.get(DIGEST) for record in await store.scroll(collection, fields=[DIGEST])
             }
             for collection in Collection
         }
@@ -302,9 +298,7 @@ class VectorIndex:
             found |= _vectors_in(await self.retrieve(collection, some, with_vectors=True))
         return found
 
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
+    async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         """Open the index and return the points that exist among `ids`, in the order of `ids`."""
         store = await self.open()
         return await store.retrieve(collection, ids, with_vectors=with_vectors)

@@ -42,9 +42,7 @@ class Means:
         if collection not in self._known:
             return _OFF_TOPIC
         share = min(self.sizes[collection], _FEW) / _FEW
-        return (
-            share * scale.closeness(float(vector @ self._known[collection][1])) + (1.0 - share) * _OFF_TOPIC
-        )
+        return share * scale.closeness(float(vector @ self._known[collection][1])) + (1.0 - share) * _OFF_TOPIC
 
     async def refresh(self, store: VectorStore) -> None:
         """Look at every collection again.

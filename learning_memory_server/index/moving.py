@@ -104,9 +104,7 @@ class IndexMove:
         collection = batch[0].collection
         if not self._copies.get(collection, True):
             return {}
-        records = await self.source.retrieve(
-            collection, [document.point_id for document in batch], with_vectors=True
-        )
+        records = await self.source.retrieve(collection, [document.point_id for document in batch], with_vectors=True)
         documents = {document.point_id: document for document in batch}
         same = [record for record in records if _is_made_from(documents[record.id], record.payload)]
         found = {record.id: record.vector for record in same if record.vector is not None}

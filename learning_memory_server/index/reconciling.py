@@ -124,9 +124,7 @@ class Reconciler:
         mark_file, position = self._index.mark_file, Position([source.log for source in self._sources])
         # Before anything is compared: a tokenizer that is found meanwhile divides memories in another way.
         made_by = " ".join([VERSION, *(getattr(source, "form", "") for source in self._sources)])
-        is_enough = (
-            mark_file and self._compared is None and await self._compare_from(mark_file, position, made_by)
-        )
+        is_enough = mark_file and self._compared is None and await self._compare_from(mark_file, position, made_by)
         if not is_enough:
             if mark_file:
                 files.remove(mark_file)
@@ -165,16 +163,10 @@ class Reconciler:
     async def _compare_from(self, mark_file: Path, position: Position, made_by: str) -> bool:
         """Compare what is new since the mark, and return whether that is enough."""
         mark = Mark.read(mark_file)
-        if (
-            mark is None
-            or mark.made_by != made_by
-            or not await asyncio.to_thread(position.resume, mark.journal)
-        ):
+        if mark is None or mark.made_by != made_by or not await asyncio.to_thread(position.resume, mark.journal):
             return False
         there, counts = await self._compare_new(position), await self._index.counts()
-        if there is None or any(
-            counts[each] != mark.counts.get(each, -1) + there[each] for each in Collection
-        ):
+        if there is None or any(counts[each] != mark.counts.get(each, -1) + there[each] for each in Collection):
             return False
         missing = Counter(collection for collection, _ in self._pending)
         self.searchable |= {each for each in Collection if missing[each] <= counts[each]}
@@ -221,12 +213,8 @@ class Reconciler:
         superfluous = 0
         for collection, points_there in stored.items():
             # A record that was divided into other documents since then has no use for the earlier ones.
-            points = await self._index.retrieve(
-                collection, sorted(points_there.keys() - self.pending_deletes)
-            )
-            stale = {
-                point.id for point in points if any(source.knows(point.payload) for source in self._sources)
-            }
+            points = await self._index.retrieve(collection, sorted(points_there.keys() - self.pending_deletes))
+            stale = {point.id for point in points if any(source.knows(point.payload) for source in self._sources)}
             self.pending_deletes |= stale
             superfluous += len(points) - len(stale)
         self.superfluous = superfluous
@@ -311,9 +299,7 @@ class Reconciler:
             with self._changing():
                 await self._index.remove(points)
             # Not those that were written while they were removed.
-            self.pending_deletes.difference_update(
-                each for each in points if self._landed[each] == landed[each]
-            )
+            self.pending_deletes.difference_update(each for each in points if self._landed[each] == landed[each])
             for point in self._given_up.intersection(points):
                 self._looked_at_again[point] = asyncio.get_running_loop().time() + timeouts.ARRIVAL
                 self._given_up.discard(point)
@@ -338,9 +324,7 @@ class Reconciler:
 
     def _batches(self) -> Iterator[list[Document]]:
         """Yield small batches of what has been pending longest, skipping what is no longer pending by then."""
-        waiting = sorted(
-            islice(self._pending.values(), _SORTED_AT_ONCE), key=lambda document: len(document.text)
-        )
+        waiting = sorted(islice(self._pending.values(), _SORTED_AT_ONCE), key=lambda document: len(document.text))
         for start in range(0, len(waiting), _STEP):
             batch = [each for each in waiting[start : start + _STEP] if self._pending.get(_key(each)) is each]
             if batch:

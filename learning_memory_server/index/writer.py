@@ -44,9 +44,7 @@ class IndexWriter:
     What waits for the index raises `StorageUnavailableError` or `EmbeddingUnavailableError` if it is not available now.
     """
 
-    def __init__(
-        self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints
-    ) -> None:
+    def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints) -> None:
         self._index = index
         self._outdated = outdated
         self._wake = asyncio.Event()
@@ -98,9 +96,7 @@ class IndexWriter:
         """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
         points = set(point_ids)
         self._reconciler.remove(points)
-        return await self._in_time(
-            self._reconciler.delete_pending(), within, "removal.postponed", len(points)
-        )
+        return await self._in_time(self._reconciler.delete_pending(), within, "removal.postponed", len(points))
 
     def server_returned(self) -> None:
         """Compare the index with the journal and write what is pending: a server answers again."""
@@ -248,9 +244,7 @@ class IndexWriter:
         self._reconciler.lose()
         await self._index.discard()
 
-    async def _in_time(
-        self, work: Coroutine[None, None, None], within: float, postponed: str, count: int
-    ) -> bool:
+    async def _in_time(self, work: Coroutine[None, None, None], within: float, postponed: str, count: int) -> bool:
         """Do some work, and return whether it succeeded in time. Late work continues; a cancelled call cancels it.
 
         What it is done to is kept already, so not even an unexpected failure is the caller's. `postponed` is what the
@@ -302,9 +296,7 @@ class IndexWriter:
                 try:
                     await self._reconciler.write(documents)
                 except StorageUnavailableError as error:
-                    log.warning(
-                        "attempt.failed", what="documents", attempt=attempt, type=type(error).__name__
-                    )
+                    log.warning("attempt.failed", what="documents", attempt=attempt, type=type(error).__name__)
                     if is_transient(error) and not isinstance(error, NoAnswerError):
                         continue
                 except EmbeddingUnavailableError:

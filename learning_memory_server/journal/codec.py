@@ -78,11 +78,7 @@ def lean(data: Data) -> Data:
 def _parts_of(thing: Stored) -> Data:
     """Return the known parts of a thing as JSON data, without those that are as they are by default."""
     parts = ((each.name, getattr(thing, each.name), each.default) for each in fields(thing))
-    return {
-        name: _to_data(part)
-        for name, part, default in parts
-        if name != "others" and (part or part != default)
-    }
+    return {name: _to_data(part) for name, part, default in parts if name != "others" and (part or part != default)}
 
 
 def _to_data(part: Any) -> Any:  # noqa: ANN401 - JSON
@@ -134,6 +130,4 @@ VERDICT: Final = Codec("verdict", Verdict, lambda verdict: verdict.requests, {"s
 ADVICE: Final = Codec("advice", Advice)
 FAILURE: Final = Codec("failure", Failure)
 # Where its chunks are is written so that a start need not chunk it again.
-MEMORY: Final = Codec(
-    "memory", Memory, lambda memory: (memory.request,), {"chunking": "cuts"}, {"metadata": {}}
-)
+MEMORY: Final = Codec("memory", Memory, lambda memory: (memory.request,), {"chunking": "cuts"}, {"metadata": {}})

@@ -43,11 +43,7 @@ class FailureLog(Records[Failure]):
 
     def errors(self) -> list[list[Failure]]:
         """Return the failures of each error, oldest first."""
-        return [
-            sorted(error.values(), key=_age)
-            for project in self._grouped().values()
-            for error in project.values()
-        ]
+        return [sorted(error.values(), key=_age) for project in self._grouped().values() for error in project.values()]
 
     def add(self, *things: Failure, at: datetime | None = None) -> None:
         """Write failures to the log; see `Records.add`."""

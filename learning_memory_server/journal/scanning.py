@@ -117,9 +117,7 @@ class Scanner:
         if not redacted.kinds:
             return Scanned(text)
         what = _SHOWN.get(record.kind, record.kind)
-        return Scanned(
-            with_data(whole, redacted.data), self._findings(what, (record.kind, record.id), redacted)
-        )
+        return Scanned(with_data(whole, redacted.data), self._findings(what, (record.kind, record.id), redacted))
 
     def _open_file(self, text: bytes, place: str) -> Scanned:
         try:
@@ -131,9 +129,7 @@ class Scanner:
         redacted = self.redact("ghap", data)
         if not redacted.kinds:
             return Scanned(text)
-        return Scanned(
-            open_file_of(redacted.data), self._findings(OPEN_ENTRY, ("ghap", data["id"]), redacted)
-        )
+        return Scanned(open_file_of(redacted.data), self._findings(OPEN_ENTRY, ("ghap", data["id"]), redacted))
 
     def _findings(self, what: str, key: tuple[str, str], redacted: RedactedData) -> tuple[Finding, ...]:
         # An id should not be a secret, but if it is one, it must not be shown.
@@ -154,9 +150,7 @@ class Scanner:
         key = _key(text)
         return Scanned(
             changed,
-            tuple(
-                Finding(UNREADABLE, place, "", secret, count, key) for secret, count in redacted.kinds.items()
-            ),
+            tuple(Finding(UNREADABLE, place, "", secret, count, key) for secret, count in redacted.kinds.items()),
         )
 
 

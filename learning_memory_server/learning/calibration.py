@@ -165,8 +165,7 @@ def score(forecasts: Sequence[Forecast]) -> Score:
         reliability=math.fsum(len(b.forecasts) * (b.confidence - b.share) ** 2 for b in bins) / count,
         resolution=math.fsum(len(b.forecasts) * (b.share - share) ** 2 for b in bins) / count,
         uncertainty=share * (1 - share),
-        within_bin_variance=math.fsum((f.confidence - b.confidence) ** 2 for b in bins for f in b.forecasts)
-        / count,
+        within_bin_variance=math.fsum((f.confidence - b.confidence) ** 2 for b in bins for f in b.forecasts) / count,
         within_bin_covariance=math.fsum(
             (f.held - b.share) * (f.confidence - b.confidence) for b in bins for f in b.forecasts
         )

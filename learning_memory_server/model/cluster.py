@@ -24,8 +24,7 @@ class ClusterId:
         axis, _, number = text.strip().rpartition("_")
         if axis not in list(Axis) or not (number.isascii() and number.isdigit()):
             raise InvalidInputError(
-                f"cluster_id: {text!r} is not of the form axis_number, such as full_0; "
-                f"the axes are {', '.join(Axis)}.",
+                f"cluster_id: {text!r} is not of the form axis_number, such as full_0; the axes are {', '.join(Axis)}.",
                 hint="Call get_clusters to see the ids.",
             )
         return cls(Axis(axis), int(number))

@@ -102,9 +102,7 @@ class Resolution(Stored):
         if self.status is not OutcomeStatus.FALSIFIED:
             return
         absent = [
-            name
-            for name, value in (("surprise", self.surprise), ("root_cause", self.root_cause))
-            if value is None
+            name for name, value in (("surprise", self.surprise), ("root_cause", self.root_cause)) if value is None
         ]
         if absent:
             raise InvalidInputError(
@@ -232,9 +230,7 @@ class Ghap(Stored):
         no iteration.
         """
         parts: dict[str, Any] = {
-            name: str(part).strip() if name in _TRIED else part
-            for name, part in changes.items()
-            if part is not None
+            name: str(part).strip() if name in _TRIED else part for name, part in changes.items() if part is not None
         }
         note = parts.pop("note", None)
         changed = replace(self, **parts)

@@ -80,9 +80,7 @@ def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str]
     try:
         compact = json.dumps(checked, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        raise InvalidInputError(
-            "metadata: its numbers must be finite; JSON has no NaN and no Infinity."
-        ) from None
+        raise InvalidInputError("metadata: its numbers must be finite; JSON has no NaN and no Infinity.") from None
     size = len(measured(compact).encode())
     if size > limits.METADATA_MAX:
         raise InvalidInputError(f"metadata: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}.")

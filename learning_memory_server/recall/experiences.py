@@ -48,17 +48,13 @@ class ExperienceSearcher:
         entries = [*self.collector.list_resolved(query.where), *self.shared.matching(query.where)]
         return await asyncio.to_thread(_rank, entries, query)
 
-    async def _search_index(
-        self, query: ExperienceQuery, timer: SearchTimer
-    ) -> SearchResult[FoundExperience]:
+    async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult[FoundExperience]:
         began = monotonic()
         index, depth = self.recall.index, max(query.limit, self.recall.reranking.depth)
         async with index.in_time(timeouts.EXPERIENCES_INDEX):
             with each_request_within(timeouts.EXPERIENCES_REQUEST):
                 matches = await index.search_hybrid(
-                    Query(
-                        query.collection, query.text, depth, query.where.for_engine(), _siblings(query.axis)
-                    ),
+                    Query(query.collection, query.text, depth, query.where.for_engine(), _siblings(query.axis)),
                     lambda payload: self._find(payload["ghap_id"]) is not None,
                     timer,
                     model_within=timeouts.EXPERIENCES_MODEL,

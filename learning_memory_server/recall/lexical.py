@@ -43,9 +43,7 @@ _MONTHS: Final = (
     "january february march april may june july august september october november december".split()  # noqa: SIM905 - one line
 )
 _MONTHS_BY_NAME: Final = {month[:3]: number for number, month in enumerate(_MONTHS, start=1)}
-_NAME: Final = (
-    rf"({'|'.join(month[:3] + (f'(?:{month[3:]})?' if month[3:] else '') for month in _MONTHS)}|sept)\.?"
-)
+_NAME: Final = rf"({'|'.join(month[:3] + (f'(?:{month[3:]})?' if month[3:] else '') for month in _MONTHS)}|sept)\.?"
 _DAY: Final = r"(\d{1,2})(?:st|nd|rd|th)?"
 _DAY_FIRST: Final = re.compile(rf"\b{_DAY}\s+(?:of\s+)?{_NAME}(?:,?\s+(\d{{4}}))?\b", re.IGNORECASE)
 _MONTH_FIRST: Final = re.compile(rf"\b{_NAME}\s+{_DAY}(?:,?\s+(\d{{4}}))?\b", re.IGNORECASE)

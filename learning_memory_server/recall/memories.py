@@ -73,17 +73,13 @@ class MemorySearcher:
         without: set[str] = set()
         basis: Basis | None = None
         while True:
-            async with self.recall.index.in_time(
-                began + timeouts.MEMORIES_INDEX_SHARE * self.deadline - now()
-            ):
+            async with self.recall.index.in_time(began + timeouts.MEMORIES_INDEX_SHARE * self.deadline - now()):
                 matches = await self._ranked(query, depth, without, basis, timer)
             if basis is None and matches:
                 # The scores of all rounds are compared.
                 basis = matches[0].explanation.basis
             # Results that are not shown are not re-ranked either.
-            similar = [
-                each for each in matches if (each.explanation.similarity or 0.0) >= query.min_similarity
-            ]
+            similar = [each for each in matches if (each.explanation.similarity or 0.0) >= query.min_similarity]
             seen += similar
             found = len({each.memory.id for each in seen})
             # A match that scores less than the least similarity alone would give is not similar enough.
@@ -183,9 +179,7 @@ def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> Sea
     ]
     mode = SearchMode.LEXICAL
     found = [
-        FoundMemory(
-            memory, chunk.number, chunk.start, chunk.end, explanation=Explanation(mode=mode, bm25=bm25)
-        )
+        FoundMemory(memory, chunk.number, chunk.start, chunk.end, explanation=Explanation(mode=mode, bm25=bm25))
         for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
     ]
     kept, left_out = passing(_best(query.limit, found), query.min_score)

@@ -35,9 +35,7 @@ class Recall:
     index: VectorIndex
     writer: IndexWriter  # knows whether the index can be relied on
     reranking: Reranking  # reads the best results of the index once more
-    _at_once: asyncio.Semaphore = field(
-        default_factory=lambda: asyncio.Semaphore(QUERIES_AT_ONCE), init=False
-    )
+    _at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(QUERIES_AT_ONCE), init=False)
     # Python runs one ranking at a time anyway; several at once would all be late.
     _lexical: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
 

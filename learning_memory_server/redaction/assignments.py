@@ -125,7 +125,9 @@ _NAME: Final = re.compile(
 )
 """From the word that counts to the end of its identifier, in lower case: ten times as fast as ignoring the case."""
 
-_QUOTED: Final = r"""(?:[rbfuRBFUL@$]{0,2}(?P<q>\\{0,3}(?:\"{3}|'{3}|["'`]))(?P<quoted>(?:(?!(?P=q))[^\n]){1,1024})(?P=q))"""
+_QUOTED: Final = (
+    r"""(?:[rbfuRBFUL@$]{0,2}(?P<q>\\{0,3}(?:\"{3}|'{3}|["'`]))(?P<quoted>(?:(?!(?P=q))[^\n]){1,1024})(?P=q))"""
+)
 _BARE: Final = r"(?P<bare>[^\s\"'`<>(\[:=|,;.][^\s\"'`<>]{0,299}+)"
 _CLOSING: Final = r"""(?:\\{0,3}["'`]\]?|\*\*|\])?(?:[ \t]#?\d{1,2}(?=[ \t]{0,2}[:=]))?"""
 """What ends the name: a quote, or the number of one of several keys."""
@@ -136,9 +138,7 @@ _ASSIGNED: Final = re.compile(
     + r"[ \t]{0,40}(?P<separator>=>|:=|\?=|[=!]={1,2}|:{1,2}|=|->|(?<=[ \t])\|(?=[ \t]))\**[ \t]{0,40}"
     + rf"(?:{_QUOTED}|{_BARE})"
 )
-_ARGUMENT: Final = re.compile(
-    rf"{_CLOSING}(?:[ \t]{{0,4}}(?P<between>[(,])[ \t]{{0,4}}|\s{{1,4}}value=){_QUOTED}"
-)
+_ARGUMENT: Final = re.compile(rf"{_CLOSING}(?:[ \t]{{0,4}}(?P<between>[(,])[ \t]{{0,4}}|\s{{1,4}}value=){_QUOTED}")
 """`setPassword("...")`, `("password", "...")`, `key="Password" value="..."`."""
 
 _IS_ARGUMENT: Final = re.compile(r"[(\[{]\s{0,8}[\"'][\w.-]*$")
@@ -317,9 +317,7 @@ def _trimmed(value: str) -> str:
     """Return an unquoted value without what ends the sentence, the statement or the query parameter it is in."""
     value = _AFTER_VALUE.split(value, maxsplit=1)[0].rstrip("\\")
     for opening, closing in ("()", "[]", "{}"):
-        while value.endswith((closing, closing + ",", closing + ".")) and value.count(opening) < value.count(
-            closing
-        ):
+        while value.endswith((closing, closing + ",", closing + ".")) and value.count(opening) < value.count(closing):
             value = value.rstrip(",.")[:-1]
     return value.rstrip(".,;:")
 

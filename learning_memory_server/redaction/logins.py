@@ -38,11 +38,7 @@ def _is_pair(value: str) -> bool:
 
 
 def _is_url_user(value: str) -> bool:
-    return (
-        is_real_token(value)
-        and (is_random(value) or is_uuid(value))
-        and not re.fullmatch(r"[0-9a-f]{20,31}", value)
-    )
+    return is_real_token(value) and (is_random(value) or is_uuid(value)) and not re.fullmatch(r"[0-9a-f]{20,31}", value)
 
 
 def _is_argument(value: str) -> bool:
@@ -185,9 +181,7 @@ LOGINS: Final[tuple[Form, ...]] = (
             r"(?i)(?:jwt\.(?:sign|verify|encode|decode)\([^,()\n]{1,120},|hmac\.new\(|createHmac\([\"']\w{1,16}[\"'],)"
             r"\s{0,4}b?(?P<quote>[\"'])(?P<secret>[^\"'\s]{8,256})(?P=quote)"
         ),
-        lambda value: (
-            not is_placeholder(value) and (is_key(value, strict=False) or is_spoken_password(value))
-        ),
+        lambda value: not is_placeholder(value) and (is_key(value, strict=False) or is_spoken_password(value)),
     ),
     Form(
         "secret",
@@ -256,9 +250,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         "command line password",
         ("mysql", "mariadb", "sshpass"),
         r"\s-p(?:(?P<quote>[\"'])|(?=\S))(?P<secret>[^\s\"'|;]{4,128})",
-        lambda value: (
-            not is_placeholder(value) and not value.isdigit() and not value.isalpha() and "/" not in value
-        ),
+        lambda value: not is_placeholder(value) and not value.isdigit() and not value.isalpha() and "/" not in value,
         inside=True,
     ),
     Form(

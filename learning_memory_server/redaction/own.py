@@ -31,18 +31,14 @@ class OwnPattern:
         seconds: How long it may take on a short text.
     """
 
-    def __init__(
-        self, setting: str, place: str, expression: str, seconds: float = timeouts.OWN_PATTERN
-    ) -> None:
+    def __init__(self, setting: str, place: str, expression: str, seconds: float = timeouts.OWN_PATTERN) -> None:
         import regex  # noqa: PLC0415 - a tenth of a second, and most users have no pattern
 
         try:
             has_empty = re.compile(expression).fullmatch("")
             self._pattern = regex.compile(expression)
         except (re.error, regex.error) as error:
-            raise InvalidSettingsError(
-                f"{setting}: {expression!r} is not a regular expression: {error}."
-            ) from None
+            raise InvalidSettingsError(f"{setting}: {expression!r} is not a regular expression: {error}.") from None
         if has_empty:
             raise InvalidSettingsError(
                 f"{setting}: {expression!r} matches the empty text, so it would match everywhere."
@@ -98,9 +94,7 @@ class OwnPatterns:
                 for kind, one in patterns.items()
             ]
         else:
-            self._patterns = [
-                ("own pattern", pattern) for pattern in numbered_patterns("redaction_patterns", patterns)
-            ]
+            self._patterns = [("own pattern", pattern) for pattern in numbered_patterns("redaction_patterns", patterns)]
 
     def find(self, text: str) -> Iterator[Span]:
         """Return where the patterns match."""

@@ -92,9 +92,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("jfrog token", ("AKCp",), rf"{_WORD}{{60,}}"),
     token("jfrog token", ("cmVmd",), rf"{_WORD}{{59}}{_END}"),
     token("circleci token", ("CCIPAT_", "CCIPRJ_"), rf"{_WORD}{{20,}}_[0-9a-f]{{40}}"),
-    token(
-        "buildkite token", ("bkua_", "bkpt_", "bkct_", "bkaa_", "bkaj_", "bkar_", "bkps_"), rf"{_URL}{{40,}}"
-    ),
+    token("buildkite token", ("bkua_", "bkpt_", "bkct_", "bkaa_", "bkaj_", "bkar_", "bkps_"), rf"{_URL}{{40,}}"),
     token("sourcegraph token", ("sgp_", "slk_"), r"[\w]{40,}"),
     token("sonar token", ("squ_", "sqp_", "sqa_"), r"[0-9a-f]{40}"),
     token("gitea token", ("gta_",), r"[0-9a-f]{40}"),
@@ -149,9 +147,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("webhook secret", ("whsec_",), r"[A-Za-z0-9+/=]{24,}"),
     token("square token", ("sq0atp-", "sq0csp-", "sq0idp-"), rf"{_URL}{{22,}}"),
     token("square token", ("EAAA",), rf"{_URL}{{60}}(?![\w-])"),
-    token(
-        "paypal token", ("access_token$production$", "access_token$sandbox$"), r"[0-9a-z]{16}\$[0-9a-f]{32}"
-    ),
+    token("paypal token", ("access_token$production$", "access_token$sandbox$"), r"[0-9a-z]{16}\$[0-9a-f]{32}"),
     token("razorpay key", ("rzp_live_", "rzp_test_"), rf"{_WORD}{{14}}"),
     token(
         "plaid token",

@@ -191,20 +191,14 @@ def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
         return False
     if re.fullmatch(r"[a-z]+(?:-[a-z]+){2,}", value) or (word and re.fullmatch(r"[A-Za-z]{6,}", value)):
         return True
-    if re.fullmatch(
-        r"[A-Za-z]+(?:[_. /:-][A-Za-z]+)*\W?|[A-Za-z]+(?:_[A-Za-z0-9]{1,2})+|[\d.,]{1,5}|\W+", value
-    ):
+    if re.fullmatch(r"[A-Za-z]+(?:[_. /:-][A-Za-z]+)*\W?|[A-Za-z]+(?:_[A-Za-z0-9]{1,2})+|[\d.,]{1,5}|\W+", value):
         return not value.islower() and is_random(value)
     return not _version(value)
 
 
 def is_mixed(value: str) -> bool:
     """Return whether a value is random, with digits and letters of both cases: neither a name nor a hash in hex."""
-    return (
-        re.fullmatch(r"[\w+=~-]{20,400}", value) is not None
-        and has_all_sorts(value)
-        and is_key(value, strict=True)
-    )
+    return re.fullmatch(r"[\w+=~-]{20,400}", value) is not None and has_all_sorts(value) and is_key(value, strict=True)
 
 
 def is_phrase(value: str) -> bool:

@@ -49,18 +49,14 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     the high-level server would do both in its own way before it calls a hook.
     """
 
-    async def list_tools(
-        context: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         with calls.around():
             return _advertised((*calls.tools, *(OF_APPS if _renders_pages(context) else ())))
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = dict(params.arguments or {})
         tool_use = (context.meta or {}).get(TOOL_USE)
-        result = await calls.call(
-            context.request_id, params.name, arguments, _progress(context), tool_use=tool_use
-        )
+        result = await calls.call(context.request_id, params.name, arguments, _progress(context), tool_use=tool_use)
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
         if result.structured is None:
             return types.CallToolResult(content=content, is_error=result.is_error)
@@ -71,9 +67,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     ) -> types.ListResourcesResult:
         return resources.WITH_PAGES if _renders_pages(context) else resources.RESOURCES
 
-    async def read_resource(
-        _context: Context, params: types.ReadResourceRequestParams
-    ) -> types.ReadResourceResult:
+    async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         resources.require_known(params.uri)
         with calls.around(), for_client():
             if params.uri == DASHBOARD_URI:

@@ -201,9 +201,7 @@ def _was_used_before(directory: Path, since: float) -> bool:
 
 def _unique(bare: str, directory: Path) -> str:
     """Return a name that another folder hardly has: with a digest of where the history begins, else of the place."""
-    what = (
-        " ".join(_roots(directory, seconds=timeouts.ROOTS_FOR_NAME)) or f"{machine_id()} {_place(directory)}"
-    )
+    what = " ".join(_roots(directory, seconds=timeouts.ROOTS_FOR_NAME)) or f"{machine_id()} {_place(directory)}"
     return f"{bare}-{hashlib.sha256(what.encode('utf-8', 'surrogateescape')).hexdigest()[:_LETTERS]}"
 
 

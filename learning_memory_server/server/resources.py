@@ -85,9 +85,7 @@ supported or contested, each with its evidence, and the clusters you looked at t
 
 def read_text(uri: str, text: str) -> types.ReadResourceResult:
     """Return a resource's text."""
-    return types.ReadResourceResult(
-        contents=[types.TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)]
-    )
+    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)])
 
 
 def read_page(uri: str, page: str) -> types.ReadResourceResult:

@@ -75,8 +75,7 @@ def lean_schema(schema: Schema) -> Schema:
         return {
             key: {name: lean(item) for name, item in value.items()} if key == "properties" else lean(value)
             for key, value in node.items()
-            if key not in ("title", "$defs", "minLength", "minItems")
-            and not (key == "default" and value is None)
+            if key not in ("title", "$defs", "minLength", "minItems") and not (key == "default" and value is None)
         }
 
     result: Schema = lean(_without(schema, "description"))
@@ -92,8 +91,7 @@ def advertised_schema(schema: Schema) -> Schema:
         return {
             key: shown(value)
             for key, value in node.items()
-            if not (key == "maxLength" and value <= limits.PROJECT_MAX)
-            and not (key == "default" and not value)
+            if not (key == "maxLength" and value <= limits.PROJECT_MAX) and not (key == "default" and not value)
         }
 
     result: Schema = shown(schema)
@@ -134,9 +132,7 @@ def _flaws(arguments: Mapping[str, Any], schema: Schema) -> Iterator[InitErrorDe
             parts.extend(_inside(place, part, node))
 
 
-def _inside(
-    place: Place, part: list[Any] | dict[str, Any], node: Schema
-) -> Iterator[tuple[Place, Any, Schema]]:
+def _inside(place: Place, part: list[Any] | dict[str, Any], node: Schema) -> Iterator[tuple[Place, Any, Schema]]:
     """Yield what is directly in a part: items, and keys that the schema does not know, which are texts, too."""
     if isinstance(part, list):
         of_each = node.get("items", {})
@@ -170,9 +166,7 @@ def explain_fields(error: ValidationError, schema: Schema) -> str:
 def has_long_text_with(pattern: re.Pattern[str], error: ValidationError) -> bool:
     """Return whether a text that is too long contains what a pattern matches."""
     return any(
-        problem["type"] in _TOO_LONG
-        and isinstance(problem["input"], str)
-        and pattern.search(problem["input"])
+        problem["type"] in _TOO_LONG and isinstance(problem["input"], str) and pattern.search(problem["input"])
         for problem in error.errors(include_url=False)
     )
 

@@ -86,9 +86,7 @@ class Session:
         if len(line) > FRAME_MAX:
             flaw = f"The message is longer than {FRAME_MAX} bytes. Split it."
             frame = jsonrpc.read_ends(line[: jsonrpc.HEAD], b"", flaw)
-            await answers.send(
-                jsonrpc.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)
-            )
+            await answers.send(jsonrpc.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code))
             return
         message: types.JSONRPCMessage | ValidationError
         try:

@@ -74,9 +74,7 @@ def _sound(check: Callable[[Any], object]) -> AfterValidator:
     return AfterValidator(checked)
 
 
-RedactionPatterns = Annotated[
-    tuple[str, ...] | dict[str, str], BeforeValidator(_from_json), _sound(OwnPatterns)
-]
+RedactionPatterns = Annotated[tuple[str, ...] | dict[str, str], BeforeValidator(_from_json), _sound(OwnPatterns)]
 RedactionAllow = Annotated[
     tuple[str, ...], BeforeValidator(_from_json), _sound(partial(numbered_patterns, "redaction_allow"))
 ]
@@ -89,9 +87,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    storage_path: UserPath = Field(
-        default_factory=paths.data_directory, description="Where all data is stored."
-    )
+    storage_path: UserPath = Field(default_factory=paths.data_directory, description="Where all data is stored.")
     journal_path: UserPath | None = Field(
         default=None, description="Where the journal is stored; by default `journal` in storage_path."
     )
@@ -129,9 +125,7 @@ class Settings(BaseModel):
         "`download-model` has fetched; nothing is fetched automatically. One that brings no ONNX file needs the extra "
         "`sentence-transformers`. With `ollama`: the name of one of its models.",
     )
-    ollama_url: str = Field(
-        default="http://127.0.0.1:11434", description="The Ollama server of the `ollama` backend."
-    )
+    ollama_url: str = Field(default="http://127.0.0.1:11434", description="The Ollama server of the `ollama` backend.")
     embedding_dimension: Annotated[Number, Field(ge=1)] | None = Field(
         default=None, description="If set, the model's vectors must have this length."
     )
@@ -206,9 +200,7 @@ class Settings(BaseModel):
     @field_validator("qdrant_url", "ollama_url")
     @classmethod
     def _is_http(cls, url: str | None) -> str | None:
-        if url is not None and not all(
-            each.strip().startswith(("http://", "https://")) for each in url.split(",")
-        ):
+        if url is not None and not all(each.strip().startswith(("http://", "https://")) for each in url.split(",")):
             raise ValueError("must begin with http:// or https://")
         return url
 
@@ -286,8 +278,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     for key in from_file:
         if key not in Settings.model_fields:
             raise InvalidSettingsError(
-                f"{key} in {paths.config_file(environment)} is not a setting."
-                f"{did_you_mean(key, Settings.model_fields)}"
+                f"{key} in {paths.config_file(environment)} is not a setting.{did_you_mean(key, Settings.model_fields)}"
             )
     from_environment = locations.settings_from_environment(environment)
     known = {key: value for key, value in from_environment.items() if key in Settings.model_fields}

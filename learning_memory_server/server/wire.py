@@ -211,6 +211,4 @@ def fitted(item: dict[str, Any], room: int) -> dict[str, Any]:
     return {**fitting, "left_out": left_out} if left_out else fitting
 
 
-_CLOSING = len('"":[],"count":100,"total":1000000000,"offset":1000000000,"truncated":true,') + len(
-    compact(STORED_TEXT)
-)
+_CLOSING = len('"":[],"count":100,"total":1000000000,"offset":1000000000,"truncated":true,') + len(compact(STORED_TEXT))

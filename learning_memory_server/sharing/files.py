@@ -269,9 +269,7 @@ def parse(name: str, data: bytes) -> SharedFile:
     if needed - file.texts.keys() - fields.keys() or not all(map(NAME.fullmatch, file.removed)):
         raise RefusedError("it lacks a part, or names what is no file of this folder")
     if identity != file.content or name != f"{_day(date)}-{_digest(text)}.md":
-        raise RefusedError(
-            "its name or its id do not go with its content: it was changed after it was shared"
-        )
+        raise RefusedError("its name or its id do not go with its content: it was changed after it was shared")
     return file
 
 
@@ -290,9 +288,7 @@ def _sections(lines: Iterable[str]) -> dict[str, str]:
         elif line:
             raise RefusedError("it has text outside of the headings")
     flat = {name: " ".join(" ".join(said).split()) for name, said in texts.items()}
-    if not all(flat.values()) or any(
-        len(flat[name]) > limits.NARRATIVE_MAX for name in flat.keys() - {"Removed"}
-    ):
+    if not all(flat.values()) or any(len(flat[name]) > limits.NARRATIVE_MAX for name in flat.keys() - {"Removed"}):
         raise RefusedError("it has an empty text, or one that is too long")
     return flat
 

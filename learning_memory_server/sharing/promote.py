@@ -41,9 +41,7 @@ class Rule:
 def promoted(text: str) -> dict[str, str]:
     """Return the rules in a file, by the id of what they come from."""
     block = _BLOCK.search(text)
-    return (
-        {rule[1]: rule[0].replace("\r\n", "\n") for rule in _RULE.finditer(block["rules"])} if block else {}
-    )
+    return {rule[1]: rule[0].replace("\r\n", "\n") for rule in _RULE.finditer(block["rules"])} if block else {}
 
 
 def with_rules(text: str, rules: Sequence[Rule], gone: Mapping[str, str], *, is_ours: bool) -> str:
@@ -89,9 +87,7 @@ def patch(path: str, before: str, after: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    return [f"{line}\n" for line in text.split("\n")[:-1]] + (
-        [last] if (last := text.rpartition("\n")[2]) else []
-    )
+    return [f"{line}\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
 
 
 def _marked(lines: Iterator[str]) -> Iterator[str]:

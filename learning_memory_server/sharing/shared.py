@@ -84,9 +84,7 @@ class Joined(msgspec.Struct, frozen=True):
 
     def sound(self, keys: Mapping[str, str]) -> dict[str, SharedFile]:
         """Return what files say, by name, without those that are left out."""
-        return {
-            name: said for name, key in keys.items() if isinstance(said := self.parsed.get(key), SharedFile)
-        }
+        return {name: said for name, key in keys.items() if isinstance(said := self.parsed.get(key), SharedFile)}
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -253,8 +251,7 @@ class SharedLessons:
             kept.joined
             if is_checked
             else {
-                place: Joined(each.folder, each.project, each.roots, each.branch)
-                for place, each in kept.joined.items()
+                place: Joined(each.folder, each.project, each.roots, each.branch) for place, each in kept.joined.items()
             }
         )
         self._kept = Kept(joined)
@@ -309,36 +306,27 @@ def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
     if seen == before.seen:
         return before
     nothing = Joined(before.folder, before.project, before.roots, before.branch, seen)
-    if tree.place_of(folder) != place or (
-        before.roots and tree.roots_of(folder, commit or "HEAD") != before.roots
-    ):
-        return msgspec.structs.replace(
-            nothing, flaw="this is another repository than the one that was joined"
-        )
+    if tree.place_of(folder) != place or (before.roots and tree.roots_of(folder, commit or "HEAD") != before.roots):
+        return msgspec.structs.replace(nothing, flaw="this is another repository than the one that was joined")
     if not commit:
         return msgspec.structs.replace(nothing, flaw="it is not known which branch is the default branch")
     main = {blob.name: blob for blob in tree.blobs(folder, commit)}
     others = {name: tree.blobs(folder, tip) for name, tip in tips.items() if tip != commit}
     elsewhere = {
-        branch: {blob.name: blob for blob in found if blob.name not in main}
-        for branch, found in others.items()
+        branch: {blob.name: blob for blob in found if blob.name not in main} for branch, found in others.items()
     }
     every = {blob.key: blob for found in (main, *elsewhere.values()) for blob in found.values()}
     parsed = {key: before.parsed.get(key) or blob.flaw for key, blob in every.items()}
     new = [blob for key, blob in every.items() if not parsed[key]]
     sizes = accumulate(blob.size for blob in new)
-    data = tree.contents(
-        folder, {blob.id for blob, size in zip(new, sizes, strict=True) if size <= _READ_MAX}
-    )
+    data = tree.contents(folder, {blob.id for blob, size in zip(new, sizes, strict=True) if size <= _READ_MAX})
     parsed |= {blob.key: _checked(blob.name, data[blob.id], redactor) for blob in new if blob.id in data}
     authors = tree.authors(folder, commit)
     return msgspec.structs.replace(
         nothing,
         files={name: (blob.key, authors.get(name, "")) for name, blob in main.items()},
         elsewhere={
-            branch: {name: blob.key for name, blob in found.items()}
-            for branch, found in elsewhere.items()
-            if found
+            branch: {name: blob.key for name, blob in found.items()} for branch, found in elsewhere.items() if found
         },
         parsed={key: said for key, said in parsed.items() if said},
     )

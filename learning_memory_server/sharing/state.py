@@ -34,9 +34,7 @@ def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
     verdicts: dict[tuple[Kind, str], dict[str, str]] = {}
     for name, file in live.items():
         if file.kind not in TEACHING:
-            verdicts.setdefault((file.kind, file.about), {}).setdefault(
-                file.fields.get("evidence", name), name
-            )
+            verdicts.setdefault((file.kind, file.about), {}).setdefault(file.fields.get("evidence", name), name)
         elif (content := file.content) not in withdrawn:
             names.setdefault(content, []).append(name)
     corrected = {live[first].about for first, *_ in names.values()}

@@ -8,17 +8,13 @@ from typing import Final
 
 _SELECTORS: Final = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS: Final = r"\U000e0020-\U000e007e"
-_HIDING: Final = (
-    r"\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-)
+_HIDING: Final = r"\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 """Controls of direction, characters without a width, and tags, which are a second alphabet that is not drawn."""
 
 INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"
 """An expression for all of them, with the soft hyphen and what selects a variant of the character before it."""
 
-_JOINED: Final = (
-    r"\u0600-\u07ff\u0860-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
-)
+_JOINED: Final = r"\u0600-\u07ff\u0860-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 """Arabic, Syriac, N'Ko, the scripts of India and Sri Lanka, Burmese, Khmer, Mongolian: spelling needs (non-)joiners."""
 _VIRAMAS: Final = r"\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
 _UNSPACED: Final = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"

@@ -149,12 +149,7 @@ def project_files(environment: Mapping[str, str]) -> list[tuple[str, bytes]]:
     Clients also read those of the folders above. Those in the user's home are the user's own.
     """
     own = home()
-    paths = [
-        f"{folder}/{name}"
-        for folder in _project_folders(environment)
-        if folder != own
-        for name in PROJECT_FILES
-    ]
+    paths = [f"{folder}/{name}" for folder in _project_folders(environment) if folder != own for name in PROJECT_FILES]
     return [(path, data) for path in paths if (data := read_project_file(path)) is not None]
 
 

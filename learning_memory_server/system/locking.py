@@ -33,9 +33,7 @@ def hold(journal: Path, storage: Path, purpose: str, *, socket: Path | None = No
         locks.enter_context(exclusive(journal, purpose, name="the journal folder", socket=socket, hint=hint))
         # A link may give the same folder two names.
         if storage.resolve() != journal.resolve():
-            locks.enter_context(
-                exclusive(storage, purpose, name="the storage folder", socket=socket, hint=hint)
-            )
+            locks.enter_context(exclusive(storage, purpose, name="the storage folder", socket=socket, hint=hint))
         yield
 
 

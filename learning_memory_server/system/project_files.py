@@ -105,9 +105,7 @@ class _Origin:
     def find(self, name: str) -> str | None:
         """Return a file that may have set a variable as it is; None if none has."""
         for file in self._files:
-            may_be = any(
-                self._may_become(value, self._environment[name], file.folder) for value in file.values(name)
-            )
+            may_be = any(self._may_become(value, self._environment[name], file.folder) for value in file.values(name))
             if may_be and not _is_the_users(file.path):
                 return file.path
         return None
@@ -147,9 +145,7 @@ class _Origin:
 def _with_env_files(found: Iterable[tuple[str, bytes]]) -> Iterator[ProjectFile]:
     """Return the files, and those that they name as `envFile`."""
     for path, data in found:
-        folder = path.removesuffix(next(name for name in PROJECT_FILES if path.endswith(f"/{name}"))).rstrip(
-            "/"
-        )
+        folder = path.removesuffix(next(name for name in PROJECT_FILES if path.endswith(f"/{name}"))).rstrip("/")
         file = ProjectFile(path, data, folder, holds_variables=path.endswith("/.env"))
         yield file
         for value in file.values(_ENV_FILE) if path.endswith("mcp.json") else ():

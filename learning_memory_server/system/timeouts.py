@@ -48,7 +48,9 @@ MEMORY_PROGRESS: Final = 0.5  # Between two reports of progress while a long mem
 BETTERLEAKS: Final = 10.0
 GIT: Final = 5  # One command of git
 SHARED_GIT: Final = 30  # The same for shared lessons, in the background
-PLACE: Final = 0.2  # The branch and the changed files, at the start of a session. In a large repository git takes longer.
+PLACE: Final = (
+    0.2  # The branch and the changed files, at the start of a session. In a large repository git takes longer.
+)
 # The first connection of a folder, for its root commits. Git takes 10 ms for 1,000 commits.
 CLAIM: Final = 0.3
 ROOTS_FOR_NAME: Final = 5  # Git may look for root commits where a session waits for its project's name

@@ -94,9 +94,7 @@ class Circuit:
             await asyncio.wait([self._probing], timeout=within)
         self.require_closed()
 
-    def open(
-        self, error: NoAnswerError | ModelServerAwayError, probe: Callable[[], Awaitable[object]]
-    ) -> None:
+    def open(self, error: NoAnswerError | ModelServerAwayError, probe: Callable[[], Awaitable[object]]) -> None:
         """Let requests fail with an error at once until a probe gets an answer. If it is open already, nothing changes.
 
         The probe makes a request of the kind that failed. It raises `NoAnswerError` or `ModelServerAwayError` if that

@@ -205,7 +205,5 @@ def copy_of_the_package(folder: Path, version: str) -> Path:
 
 def package_of(process: int) -> str:
     """Return the folder that a hub imports the package from."""
-    variables = dict(
-        line.partition(b"=")[::2] for line in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
-    )
+    variables = dict(line.partition(b"=")[::2] for line in Path(f"/proc/{process}/environ").read_bytes().split(b"\0"))
     return variables[b"PYTHONPATH"].decode().split(os.pathsep)[0]

@@ -39,9 +39,7 @@ def distinct(number: int) -> Ghap:
 
 
 async def answers(services: Services) -> tuple[SearchMode, list[str], list[float]]:
-    result = await services.searcher.search_experiences(
-        ExperienceQuery(text="machine 77 in hall 3", limit=50)
-    )
+    result = await services.searcher.search_experiences(ExperienceQuery(text="machine 77 in hall 3", limit=50))
     return result.mode, [each.entry.id for each in result.found], [each.score for each in result.found]
 
 

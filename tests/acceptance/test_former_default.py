@@ -30,13 +30,9 @@ class FormerDefault(HashingEmbedder):
 
 
 async def test_old_vectors_are_replaced_while_lexical_search_answers(tmp_path: Path) -> None:
-    settings = load_settings(
-        {"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_CONFIG": os.devnull}
-    )
+    settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_CONFIG": os.devnull})
     async with open_services(settings, purpose="a test", load=FormerDefault) as services:
-        services.collector.add_resolved(
-            [numbered(number, goal=f"Mend machine{number}") for number in range(COUNT)]
-        )
+        services.collector.add_resolved([numbered(number, goal=f"Mend machine{number}") for number in range(COUNT)])
         await services.writer.complete()
     assert (settings.index_directory / "61447e46f66c").is_dir()
 

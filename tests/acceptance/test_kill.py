@@ -43,9 +43,7 @@ def resolve_until_killed(wire: Wire, ids: list[str], kill_after: int) -> set[str
     todo = iter(ids)
     for answered in range(len(ids)):
         while len(waiting) < AHEAD and (ghap_id := next(todo, None)):
-            request = wire.send_call(
-                "resolve_ghap", status="confirmed", result=f"result of {ghap_id}", ghap_id=ghap_id
-            )
+            request = wire.send_call("resolve_ghap", status="confirmed", result=f"result of {ghap_id}", ghap_id=ghap_id)
             waiting.append((ghap_id, request))
         if answered == kill_after:
             break

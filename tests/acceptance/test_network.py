@@ -106,9 +106,7 @@ def strangers(home: Home, name: str) -> Traced:
     own = (home.data, home.runtime)
     return Traced(
         seen.families - {"AF_UNIX"},
-        frozenset(
-            path for path in seen.reached if not path.is_relative_to(home.runtime) and path != USER_DATABASE
-        ),
+        frozenset(path for path in seen.reached if not path.is_relative_to(home.runtime) and path != USER_DATABASE),
         frozenset(
             path
             for path in seen.changed
@@ -145,9 +143,7 @@ def test_nothing_leaves_the_machine(home: Home, tmp_path: Path) -> None:
     work(session)
     # What the runtime of the model does by itself, some seconds after it was loaded. That is later than in the hub, so
     # what is seen of it would by then have been seen of the hub.
-    bare = subprocess.Popen(
-        home.followed("bare", sys.executable, "-c", WITHOUT_SWITCH), stdin=subprocess.PIPE
-    )
+    bare = subprocess.Popen(home.followed("bare", sys.executable, "-c", WITHOUT_SWITCH), stdin=subprocess.PIPE)
     commands = {
         "search": "search cookies",
         "page": "dashboard --no-open",

@@ -62,9 +62,7 @@ async def test_nothing_waits_for_a_model_that_is_loading(tmp_path: Path) -> None
         gate.wait()
         return load_packaged()
 
-    settings = load_settings(
-        {"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_CONFIG": os.devnull}
-    )
+    settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_CONFIG": os.devnull})
     query = ExperienceQuery(text="mend machine7", limit=5)
     async with open_services(settings, purpose="a test", load=load) as services:
         running = asyncio.create_task(services.writer.run())

@@ -54,9 +54,7 @@ class Session:
     def told(self, request: int = -1) -> str:
         """Return the part of a request that hooks put there; nothing if none did."""
         return "\n".join(
-            found.strip()
-            for text in texts_of(self.requests[request]["messages"])
-            for found in _CONTEXT.findall(text)
+            found.strip() for text in texts_of(self.requests[request]["messages"]) for found in _CONTEXT.findall(text)
         )
 
     def results(self) -> list[str]:

@@ -34,9 +34,7 @@ OPTIONS = ("--allowedTools", "Read,Edit")
 def ask(claude: ClaudeCode) -> Session:
     """Ask for what the lesson is about, and read its file."""
     read = use("Read", file_path=str(claude.project / "cart.py"))
-    return claude.session(
-        f"please {ENTRY['goal']}: {ENTRY['hypothesis']}", [read, say("I see.")], *OPTIONS, **MODEL
-    )
+    return claude.session(f"please {ENTRY['goal']}: {ENTRY['hypothesis']}", [read, say("I see.")], *OPTIONS, **MODEL)
 
 
 def test_a_lesson_says_that_its_file_was_rewritten_and_is_silent_when_it_is_gone(claude: ClaudeCode) -> None:
@@ -60,9 +58,7 @@ def test_a_lesson_says_that_its_file_was_rewritten_and_is_silent_when_it_is_gone
     assert json.loads(first.results()[-1])["status"] == "falsified"
     written = claude.memory.storage / "journal" / "entries"
     until = time.monotonic() + 20
-    while (
-        not any(b'"anchors"' in path.read_bytes() for path in written.iterdir()) and time.monotonic() < until
-    ):
+    while not any(b'"anchors"' in path.read_bytes() for path in written.iterdir()) and time.monotonic() < until:
         time.sleep(0.1)
 
     same = ask(claude)

@@ -45,9 +45,7 @@ def test_without_the_program_only_the_two_command_hooks_fail_and_setup_mends_it(
     set_up(claude, "--plugin")
     for name in (".mcp.json", "hooks/hooks.json"):
         file = copy(claude) / "learning-memory" / name
-        file.write_text(
-            re.sub(r'"/[^"]*(python[\d.]*|-server)"', '"/nowhere"', file.read_text("utf-8")), "utf-8"
-        )
+        file.write_text(re.sub(r'"/[^"]*(python[\d.]*|-server)"', '"/nowhere"', file.read_text("utf-8")), "utf-8")
     output = ("--output-format", "stream-json", "--verbose", "--include-hook-events")
 
     session = claude.session("begin", [run("false"), run("true"), say("Yes.")], *output, plugin=None)
@@ -90,14 +88,10 @@ def test_the_plugin_replaces_the_server_works_and_goes_again(claude: ClaudeCode)
 
     assert (servers(claude), plugins(claude)) == ({}, ["learning-memory@learning-memory-server"])
     # The settings of this shell are where hooks find them, too.
-    assert (
-        str(claude.memory.storage) in (claude.home / ".config/learning-memory-server/config.toml").read_text()
-    )
+    assert str(claude.memory.storage) in (claude.home / ".config/learning-memory-server/config.toml").read_text()
     claude.session("begin", [load(), start(), resolve(), say("Closed.")], plugin=None)
     # Neither a command of ours nor a setting is in this environment.
-    without: dict[str, Any] = {
-        name: "" for name in claude.environment() if name.startswith("LEARNING_MEMORY_")
-    }
+    without: dict[str, Any] = {name: "" for name in claude.environment() if name.startswith("LEARNING_MEMORY_")}
     told = claude.session("go on", [say("Yes.")], plugin=None, PATH="/usr/bin:/bin", **without).told()
     assert LESSON in told
 

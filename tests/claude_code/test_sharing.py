@@ -96,9 +96,7 @@ def test_what_one_shares_the_other_is_told_from_join_to_leave(both: tuple[Claude
     left = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
     assert LESSON not in json.dumps(left.everything)
     assert LESSON not in command(ben, "search", ENTRY["hypothesis"])
-    assert not any(
-        LESSON.encode() in path.read_bytes() for path in ben.memory.storage.rglob("*") if path.is_file()
-    )
+    assert not any(LESSON.encode() in path.read_bytes() for path in ben.memory.storage.rglob("*") if path.is_file())
 
 
 def cites(name: str, how: str) -> Block:

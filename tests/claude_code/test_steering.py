@@ -81,9 +81,7 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
     assert len(collector.list_orphans(Caller(claims.project_of(claude.project), "-"))) == 2
 
 
-def test_a_repository_that_claims_to_be_another_is_told_nothing_unasked(
-    claude: ClaudeCode, tmp_path: Path
-) -> None:
+def test_a_repository_that_claims_to_be_another_is_told_nothing_unasked(claude: ClaudeCode, tmp_path: Path) -> None:
     prompt = f"please {ENTRY['goal']}: {ENTRY['hypothesis']}"
     repository(claude.project, "first")
     claude.session("begin", [load(), start(), run(STALE), resolve(), say("Closed.")])

@@ -127,7 +127,9 @@ def _environment(home: Path) -> dict[str, str]:
 
 
 def _shown(command: str) -> str:
-    return f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}; learning-memory-server {command}; echo"
+    return (
+        f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}; learning-memory-server {command}; echo"
+    )
 
 
 def _entries() -> list[bytes]:

@@ -39,9 +39,7 @@ def keep(journal: Journal) -> None:
     members = tuple(f"ghap_20260101_0000{number:02}_abcdef" for number in range(0, 24, 3))
     evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.2, "digest")
     ValueLog(journal.values).add(
-        Value(
-            VALUE, "Isolate the worker before you blame it", ClusterId(Axis.FULL, 0), "garden", NOON, evidence
-        )
+        Value(VALUE, "Isolate the worker before you blame it", ClusterId(Axis.FULL, 0), "garden", NOON, evidence)
     )
     value = ValueLog(journal.values).all()[0]
     stances = {**dict.fromkeys(members, Stance.SUPPORTS), members[0]: Stance.NEITHER}

@@ -40,9 +40,7 @@ def journal(storage: Path) -> Journal:
             resolution=None,
         )
         if number % 4 == 1:
-            entry = entry.revised(
-                at=NOON, hypothesis=f"belief {number}", confidence=0.5 if number % 8 else None
-            )
+            entry = entry.revised(at=NOON, hypothesis=f"belief {number}", confidence=0.5 if number % 8 else None)
         status = STATUSES[number % len(STATUSES)]
         entries.append(replace(entry, resolution=replace(CONFIRMED, status=status)))
     ObservationCollector(journal, utc_now).add_resolved(entries)
@@ -140,9 +138,7 @@ def test_a_sentence_comes_first(run: Any, storage: Path, journal: Journal) -> No
     assert first == f"You say {says}%, {held}% come true: {abs(says - held)} points too {word}."
     entry = ObservationCollector(journal, utc_now).list_resolved()[0].id
     shown = [
-        Advice(
-            entry, number, Channel.START, (Item(f"ghap_{number}", Kind.EXPERIENCE, effect),), "garden", NOON
-        )
+        Advice(entry, number, Channel.START, (Item(f"ghap_{number}", Kind.EXPERIENCE, effect),), "garden", NOON)
         for number, effect in enumerate((Effect.HELPED, Effect.MISLED, None), start=1)
     ]
     AdviceLog(Journal(storage / "journal").advice).add(*shown)

@@ -16,9 +16,7 @@ def test_a_terminal_shows_each_command_as_it_did(width: int) -> None:
     expected = (FOLDER / f"{width}.txt").read_text("utf-8")
     shown = capture(width)
     assert max(map(cell_len, shown.splitlines())) <= width
-    assert shown == expected, (
-        "To accept this, run `python -m tests.cli.capturing`, and look at the difference."
-    )
+    assert shown == expected, "To accept this, run `python -m tests.cli.capturing`, and look at the difference."
 
 
 @pytest.mark.parametrize("width", WIDTHS)

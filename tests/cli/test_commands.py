@@ -187,9 +187,7 @@ def test_status_says_which_version_a_server_has_and_whether_it_was_tried(run: An
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("filled")
-def test_reading_commands_work_while_the_data_is_locked_and_status_names_the_process(
-    run: Any, storage: Path
-) -> None:
+def test_reading_commands_work_while_the_data_is_locked_and_status_names_the_process(run: Any, storage: Path) -> None:
     with exclusive(storage / "journal", "a server"), exclusive(storage, "a server"):
         assert f"a server, process {os.getpid()}" in run("status").stdout
         assert run("list").exit_code == 0
@@ -252,9 +250,7 @@ def test_clusters_shows_what_is_in_none_on_request(run: Any, old_entry: Any, wri
     shown = run("clusters", "full", "--noise")
     without = run("clusters", "full")
     assert shown.exit_code == without.exit_code == 0
-    assert shown.stdout.removeprefix(without.stdout) == (
-        "In no cluster:\nghap_20260101_000030_abcdef  Cook lasagne\n"
-    )
+    assert shown.stdout.removeprefix(without.stdout) == ("In no cluster:\nghap_20260101_000030_abcdef  Cook lasagne\n")
     refused = run("clusters", "full", "--noise", "--members", "full_0")
     assert refused.exit_code == 1
     assert "--noise" in refused.stderr
@@ -295,9 +291,7 @@ def test_values_show_the_verdicts_for_and_against_them(run: Any, storage: Path) 
     log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
     for name, supersedes in (("held", None), ("old", None), ("doubted", "old"), ("new", None)):
         evidence = Evidence((), (1.0,), 0.9, 0.1, 0.2, "digest")
-        log.add(
-            Value(name, f"it is {name}", ClusterId(Axis.FULL, 0), "garden", NOON, evidence, None, supersedes)
-        )
+        log.add(Value(name, f"it is {name}", ClusterId(Axis.FULL, 0), "garden", NOON, evidence, None, supersedes))
     held, _, doubted, _ = log.all()
     caller = Caller("garden", "a1")
     verdicts.record(caller, held, NOON, {entry.id: Stance.SUPPORTS for entry in entries[:5]})

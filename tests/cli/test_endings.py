@@ -45,9 +45,7 @@ def test_a_server_on_a_terminal_says_what_it_waits_for_and_ends_on_ctrl_c(
 
 
 def test_a_server_whose_input_is_a_pipe_says_nothing(environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        PROGRAM, input=b"", env={**os.environ, **environment}, capture_output=True, check=True
-    )
+    done = subprocess.run(PROGRAM, input=b"", env={**os.environ, **environment}, capture_output=True, check=True)
     assert done.stderr == b""
 
 

@@ -24,9 +24,7 @@ MISSING = "Exit code 1\n/usr/bin/python: No module named pytest"
 
 def session(number: int, *calls: tuple[str, str | None], project: str = "shop") -> Session:
     at = NOON + timedelta(days=number)
-    ran = (
-        Ran(project, f"s{number}", command, error or "", error is not None, at) for command, error in calls
-    )
+    ran = (Ran(project, f"s{number}", command, error or "", error is not None, at) for command, error in calls)
     return Session(f"s{number}", project, at, tuple(ran))
 
 
@@ -115,9 +113,7 @@ def test_figures_are_bootstrapped_by_session_and_say_what_following_would_come_t
 def test_replay_shows_the_figures_of_past_sessions(run: Any, tmp_path: Path) -> None:
     for day in range(3):
         lines = [failed("python -m pytest", MISSING), ran("python3 -m pytest")]
-        write_transcript(
-            tmp_path / "own" / f"{day}.jsonl", *lines, session=str(day), at=NOON + timedelta(days=day)
-        )
+        write_transcript(tmp_path / "own" / f"{day}.jsonl", *lines, session=str(day), at=NOON + timedelta(days=day))
     result = run("replay", "--transcripts", str(tmp_path / "own"))
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())

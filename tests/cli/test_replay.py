@@ -47,9 +47,7 @@ def asked(number: int) -> Ghap:
     at = NOON + timedelta(hours=number)
     end = Resolution(OutcomeStatus.CONFIRMED, "So it was", at + timedelta(minutes=5))
     words = TOPICS["pool"]
-    return numbered(
-        number, goal=f"{words} again", hypothesis=f"{words} because", created_at=at, resolution=end
-    )
+    return numbered(number, goal=f"{words} again", hypothesis=f"{words} because", created_at=at, resolution=end)
 
 
 async def told(*entries: Ghap, **options: Any) -> Replayed:
@@ -62,9 +60,12 @@ async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_noth
     unrelated = failed(6, goal="Translate the user manual", hypothesis="Norwegian needs no plural rules")
     replayed = await told(later, unrelated, first, meanwhile)
     assert replayed.is_measured
-    assert {
-        moment.entry.id: [each.entry.id for each in moment.experiences] for moment in replayed.moments
-    } == {first.id: [], meanwhile.id: [first.id], later.id: [first.id], unrelated.id: []}
+    assert {moment.entry.id: [each.entry.id for each in moment.experiences] for moment in replayed.moments} == {
+        first.id: [],
+        meanwhile.id: [first.id],
+        later.id: [first.id],
+        unrelated.id: [],
+    }
     document = document_of(replayed, {(later.id, first.id): True})
     assert document["failures"] == {"total": 4, "shown": 2}
     assert (document["pairs"], document["judged"], document["unjudged"]) == (2, 1, 1)
@@ -97,9 +98,7 @@ async def test_values_are_shown_from_when_they_were_stored_until_an_entry_contra
 
 @pytest.mark.slow
 async def test_the_hypothesis_counts_that_an_entry_began_with() -> None:
-    began = Revision(
-        NOON, "Norwegian needs no plural rules", "Leave the plural table out", "All pages are translated"
-    )
+    began = Revision(NOON, "Norwegian needs no plural rules", "Leave the plural table out", "All pages are translated")
     changed = failed(5, history=(began,), goal="Translate the user manual")
     replayed = await told(failed(1), changed)
     assert document_of(replayed, {})["failures"] == {"total": 2, "shown": 0}

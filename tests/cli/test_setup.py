@@ -167,9 +167,7 @@ def test_another_servers_entry_under_our_name_is_not_changed_without_a_question(
 def test_an_entry_of_ours_that_a_person_wrote_is_changed_and_kept_in_a_copy(run: Run, home: Path) -> None:
     file = home / ".codex" / "config.toml"
     file.parent.mkdir()
-    mine = (
-        '[mcp_servers.learning-memory]\ncommand = "uvx"\nargs = ["--from", ".", "learning-memory-server"]\n'
-    )
+    mine = '[mcp_servers.learning-memory]\ncommand = "uvx"\nargs = ["--from", ".", "learning-memory-server"]\n'
     file.write_text(mine, "utf-8")
     assert run("setup", "codex", "--yes").exit_code == 0
 
@@ -266,9 +264,7 @@ def test_the_plugin_is_written_and_installed_instead_of_a_server(run: Run, home:
 
 
 @pytest.mark.usefixtures("with_claude")
-def test_a_copy_in_the_storage_folder_is_moved_and_nothing_of_it_is_left(
-    run: Run, home: Path, storage: Path
-) -> None:
+def test_a_copy_in_the_storage_folder_is_moved_and_nothing_of_it_is_left(run: Run, home: Path, storage: Path) -> None:
     (storage / "claude-code" / "learning-memory").mkdir(parents=True)
     done = run("setup", "claude-code", "--plugin", "--yes")
     assert f"The plugin's copy will be removed: {storage / 'claude-code'}" in done.stdout
@@ -276,10 +272,7 @@ def test_a_copy_in_the_storage_folder_is_moved_and_nothing_of_it_is_left(
 
     # Claude Code has uninstalled it by its own command.
     folder = home / ".config" / "learning-memory-server" / "claude-code"
-    assert (
-        f"The plugin's copy will be removed: {folder}"
-        in run("setup", "claude-code", "--remove", "--yes").stdout
-    )
+    assert f"The plugin's copy will be removed: {folder}" in run("setup", "claude-code", "--remove", "--yes").stdout
     assert not folder.exists()
     assert "Nothing to change." in run("setup", "claude-code", "--remove", "--yes").stdout
 

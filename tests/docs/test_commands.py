@@ -89,9 +89,7 @@ def run(script: str, work: Path, variables: Mapping[str, str]) -> None:
     user, terminal = pty.openpty()
     os.write(user, b"y\n" * 20)
     command = ["/bin/bash", "-euxo", "pipefail", "-c", script]
-    with subprocess.Popen(
-        command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=work, env=variables
-    ) as shell:
+    with subprocess.Popen(command, stdin=terminal, stdout=terminal, stderr=terminal, cwd=work, env=variables) as shell:
         os.close(terminal)
         shown = b"".join(iter(lambda: read(user), b""))
     os.close(user)

@@ -28,9 +28,7 @@ CODE: Final = re.compile(r"`([^`\n]+)`")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|toml|txt|yml|yaml|jsonl?))")
 """A name that ends like a file, or like a folder."""
-FOLDERS_OF_A_USER: Final = re.compile(
-    r"(?:open|entries|memories|backups|clusters|\.learning-memory/lessons)/?"
-)
+FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|clusters|\.learning-memory/lessons)/?")
 """Folders of the journal and the data, which documents mention too."""
 MADE_ELSEWHERE: Final = (
     *("settings.json", "settings.local.json", "mcp.json", ".mcp.json", "claims.json"),
@@ -88,9 +86,7 @@ def test_every_path_in_a_document_exists(document: Path) -> None:
     expected = [
         name
         for name in named
-        if not FOLDERS_OF_A_USER.fullmatch(name)
-        and Path(name).name not in MADE_ELSEWHERE
-        and "YYYY" not in name
+        if not FOLDERS_OF_A_USER.fullmatch(name) and Path(name).name not in MADE_ELSEWHERE and "YYYY" not in name
     ]
 
     assert [name for name in expected if not exists(name, document)] == []

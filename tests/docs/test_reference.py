@@ -58,9 +58,7 @@ def test_the_examples_of_the_page_have_their_tiers(row: list[str]) -> None:
         "It is over.",
         NOON + timedelta(hours=1),
         surprise="It was empty." if "surprise" in given else None,
-        root_cause=RootCause(RootCauseCategory.OVERSIGHT, "Nobody looked.")
-        if "root cause" in given
-        else None,
+        root_cause=RootCause(RootCauseCategory.OVERSIGHT, "Nobody looked.") if "root cause" in given else None,
         lesson=Lesson("Looking.") if "lesson" in given else None,
     )
     assert f"`{ghap(hypothesis=hypothesis, prediction=prediction, resolution=resolution).tier}`" == tier
@@ -70,9 +68,7 @@ def test_the_page_of_errors_has_every_type_and_class() -> None:
     expected: dict[str, set[str]] = {}
     for each in classes_of(LearningMemoryError):
         expected.setdefault(each.wire_type, set()).add(each.__name__)
-    written = {
-        row[0].strip("`"): {name.strip("` ") for name in row[1].split(",")} for row in tables(ERRORS)[0]
-    }
+    written = {row[0].strip("`"): {name.strip("` ") for name in row[1].split(",")} for row in tables(ERRORS)[0]}
     # Tests of other rooms may have errors of their own.
     assert {kind: names & set(vars(errors)) for kind, names in expected.items()} == written
 

@@ -150,9 +150,7 @@ class OllamaStub:
         if path == "/api/show":
             info = {"general.architecture": "nomic-bert", "nomic-bert.context_length": 2048}
             parameters = f'num_ctx                        {CONTEXT}\nstop                           "x"'
-            return 200, json.dumps(
-                {"parameters": parameters, "model_info": info, "template": "{{ .Prompt }}"}
-            )
+            return 200, json.dumps({"parameters": parameters, "model_info": info, "template": "{{ .Prompt }}"})
         return self._embed(body)
 
     def _embed(self, body: dict[str, Any]) -> tuple[int, str]:

@@ -104,9 +104,7 @@ def test_a_downloaded_model_is_used_without_a_network_and_without_torch(tmp_path
 def test_another_onnx_file_is_downloaded_by_its_path(tmp_path: Path, folder: Path) -> None:
     model = "acme/small/onnx/model_quantized.onnx"
     with hub_with("acme/small", folder) as hub:
-        status, output, errors = download(
-            tmp_path, model, script=WITHOUT_TORCH + THEN_USE + EMBED, HF_ENDPOINT=hub.url
-        )
+        status, output, errors = download(tmp_path, model, script=WITHOUT_TORCH + THEN_USE + EMBED, HF_ENDPOINT=hub.url)
 
     assert status == 0, errors
     assert f"LEARNING_MEMORY_EMBEDDING_MODEL={model}" in output
@@ -151,18 +149,14 @@ def test_a_wrong_digest_is_a_clear_error_and_nothing_of_it_is_kept(tmp_path: Pat
     with hub_with("acme/small", folder, changes=True) as hub:
         status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
         assert status == 1
-        assert (
-            "onnx/model.onnx of acme/small did not arrive as the hub has it: its digest is wrong." in errors
-        )
+        assert "onnx/model.onnx of acme/small did not arrive as the hub has it: its digest is wrong." in errors
         assert list((snapshot(tmp_path) / "onnx").iterdir()) == []
 
         hub.changes = False
         assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
 
 
-def test_the_commit_of_the_first_use_is_kept_and_a_changed_file_repaired(
-    tmp_path: Path, folder: Path
-) -> None:
+def test_the_commit_of_the_first_use_is_kept_and_a_changed_file_repaired(tmp_path: Path, folder: Path) -> None:
     with hub_with("acme/small", folder) as hub:
         assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
         file = snapshot(tmp_path) / "onnx/model.onnx"
@@ -247,9 +241,7 @@ def test_without_a_network_it_fails_soon(tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         began = time.monotonic()
-        status, _, errors = download(
-            tmp_path, "acme/small", HF_ENDPOINT=f"http://127.0.0.1:{unused.getsockname()[1]}"
-        )
+        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=f"http://127.0.0.1:{unused.getsockname()[1]}")
 
     assert status == 1
     assert time.monotonic() - began < 60
@@ -281,9 +273,7 @@ def test_invalid_requests_are_refused_at_once(
 @pytest.mark.torch
 def test_a_model_without_an_onnx_file_is_run_by_the_library(tmp_path: Path) -> None:
     with hub_with("acme/small", ORIGINAL) as hub:
-        status, output, errors = download(
-            tmp_path, "acme/small", script=THEN_USE + EMBED, HF_ENDPOINT=hub.url
-        )
+        status, output, errors = download(tmp_path, "acme/small", script=THEN_USE + EMBED, HF_ENDPOINT=hub.url)
 
     assert status == 0, errors
     assert "of length 384, of texts up to 256 tokens" in output
@@ -300,9 +290,7 @@ print(CrossEncoderReranker("acme/ranks").scores("a", ["b", "c"]).shape)
 """
 
 
-def test_a_downloaded_re_ranking_model_is_used_without_a_network(
-    tmp_path: Path, reranker_folder: Path
-) -> None:
+def test_a_downloaded_re_ranking_model_is_used_without_a_network(tmp_path: Path, reranker_folder: Path) -> None:
     # Whatever makes the embeddings.
     settings = {
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama",

@@ -42,9 +42,7 @@ async def test_a_failure_names_the_model_and_the_kind_of_error() -> None:
         raise OSError("/home/ann/secret")
 
     model = LazyModel("test model", load, in_daemon_thread, 1000)
-    with pytest.raises(
-        EmbeddingUnavailableError, match=r"^The test model could not be loaded \(OSError\)\.$"
-    ):
+    with pytest.raises(EmbeddingUnavailableError, match=r"^The test model could not be loaded \(OSError\)\.$"):
         await model.get()
 
 

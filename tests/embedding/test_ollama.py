@@ -199,9 +199,7 @@ def test_an_error_of_the_server_is_quoted_and_not_retried(path: str, stub: Ollam
         ("/api/embed", 200, '{"embedding": [0.1, 0.2]}'),
     ],
 )
-def test_an_answer_that_is_not_ollama_s_is_a_clear_error(
-    path: str, status: int, body: str, stub: OllamaStub
-) -> None:
+def test_an_answer_that_is_not_ollama_s_is_a_clear_error(path: str, status: int, body: str, stub: OllamaStub) -> None:
     stub.answers[path] = status, body
 
     assert "does not seem to be Ollama" in refusal_of(stub)

@@ -67,9 +67,7 @@ def test_a_graph_gets_the_inputs_that_it_has(inputs: tuple[str, ...], tmp_path: 
 def test_a_vector_does_not_depend_on_the_texts_beside_it(tmp_path: Path) -> None:
     model = load(save_model(tmp_path / "tiny", scaled=True))
 
-    np.testing.assert_array_equal(
-        model.embed_documents(TEXTS), [model.embed_documents([text])[0] for text in TEXTS]
-    )
+    np.testing.assert_array_equal(model.embed_documents(TEXTS), [model.embed_documents([text])[0] for text in TEXTS])
 
 
 def test_prompts_come_before_queries_and_documents(tmp_path: Path) -> None:
@@ -240,9 +238,7 @@ print("huggingface_hub" in sys.modules)
 
 
 @pytest.mark.slow
-def test_it_needs_no_library_and_another_model_says_how_to_install_what_it_needs(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_it_needs_no_library_and_another_model_says_how_to_install_what_it_needs(folder: Path, tmp_path: Path) -> None:
     other = save_model(tmp_path / "other")
     (other / "onnx/model.onnx").rename(other / "model.safetensors")
 

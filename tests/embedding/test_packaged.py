@@ -118,10 +118,5 @@ def test_a_packed_matrix_differs_by_less_than_its_scales() -> None:
     unpacked = unpack(data, *matrix.shape)
 
     assert len(data) == matrix.size * 10 // 8 + 2 * 3 * 8
-    largest = (
-        np.abs(matrix.reshape(3, BLOCK, 8))
-        .max(axis=1, keepdims=True)
-        .repeat(BLOCK, axis=1)
-        .reshape(matrix.shape)
-    )
+    largest = np.abs(matrix.reshape(3, BLOCK, 8)).max(axis=1, keepdims=True).repeat(BLOCK, axis=1).reshape(matrix.shape)
     assert (np.abs(unpacked - matrix) <= largest / 511 * 0.51 + largest * 2**-11).all()

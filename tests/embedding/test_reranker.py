@@ -30,9 +30,7 @@ def test_a_score_is_the_models_from_0_to_1(reranker: CrossEncoderReranker, reran
     from torch.nn import Identity  # noqa: PLC0415
 
     original = CrossEncoder(str(reranker_folder), device="cpu", local_files_only=True)
-    raw = original.predict(
-        [(QUERY, text) for text in TEXTS], activation_fn=Identity(), show_progress_bar=False
-    )
+    raw = original.predict([(QUERY, text) for text in TEXTS], activation_fn=Identity(), show_progress_bar=False)
 
     scores = reranker.scores(QUERY, TEXTS)
 

@@ -174,9 +174,7 @@ async def test_a_deadline_that_this_process_missed_opens_nothing(server: ModelSe
 @pytest.mark.slow
 @pytest.mark.parametrize("hangs", [False, True])
 @fast_forward
-async def test_after_the_servers_return_nothing_waits_for_what_still_hangs(
-    server: ModelServer, *, hangs: bool
-) -> None:
+async def test_after_the_servers_return_nothing_waits_for_what_still_hangs(server: ModelServer, *, hangs: bool) -> None:
     async with running(server) as service:
         await service.identity()
         returned: list[float] = []

@@ -229,9 +229,7 @@ async def test_a_query_that_is_asked_twice_at_once_is_embedded_once() -> None:
     service = EmbeddingService(lambda: model)
     documents = asyncio.create_task(service.embed_documents(["text"]))
     assert await asyncio.to_thread(model.began.wait, 30)
-    hasty, patient, other = (
-        asyncio.create_task(service.embed_query(text)) for text in ("same", "same", "another")
-    )
+    hasty, patient, other = (asyncio.create_task(service.embed_query(text)) for text in ("same", "same", "another"))
     await settle()
     hasty.cancel()
     model.allowed.release()

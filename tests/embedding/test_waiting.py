@@ -42,9 +42,7 @@ async def test_queries_that_wait_at_the_same_time_are_embedded_together() -> Non
 
         model.allowed.release()
 
-        np.testing.assert_array_equal(
-            await asyncio.gather(*queries), HashingEmbedder(16).embed_documents(texts)
-        )
+        np.testing.assert_array_equal(await asyncio.gather(*queries), HashingEmbedder(16).embed_documents(texts))
         assert model.calls == ["1 documents", "8 queries", "8 queries", "4 queries"]
 
 
@@ -63,9 +61,7 @@ async def test_a_long_query_does_not_make_many_others_wait() -> None:
 async def test_a_query_that_is_late_fails_and_is_not_embedded() -> None:
     model = Batches()
     async with busy(model) as service:
-        with pytest.raises(
-            EmbeddingUnavailableError, match=r"^The embedding model did not answer in time\.$"
-        ):
+        with pytest.raises(EmbeddingUnavailableError, match=r"^The embedding model did not answer in time\.$"):
             await service.embed_query("impatient", 0.01)
         model.allowed.release()
 

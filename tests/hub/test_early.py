@@ -72,9 +72,7 @@ async def test_a_call_gets_the_same_answer_early_as_from_the_sdk(calls: Calls, v
     ],
     ids=["list", "ping", "modern", "array", "nameless", "unknown", "surrogate", "long", "broken"],
 )
-async def test_whatever_is_not_a_plain_call_is_left_to_the_session_which_reads_on(
-    calls: Calls, other: bytes
-) -> None:
+async def test_whatever_is_not_a_plain_call_is_left_to_the_session_which_reads_on(calls: Calls, other: bytes) -> None:
     begins = opening(VERSIONS[-1])
     wire = Wire(*begins, line("tools/call", 1, name="get_active_ghap"), other, b"")
     early = EarlyCalls(wire, calls)

@@ -211,9 +211,7 @@ def write_until(front: Wire, stop: threading.Event, goal: str) -> list[str]:
     return ids
 
 
-def test_no_call_fails_and_no_old_program_returns_while_a_newer_version_starts(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_no_call_fails_and_no_old_program_returns_while_a_newer_version_starts(memory: Memory, tmp_path: Path) -> None:
     newer_package = copy_of_the_package(tmp_path, "99.0.0")
     old = [memory.greeted(f"old {number}", log_level="error") for number in range(5)]
     first = memory.hub()
@@ -226,9 +224,7 @@ def test_no_call_fails_and_no_old_program_returns_while_a_newer_version_starts(
             problems.append(error)
             raise
 
-    threads = [
-        threading.Thread(target=work, args=(front, f"goal {number}")) for number, front in enumerate(old)
-    ]
+    threads = [threading.Thread(target=work, args=(front, f"goal {number}")) for number, front in enumerate(old)]
     for thread in threads:
         thread.start()
     hubs: list[int] = [first]

@@ -26,9 +26,7 @@ HERE = Path(programs.__file__).parents[2]
 @pytest.fixture
 def older(tmp_path: Path) -> Path:
     """The package of an earlier commit, which has another rule for who is newer and the latest file times there are."""
-    return package_at(
-        commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py"), tmp_path / "older"
-    )
+    return package_at(commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py"), tmp_path / "older")
 
 
 def learn(front: Wire, goal: str) -> str:

@@ -212,9 +212,7 @@ async def test_a_call_that_is_cancelled_leaves_its_turn_to_the_next(
     await serving
 
 
-async def test_a_call_that_fails_leaves_its_turn_to_the_next(
-    services: Services, calls: Callable[..., Calls]
-) -> None:
+async def test_a_call_that_fails_leaves_its_turn_to_the_next(services: Services, calls: Callable[..., Calls]) -> None:
     wrong = line("tools/call", 1, name="update_ghap", arguments={"note": 1})
     client = Client(*OPENING, wrong, QUICK, b"")
     await session(calls(), client).run()
@@ -227,9 +225,7 @@ async def test_what_a_command_showed_is_kept_before_the_entry_is_closed(
 ) -> None:
     connection = calls(has_hooks=True)
     hook = asyncio.create_task(connection.call(1, "hook", PYTEST))
-    resolving = asyncio.create_task(
-        connection.call(2, "resolve_ghap", {"status": "confirmed", "result": "it passed"})
-    )
+    resolving = asyncio.create_task(connection.call(2, "resolve_ghap", {"status": "confirmed", "result": "it passed"}))
     await held.reached.wait()
     held.released.set()
     await asyncio.gather(hook, resolving)

@@ -33,9 +33,7 @@ async def test_a_document_without_parts_has_the_vector_of_its_text(model: Embedd
 
 
 async def test_parts_count_half_whatever_their_number(model: EmbeddingService) -> None:
-    few, plain, many = await embed(
-        model, [document("whole", "a"), document("plain"), document("whole", *"aaaaa")]
-    )
+    few, plain, many = await embed(model, [document("whole", "a"), document("plain"), document("whole", *"aaaaa")])
 
     middle = vector_of("whole") + vector_of("a")
     np.testing.assert_allclose(few, middle / np.linalg.norm(middle), atol=1e-6)

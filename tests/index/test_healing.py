@@ -82,9 +82,7 @@ class Person:
 
 
 @asynccontextmanager
-async def person(
-    path: Path, double: QdrantDouble, check_every: float = 0.02, **changes: Any
-) -> AsyncIterator[Person]:
+async def person(path: Path, double: QdrantDouble, check_every: float = 0.02, **changes: Any) -> AsyncIterator[Person]:
     settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("learning_memory_server.system.timeouts.CHECK_EVERY", check_every)

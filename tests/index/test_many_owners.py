@@ -48,9 +48,7 @@ class Person:
     async def write(self) -> None:
         topic = TOPICS[self._draw.choice([*TOPICS])]
         started = await self.call("start_ghap", **{**ENTRY, "goal": f"{topic} {self._number} of {self.name}"})
-        await self.call(
-            "resolve_ghap", status="confirmed", result=topic, lesson={"what_worked": f"{topic} first"}
-        )
+        await self.call("resolve_ghap", status="confirmed", result=topic, lesson={"what_worked": f"{topic} first"})
         self.kept.add(started["id"])
 
     async def remember(self) -> None:
@@ -113,9 +111,7 @@ async def test_each_has_exactly_what_is_their_own(tmp_path: Path) -> None:
                 qdrant_url=double.url,
                 redaction=False,
             )
-            people.append(
-                Person(name, await opened.enter_async_context(open_services(settings, purpose=name)))
-            )
+            people.append(Person(name, await opened.enter_async_context(open_services(settings, purpose=name))))
         await asyncio.gather(*(person.take_shared() for person in people))
         await asyncio.gather(*(person.run(60) for person in people))
         for person in people:

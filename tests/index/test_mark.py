@@ -98,9 +98,7 @@ def test_a_mark_of_an_earlier_time_is_believed_and_one_of_a_later_time_or_anothe
         assert not await everything_is_compared(index, journal)
         # The journal is restored from a backup: the mark is now of a later time.
         journal.kept = {key: each for key, each in journal.kept.items() if key[1] == "a"}
-        index.stored = {
-            name: {k: v for k, v in points.items() if k == "a"} for name, points in index.stored.items()
-        }
+        index.stored = {name: {k: v for k, v in points.items() if k == "a"} for name, points in index.stored.items()}
         (tmp_path / "values.jsonl").write_bytes(lines.splitlines(keepends=True)[0])
         assert await everything_is_compared(index, journal)
         # A line was rewritten, such as by a redaction.

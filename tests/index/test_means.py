@@ -51,9 +51,7 @@ async def test_a_small_collection_is_as_close_as_most_are_and_other_models_have_
         await means.refresh(parts.store)
         vector = HashingEmbedder().embed_query("note 3")
         cosine = float((HashingEmbedder().embed_documents([f"note {n}" for n in range(25)]) @ vector).mean())
-        assert means.usual_closeness(NOTES, vector, DEFAULT_SCALE) == pytest.approx(
-            (cosine + 0.03) / 2, abs=1e-6
-        )
+        assert means.usual_closeness(NOTES, vector, DEFAULT_SCALE) == pytest.approx((cosine + 0.03) / 2, abs=1e-6)
         crowded = 1 - (1 - cosine) * 2
         assert means.usual_closeness(NOTES, vector, Scale(0.544, 0.065)) == pytest.approx(
             (crowded + 0.03) / 2, abs=1e-6

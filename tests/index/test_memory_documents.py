@@ -23,9 +23,7 @@ def memory_of(text: str) -> Memory:
 def test_a_document_has_the_text_and_the_span_of_its_chunk() -> None:
     memory = memory_of(TEXT[:20_000])
     documents = list(documents_of(memory, CHUNKER))
-    assert [each.text for each in documents_of(memory, CHUNKER, {2, 3})] == [
-        each.text for each in documents[2:4]
-    ]
+    assert [each.text for each in documents_of(memory, CHUNKER, {2, 3})] == [each.text for each in documents[2:4]]
     assert [each.payload["chunk_index"] for each in documents] == list(range(len(documents)))
     assert documents[3].payload == {
         "memory_id": "m1",
@@ -54,9 +52,7 @@ def test_the_documents_of_a_long_text_take_little_ram() -> None:
 
 def test_the_header_has_what_was_given_and_nothing_else() -> None:
     text = "The pool runs dry."
-    dated = Memory(
-        "m1", text, {"timestamp": "2026-03-01"}, NOON, "garden", NOON, chunking=CHUNKER.chunk(text)
-    )
+    dated = Memory("m1", text, {"timestamp": "2026-03-01"}, NOON, "garden", NOON, chunking=CHUNKER.chunk(text))
     bare = Memory("m1", text, {}, NOON, "garden", NOON, chunking=CHUNKER.chunk(text))
 
     assert [each.text for each in documents_of(dated, CHUNKER)] == [f"{NOON:%Y-%m-%d}\n{text}"]

@@ -138,9 +138,7 @@ async def test_points_made_before_payloads_had_a_digest_are_copied(move: Move) -
             del record.payload["digest"]
         assert all(record.vector is not None for record in records)
         earlier = [
-            Point(each.id, each.vector, {**each.payload, "entry": {}})
-            for each in records
-            if each.vector is not None
+            Point(each.id, each.vector, {**each.payload, "entry": {}}) for each in records if each.vector is not None
         ]
         await move.source.upsert(collection, earlier)
     moved = await move.run()

@@ -247,8 +247,7 @@ async def test_a_collection_made_by_another_recipe_is_rebuilt_and_a_notice_says_
         await parts.writer.complete()
         (notice,) = parts.index.notices
         assert notice == (
-            "Collection `experiences_full` was made by another version of this program. "
-            "It is rebuilt from the journal."
+            "Collection `experiences_full` was made by another version of this program. It is rebuilt from the journal."
         )
         assert (await parts.index.counts())[FULL] == 3
         assert json.loads(about.read_text()) == kept

@@ -59,9 +59,7 @@ async def trips(double: QdrantDouble, doing: Callable[[], Awaitable[Any]], most:
 
 
 @pytest.mark.slow
-async def test_a_search_waits_three_times_at_most_and_a_write_once(
-    services: Services, double: QdrantDouble
-) -> None:
+async def test_a_search_waits_three_times_at_most_and_a_write_once(services: Services, double: QdrantDouble) -> None:
     for axis in (Axis.FULL, Axis.STRATEGY):
         for text in ("the same goal", "pool number 7"):
             query = ExperienceQuery(text, axis)

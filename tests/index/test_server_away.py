@@ -102,9 +102,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 def is_write(request: Request) -> bool:
-    return request.path.endswith("/points/delete") or (
-        request.method == "PUT" and request.path.endswith("/points")
-    )
+    return request.path.endswith("/points/delete") or (request.method == "PUT" and request.path.endswith("/points"))
 
 
 def is_read(request: Request) -> bool:
@@ -188,9 +186,7 @@ def holds(services: Services, double: QdrantDouble) -> bool:
     """Return whether the server has as many points as it should."""
     entries, memories = len(services.collector.list_resolved()), len(services.memory_log.all())
     with double.turn:
-        there = {
-            name.rsplit("-", 2)[0]: double.engine.client.count(name).count for name in double.engine.created
-        }
+        there = {name.rsplit("-", 2)[0]: double.engine.client.count(name).count for name in double.engine.created}
     return (there["experiences_full"], there["memories"]) == (entries, memories)
 
 

@@ -297,9 +297,7 @@ async def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: 
         now = asyncio.get_running_loop().time
         began = now()
 
-        with pytest.raises(
-            (EmbeddingUnavailableError, StorageUnavailableError), match=r"not (open|loaded) yet"
-        ):
+        with pytest.raises((EmbeddingUnavailableError, StorageUnavailableError), match=r"not (open|loaded) yet"):
             await parts.writer.settle()
 
         assert now() - began < 8

@@ -164,9 +164,7 @@ def test_every_part_has_its_documented_name() -> None:
         "lesson": {"what_worked": "Measuring at every hop", "takeaway": "Look in front of the service first"},
         "cited": [{"id": "ghap_20260301_110000_000000", "kind": "experience", "effect": "helped"}],
     }
-    assert data["runs"] == [
-        {"at": "2026-03-01T12:00:00+00:00", "command": "pytest -q", "exit_status": 1, "failed": 2}
-    ]
+    assert data["runs"] == [{"at": "2026-03-01T12:00:00+00:00", "command": "pytest -q", "exit_status": 1, "failed": 2}]
 
 
 @pytest.mark.parametrize(

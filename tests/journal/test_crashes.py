@@ -88,9 +88,7 @@ class World:
         # An open file may remain until the next start after its entry was resolved or forgotten. The files are
         # compared directly, because the collector corrects what a crash left of a start.
         files = journal.open_entries()
-        still = {
-            entry.id for entry in collector.look_up(file.id for file in files).found if not entry.resolution
-        }
+        still = {entry.id for entry in collector.look_up(file.id for file in files).found if not entry.resolution}
         opened = [file for file in files if file.id in still]
         entries = {entry.goal: entry for entry in (*collector.list_resolved(), *opened)}
         self.ids |= {goal: entry.id for goal, entry in entries.items()}
@@ -300,17 +298,13 @@ def live_through(world: World, operation: Operation, end: End | None) -> None:
     except (PowerLossError, JournalUnavailableError) as error:
         refused = isinstance(error, JournalUnavailableError)
         world.system.live()
-        assert not refused or world.journal.damage() == [], (
-            "a process that goes on would write after torn bytes"
-        )
+        assert not refused or world.journal.damage() == [], "a process that goes on would write after torn bytes"
         recover(world, end)
         observed = world.observed()
         assert observed in states
         world.state = observed
         world.seen["refusals" if refused else "deaths"] += 1
-        world.seen[
-            "ends that left the new state" if observed == states[-1] else "ends that left an old one"
-        ] += 1
+        world.seen["ends that left the new state" if observed == states[-1] else "ends that left an old one"] += 1
     else:
         # The step that was refused in an acknowledged operation is the removal of a file; the next start repeats it.
         world.tidy = world.tidy and not (end and end.refused)

@@ -267,9 +267,7 @@ Journal(Path(sys.argv[1]), disk=Disk()).purge()
 def test_a_killed_purge_loses_nothing_and_the_next_one_completes_it(three_months: Journal) -> None:
     kept = ids_of(three_months.entries)
 
-    done = subprocess.run(
-        [sys.executable, "-c", PURGE_AND_DIE, str(three_months.path), "2026-04.jsonl"], check=False
-    )
+    done = subprocess.run([sys.executable, "-c", PURGE_AND_DIE, str(three_months.path), "2026-04.jsonl"], check=False)
 
     assert done.returncode == -signal.SIGKILL
     assert ids_of(three_months.entries) == kept

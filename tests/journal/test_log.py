@@ -174,9 +174,7 @@ def test_reading_never_changes_a_file(log: Log, segment: Path) -> None:
 
 def test_damage_in_the_middle_is_kept_and_reported_but_not_used(log: Log, segment: Path) -> None:
     log.append([record(1), record(2), record(3)])
-    damaged = segment.read_bytes().replace(
-        b'"text":"caf\xc3\xa9 \xe2\x80\xa8 2', b'"text":"CAF\xc3\xa9 \xe2\x80\xa8 2'
-    )
+    damaged = segment.read_bytes().replace(b'"text":"caf\xc3\xa9 \xe2\x80\xa8 2', b'"text":"CAF\xc3\xa9 \xe2\x80\xa8 2')
     segment.write_bytes(damaged)
 
     content = log.read()

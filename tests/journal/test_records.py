@@ -44,9 +44,7 @@ def test_a_later_line_replaces_an_earlier_one_in_its_place(records: Records[Ghap
         assert each.all() == [newer, B]
 
 
-def test_lines_have_the_time_of_the_thing_unless_another_is_given(
-    records: Records[Ghap], journal: Journal
-) -> None:
+def test_lines_have_the_time_of_the_thing_unless_another_is_given(records: Records[Ghap], journal: Journal) -> None:
     later = NOON + timedelta(days=1)
     records.add(A)
     records.add(B, at=later)

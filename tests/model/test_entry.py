@@ -116,9 +116,7 @@ def test_an_open_entry_has_no_tier() -> None:
         ({"root_cause": CAUSE}, "surprise: required"),
     ],
 )
-def test_falsified_needs_an_explanation_and_the_error_names_what_is_missing(
-    parts: dict[str, Any], named: str
-) -> None:
+def test_falsified_needs_an_explanation_and_the_error_names_what_is_missing(parts: dict[str, Any], named: str) -> None:
     with pytest.raises(InvalidInputError) as caught:
         Resolution(OutcomeStatus.FALSIFIED, "No.", LATER, **parts).require_explanation()
 
@@ -161,9 +159,7 @@ def test_repeating_the_same_is_not_an_iteration() -> None:
     before = ghap()
 
     assert (
-        before.revised(
-            at=LATER, hypothesis=before.hypothesis, action=before.action, prediction=before.prediction
-        )
+        before.revised(at=LATER, hypothesis=before.hypothesis, action=before.action, prediction=before.prediction)
         == before
     )
 

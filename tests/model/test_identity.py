@@ -178,7 +178,4 @@ def test_a_token_in_a_name_is_no_part_of_the_projects_name(tmp_path: Path) -> No
     folder.mkdir()
     assert bare_name(folder) == "build_[redacted: github token]-app"
     assert normalised_remote(f"https://git.test/Acme/{token}.git") == "git.test/acme/[redacted: github token]"
-    assert (
-        normalised_remote("https://git.test/acme/token-password-vault")
-        == "git.test/acme/token-password-vault"
-    )
+    assert normalised_remote("https://git.test/acme/token-password-vault") == "git.test/acme/token-password-vault"

@@ -76,9 +76,7 @@ def patient(services: Services) -> Advisor:
         is_everywhere=False,
         background=BACKGROUND,
     )
-    return Advisor(
-        finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
-    )
+    return Advisor(finder, services.advice_log, services.collector, services.value_log, services.clock, within=None)
 
 
 @pytest.mark.slow

@@ -91,9 +91,7 @@ async def test_a_filter_applies_before_the_best_are_taken(
     worst = numbered(50, **{"goal": "pool and much that is about other things", **changes})
     await keep(parts, mode, *better, worst)
 
-    unrestricted = await parts.searcher.search_experiences(
-        ExperienceQuery("connection pool exhausted", limit=1)
-    )
+    unrestricted = await parts.searcher.search_experiences(ExperienceQuery("connection pool exhausted", limit=1))
     restricted = await parts.searcher.search_experiences(
         ExperienceQuery("connection pool exhausted", where=EntryQuery(**restriction), limit=1)
     )
@@ -136,9 +134,7 @@ async def test_no_more_results_than_the_limit_are_returned(parts: Parts, mode: S
 async def test_the_takeaway_and_the_domain_are_searched(parts: Parts, mode: SearchMode) -> None:
     await keep(parts, mode, numbered(1, domain=Domain.SECURITY), full_ghap())
 
-    takeaway = await parts.searcher.search_experiences(
-        ExperienceQuery("look in front of the service", limit=1)
-    )
+    takeaway = await parts.searcher.search_experiences(ExperienceQuery("look in front of the service", limit=1))
     domain = await parts.searcher.search_experiences(ExperienceQuery("security", limit=1))
 
     assert ids(takeaway) == [full_ghap().id]

@@ -85,9 +85,7 @@ async def test_a_real_model_favours_its_word(embeddings: EmbeddingService, reran
     assert {each.mode for each in read} == {SearchMode.RERANKED}
     own = model.scores("pool", texts)
     scores = [each.score for each in read]
-    assert scores == pytest.approx(
-        [0.99 * a + 0.01 * b.score for a, b in zip(own, falling(11), strict=True)], abs=1e-6
-    )
+    assert scores == pytest.approx([0.99 * a + 0.01 * b.score for a, b in zip(own, falling(11), strict=True)], abs=1e-6)
     assert sorted(range(11), key=lambda row: -scores[row])[:2] == [10, 9]
     assert all(0 <= score <= 1 for score in scores)
 

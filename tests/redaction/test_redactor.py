@@ -114,9 +114,7 @@ def test_what_is_allowed_stays() -> None:
     redactor = build_redactor(allow=[TOKEN, r"password=Test\w+"])
     text = f"{TOKEN} {other} password=TestFalcon17 passwd=OtherFalcon17"
     redacted = redactor.redact(text)
-    assert (
-        redacted.text == f"{TOKEN} [redacted: github token] password=TestFalcon17 passwd=[redacted: password]"
-    )
+    assert redacted.text == f"{TOKEN} [redacted: github token] password=TestFalcon17 passwd=[redacted: password]"
     assert redactor.redact(redacted.text).text == redacted.text
 
 

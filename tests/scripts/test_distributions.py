@@ -57,9 +57,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def metadata(dist: Path) -> Message:
     with ZipFile(dist / WHEEL) as wheel:
-        return BytesParser().parsebytes(
-            wheel.read(f"{WHEEL.removesuffix('-py3-none-any.whl')}.dist-info/METADATA")
-        )
+        return BytesParser().parsebytes(wheel.read(f"{WHEEL.removesuffix('-py3-none-any.whl')}.dist-info/METADATA"))
 
 
 @pytest.mark.slow
@@ -92,9 +90,7 @@ def test_the_metadata_has_what_a_package_page_shows(dist: Path) -> None:
     facts = metadata(dist)
     classifiers = facts.get_all("Classifier") or []
     pythons = {
-        line.rsplit(" ", 1)[1]
-        for line in classifiers
-        if line.startswith("Programming Language :: Python :: 3.")
+        line.rsplit(" ", 1)[1] for line in classifiers if line.startswith("Programming Language :: Python :: 3.")
     }
 
     assert (facts["Version"], facts["License-Expression"]) == (VERSION, "MIT AND Apache-2.0")

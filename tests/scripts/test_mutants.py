@@ -27,9 +27,7 @@ def test_a_total_is_a_sum():
 """
 KILLED = 'name = "minus"\nsource = "+="\nmutant = "-="\neffect = "Totals are negative."'
 SURVIVING = 'name = "untitled"\nsource = "The total"\nmutant = "The sum"\neffect = "Another title."'
-HANGING = (
-    'name = "endless"\nsource = "for number in numbers"\nmutant = "while number := 1"\neffect = "It hangs."'
-)
+HANGING = 'name = "endless"\nsource = "for number in numbers"\nmutant = "while number := 1"\neffect = "It hangs."'
 MUTANTS = read(CATALOGUE)
 
 

@@ -80,9 +80,7 @@ class Agent:
 
 
 @asynccontextmanager
-async def agent_of(
-    services: Services | Mapping[type, object], caller: Caller = CALLER
-) -> AsyncIterator[Agent]:
+async def agent_of(services: Services | Mapping[type, object], caller: Caller = CALLER) -> AsyncIterator[Agent]:
     """Connect an agent to its own server over the services."""
     injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
     async with Client(build_server(Calls(injectable, caller))) as client:

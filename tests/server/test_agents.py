@@ -154,9 +154,7 @@ async def test_the_entry_of_a_live_session_is_closed_by_its_id_and_the_reply_say
             kept = await agent.refused("update_ghap", ghap_id=theirs)
             assert "somebody else is at work on it" in kept["message"]
 
-            closed = await agent.call(
-                "resolve_ghap", status="abandoned", result="both agreed", ghap_id=theirs
-            )
+            closed = await agent.call("resolve_ghap", status="abandoned", result="both agreed", ghap_id=theirs)
 
         assert closed["owner"] == "another live session"
         left = (await neighbour.call("start_ghap", **ENTRY))["id"]

@@ -159,9 +159,7 @@ async def test_a_refused_call_is_one_line_with_its_type_and_the_arguments_names(
     assert list(lines) == NAMES
     for tool, (_, names) in REFUSED.items():
         line = lines[tool]
-        kind = (
-            "not_found" if tool in {"update_ghap", "get_ghap_entry", "delete_memory"} else "validation_error"
-        )
+        kind = "not_found" if tool in {"update_ghap", "get_ghap_entry", "delete_memory"} else "validation_error"
         assert (line["outcome"], line["type"], line.get("arguments", [])) == ("refused", kind, names), tool
 
 

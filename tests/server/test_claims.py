@@ -173,9 +173,7 @@ def test_a_folder_keeps_its_name_when_its_history_begins(tmp_path: Path, claims:
     assert claims.project_of(shop) == named
 
 
-def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(
-    tmp_path: Path, claims: Claims
-) -> None:
+def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(tmp_path: Path, claims: Claims) -> None:
     keep_something(tmp_path, "shop")
     shop = repository(tmp_path / "shop")
     used(tmp_path, shop, time.time())

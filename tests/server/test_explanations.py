@@ -140,9 +140,7 @@ async def test_the_score_of_a_memory_is_explained_in_a_line(
 
 
 def similarities(reply: str) -> list[str]:
-    return re.findall(
-        r"^\d+\. \[Score: [^\]]+\](?: \[Tags: [^\]]+\])? \[Similarity: (\S+)\]", reply, re.MULTILINE
-    )
+    return re.findall(r"^\d+\. \[Score: [^\]]+\](?: \[Tags: [^\]]+\])? \[Similarity: (\S+)\]", reply, re.MULTILINE)
 
 
 async def test_similarities_are_shown_as_precisely_as_compared(services: Services, agent: Agent) -> None:

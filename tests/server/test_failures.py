@@ -54,9 +54,7 @@ class FailingFollower:
     find_near = persist
 
 
-@pytest.mark.parametrize(
-    "failure", [RuntimeError(SECRET), OSError(2, SECRET, "/etc/shadow"), KeyError(SECRET)]
-)
+@pytest.mark.parametrize("failure", [RuntimeError(SECRET), OSError(2, SECRET, "/etc/shadow"), KeyError(SECRET)])
 async def test_the_client_of_an_unforeseen_failure_sees_only_its_number_in_the_log(
     services: Services, failure: Exception
 ) -> None:
@@ -162,9 +160,7 @@ async def test_without_an_index_clusters_fail_and_everything_else_works(tmp_path
             assert (await agent.call("list_ghap_entries"))["count"] == 1
 
 
-async def test_an_unusable_journal_is_an_error_that_does_not_show_its_path(
-    services: Services, agent: Agent
-) -> None:
+async def test_an_unusable_journal_is_an_error_that_does_not_show_its_path(services: Services, agent: Agent) -> None:
     (services.journal.path / "open").write_text("in the way")
     for error in (await agent.refused("start_ghap", **ENTRY), await agent.refused("get_active_ghap")):
         assert error["type"] == "storage_unavailable"

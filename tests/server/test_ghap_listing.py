@@ -53,9 +53,7 @@ async def test_an_entry_is_read_by_its_id_open_and_resolved(agent: Agent) -> Non
     assert whole["resolved_at"] == resolved["resolved_at"]
 
 
-async def test_an_id_that_names_nothing_or_something_forgotten_is_not_found(
-    services: Services, agent: Agent
-) -> None:
+async def test_an_id_that_names_nothing_or_something_forgotten_is_not_found(services: Services, agent: Agent) -> None:
     forgotten = await agent.resolve_new()
     services.collector.forget([forgotten], services.clock())
     for ghap_id, expected in ((forgotten, "was forgotten"), ("ghap_0", "There is no entry ghap_0.")):
@@ -111,9 +109,7 @@ async def test_a_project_filter_is_a_name_or_current(indexed: Services) -> None:
             ("search_experiences", {"query": "stale price cache"}),
         ):
 
-            async def found(
-                tool: str = tool, query: dict[str, str] = query, **filters: str
-            ) -> dict[str, str]:
+            async def found(tool: str = tool, query: dict[str, str] = query, **filters: str) -> dict[str, str]:
                 reply = await shop.call(tool, **query, **filters)
                 return {entry["id"]: entry["project"] for entry in reply["results"]}
 

@@ -76,9 +76,7 @@ async def test_a_confidence_is_a_number_from_0_to_1(confidence: object, agent: A
 
 
 async def test_start_says_what_share_of_ten_similar_hypotheses_held(services: Services) -> None:
-    services.collector.add_resolved(
-        [numbered(n, project=CALLER.project, domain=Domain.DEBUGGING) for n in range(9)]
-    )
+    services.collector.add_resolved([numbered(n, project=CALLER.project, domain=Domain.DEBUGGING) for n in range(9)])
     async with agent_of(services) as agent:
         assert "track_record" not in await agent.call("start_ghap", **ENTRY)
         await agent.call("resolve_ghap", **FALSIFIED)

@@ -68,9 +68,7 @@ async def hooked(services: Services) -> AsyncIterator[Hooked]:
         yield connected
 
 
-async def test_only_a_client_with_hooks_sees_the_tool_and_its_model_does_not(
-    hooked: Hooked, agent: Agent
-) -> None:
+async def test_only_a_client_with_hooks_sees_the_tool_and_its_model_does_not(hooked: Hooked, agent: Agent) -> None:
     listed = (await hooked.client.list_tools()).tools
 
     assert [tool.name for tool in listed] == [*NAMES, "hook"]
@@ -383,9 +381,7 @@ def look(services: Services, shop: Path) -> None:
     services.validity.freshness.look(services.collector.list_resolved(), CALLER.project, str(shop))
 
 
-async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(
-    services: Services, shop: Path
-) -> None:
+async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(services: Services, shop: Path) -> None:
     async with at_work(services, shop, "first") as first:
         entry = await learn_about(first, services, shop / "f0.py")
         assert (await first.call("get_ghap_entry", ghap_id=entry))["files"] == ["f0.py"]
@@ -405,9 +401,7 @@ async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(
     async with at_work(services, shop, "third") as third:
         told = await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop))
         assert told.endswith(f"({entry}; 1 of 1 lines changed since {datetime.now(UTC):%Y-%m-%d})")
-        assert (
-            await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop), patch="[]") == ""
-        )
+        assert await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop), patch="[]") == ""
     (shop / "f0.py").unlink()
     look(services, shop)
     async with at_work(services, shop, "fourth") as fourth:
@@ -417,14 +411,10 @@ async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(
         assert await fourth.fire("SessionStart", session="fourth", folder=str(shop)) == ""
 
 
-async def test_a_session_is_told_two_such_hypotheses_at_most_and_none_that_held(
-    services: Services, shop: Path
-) -> None:
+async def test_a_session_is_told_two_such_hypotheses_at_most_and_none_that_held(services: Services, shop: Path) -> None:
     async with at_work(services, shop, "first") as first:
         entries = [await learn_about(first, services, shop / f"f{number}.py") for number in range(3)]
     async with at_work(services, shop, "second") as second:
-        told = [
-            await second.fire("PostToolUse", file=f"f{number}.py", folder=str(shop)) for number in range(3)
-        ]
+        told = [await second.fire("PostToolUse", file=f"f{number}.py", folder=str(shop)) for number in range(3)]
         assert [entry in text for entry, text in zip(entries, told, strict=True)] == [True, True, False]
         assert told[2] == ""

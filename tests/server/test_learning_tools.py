@@ -221,9 +221,7 @@ async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(
             "hint": "Call get_clusters with axis surprise.",
         }
     ]
-    assert {cluster["cluster_id"] for cluster in left["clusters"]} == {
-        cluster["cluster_id"] for cluster in before[:2]
-    }
+    assert {cluster["cluster_id"] for cluster in left["clusters"]} == {cluster["cluster_id"] for cluster in before[:2]}
     assert left["total"] == 21
 
 

@@ -26,9 +26,7 @@ FORGED = (
 
 
 @pytest.mark.parametrize("line_break", BREAKS, ids=repr)
-@pytest.mark.parametrize(
-    "shown", [{}, {"response_format": "detailed"}, {"full_text": True}, {"explain": True}]
-)
+@pytest.mark.parametrize("shown", [{}, {"response_format": "detailed"}, {"full_text": True}, {"explain": True}])
 async def test_no_stored_text_looks_like_another_part_of_a_reply(
     shown: dict[str, Any], line_break: str, agent: Agent
 ) -> None:
@@ -72,9 +70,7 @@ async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(agent: Agent)
     await add(agent, text)
     found, offset = "", 0
     while True:
-        reply = await said(
-            agent, "search_memory", query="postgres", full_text=True, limit=1, text_offset=offset
-        )
+        reply = await said(agent, "search_memory", query="postgres", full_text=True, limit=1, text_offset=offset)
         body = reply.partition("\nID: ")[2].partition("\n")[2]
         following = re.search(r"\n\[cut: .* text_offset (\d+) goes on\]", body)
         shown = body[: following.start()] if following else body.rpartition("\n\n")[0]

@@ -129,9 +129,7 @@ async def test_a_whole_memory_can_be_read_in_parts(services: Services, agent: Ag
     await open_index(services)
     parts, offset = "", 0
     while True:
-        reply = await said(
-            agent, "search_memory", query="topic1", full_text=True, limit=1, text_offset=offset
-        )
+        reply = await said(agent, "search_memory", query="topic1", full_text=True, limit=1, text_offset=offset)
         body = reply.split(f"ID: {memory_id}\n")[1]
         cut = re.search(r"\n\[cut: characters [\d,]+-[\d,]+ of [\d,]+; text_offset (\d+) goes on\]", body)
         shown = body[: cut.start()] if cut else body.rpartition("\n\n")[0]
@@ -160,14 +158,10 @@ async def test_a_reply_that_is_full_says_what_is_left_out(
 async def test_a_deleted_memory_is_confirmed_and_not_found_again(indexed: Services, agent: Agent) -> None:
     memory_id = await add(agent, NOTE)
     deleted = await said(agent, "delete_memory", memory_id=memory_id)
-    assert deleted.startswith(
-        f"Memory deleted.\nID: {memory_id}\nNo search finds it again. The text stays in"
-    )
+    assert deleted.startswith(f"Memory deleted.\nID: {memory_id}\nNo search finds it again. The text stays in")
     assert NOTE in (indexed.journal.path / "memories").glob("*.jsonl").__next__().read_text("utf-8")
     assert (await said(agent, "search_memory", query="postgres")).startswith("No results")
-    assert (await refused(agent, "delete_memory", memory_id=memory_id)).startswith(
-        "Error: Invalid input - memory_id: "
-    )
+    assert (await refused(agent, "delete_memory", memory_id=memory_id)).startswith("Error: Invalid input - memory_id: ")
 
 
 class BrokenSearcher(MemorySearcher):
@@ -182,9 +176,7 @@ class BrokenSearcher(MemorySearcher):
 
 @pytest.mark.slow
 async def test_a_search_that_ran_out_of_time_says_so(indexed: Services) -> None:
-    hasty = MemorySearcher(
-        Recall(indexed.index, indexed.writer, indexed.reranking), indexed.memory_log, patience=0
-    )
+    hasty = MemorySearcher(Recall(indexed.index, indexed.writer, indexed.reranking), indexed.memory_log, patience=0)
     async with agent_of({**indexed.injectable(), MemorySearcher: hasty}) as agent:
         await add(agent, LONG)
         await add(agent, NOTE)
@@ -213,9 +205,7 @@ async def test_failures_come_without_internals(services: Services, error: Except
 
 async def test_a_search_that_takes_too_long_is_said_to_have_timed_out(services: Services) -> None:
     await open_index(services)
-    hasty = MemorySearcher(
-        Recall(services.index, services.writer, services.reranking), services.memory_log, deadline=0
-    )
+    hasty = MemorySearcher(Recall(services.index, services.writer, services.reranking), services.memory_log, deadline=0)
     async with agent_of({**services.injectable(), MemorySearcher: hasty}) as agent:
         assert await refused(agent, "search_memory", query="x") == "Error: Search failed: timed out"
 
@@ -283,9 +273,7 @@ async def test_statistics_count_what_is_kept(agent: Agent) -> None:
     assert {"learning-memory-server", "python", "mcp"} <= stats["versions"].keys()
 
 
-async def test_damaged_lines_of_the_journal_are_counted_and_a_notice_says_so(
-    services: Services, agent: Agent
-) -> None:
+async def test_damaged_lines_of_the_journal_are_counted_and_a_notice_says_so(services: Services, agent: Agent) -> None:
     (services.journal.path / "entries").mkdir(parents=True)
     (services.journal.path / "entries" / "2026-03.jsonl").write_text("{broken}\n{broken}\n{broken}\n")
     (services.journal.path / "verdicts.jsonl").write_text("{broken}\n")

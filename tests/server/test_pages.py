@@ -45,14 +45,10 @@ def test_the_names_are_those_of_the_extension() -> None:
 
 
 async def test_a_client_that_renders_pages_sees_the_tool_and_its_page(services: Services) -> None:
-    async with Client(
-        server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
-    ) as client:
+    async with Client(server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]) as client:
         (tool,) = (each for each in (await client.list_tools()).tools if each.name == "show_dashboard")
         assert tool.meta == {"ui": {"resourceUri": DASHBOARD_URI}}
-        (page,) = (
-            each for each in (await client.list_resources()).resources if str(each.uri) == DASHBOARD_URI
-        )
+        (page,) = (each for each in (await client.list_resources()).resources if str(each.uri) == DASHBOARD_URI)
         assert page.mime_type == APP_MIME_TYPE
         assert page.meta == UNDER_A_BORDER
         assert client.server_capabilities.extensions == {EXTENSION_ID: {}}
@@ -71,9 +67,7 @@ async def test_others_see_neither(services: Services) -> None:
 @pytest.mark.slow
 async def test_the_page_has_the_entries_of_the_project(services: Services) -> None:
     await learn(services, entry(0), entry(1, project="another"))
-    async with Client(
-        server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
-    ) as client:
+    async with Client(server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]) as client:
         called = await client.call_tool("show_dashboard", {})
         assert "dashboard of this project's 1 experience, if" in called.content[0].text  # type: ignore[union-attr]
         (content,) = (await client.read_resource(DASHBOARD_URI)).contents
@@ -104,15 +98,11 @@ def asked(answers: Answers, method: str, **params: Any) -> tuple[bytes, list[byt
 
 
 @pytest.mark.parametrize(("extensions", "by_itself"), [({}, True), (RENDERS, False)])
-def test_the_front_leaves_the_lists_of_such_a_client_to_the_hub(
-    extensions: dict[str, Any], by_itself: bool
-) -> None:
+def test_the_front_leaves_the_lists_of_such_a_client_to_the_hub(extensions: dict[str, Any], by_itself: bool) -> None:
     answers = Answers()
     about = {"name": "a chat", "version": "1"}
     capabilities = {"extensions": extensions}
-    assert asked(
-        answers, "initialize", protocolVersion="2025-11-25", clientInfo=about, capabilities=capabilities
-    )
+    assert asked(answers, "initialize", protocolVersion="2025-11-25", clientInfo=about, capabilities=capabilities)
     assert (asked(answers, "tools/list") is not None) == by_itself
     assert (asked(answers, "resources/list") is not None) == by_itself
     assert asked(answers, "prompts/list") is not None

@@ -76,9 +76,7 @@ async def test_a_re_ranked_score_is_explained(reranked: Services) -> None:
     assert line
     assert score
     read, weight, cosine, lexical = map(float, line.groups())
-    assert float(score[1]) == pytest.approx(
-        0.99 * read + 0.01 * (weight * cosine + 0.55 * lexical), abs=0.0051
-    )
+    assert float(score[1]) == pytest.approx(0.99 * read + 0.01 * (weight * cosine + 0.55 * lexical), abs=0.0051)
 
 
 async def test_pages_of_a_search_go_together(reranked: Services) -> None:
@@ -87,8 +85,7 @@ async def test_pages_of_a_search_go_together(reranked: Services) -> None:
         whole = await agent.call("search_experiences", query=QUERY, limit=30)
         again = await agent.call("search_experiences", query=QUERY, limit=30)
         pages = [
-            await agent.call("search_experiences", query=QUERY, limit=7, offset=offset)
-            for offset in range(0, 30, 7)
+            await agent.call("search_experiences", query=QUERY, limit=7, offset=offset) for offset in range(0, 30, 7)
         ]
 
     assert again == whole

@@ -82,9 +82,7 @@ def advisor_that_withholds(services: Services) -> Advisor:
     finder = AdviceFinder(
         services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
     )
-    return Advisor(
-        finder, services.advice_log, services.collector, services.value_log, services.clock, withheld=1.0
-    )
+    return Advisor(finder, services.advice_log, services.collector, services.value_log, services.clock, withheld=1.0)
 
 
 async def test_another_resource_is_refused(agent: Agent) -> None:

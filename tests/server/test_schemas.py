@@ -148,9 +148,7 @@ def test_dates_say_their_format() -> None:
 
 
 def test_only_what_is_hard_to_guess_has_an_example() -> None:
-    found = {
-        (name, path) for name in NAMES for path, node in arguments_in(SCHEMAS[name]) if "examples" in node
-    }
+    found = {(name, path) for name in NAMES for path, node in arguments_in(SCHEMAS[name]) if "examples" in node}
     assert found == {("start_ghap", "hypothesis")}
 
 
@@ -221,10 +219,7 @@ def test_no_other_enum_is_advertised() -> None:
 @pytest.mark.parametrize(
     ("path", "limit"),
     [
-        *(
-            (f"start_ghap {part}", limits.STATEMENT_MAX)
-            for part in ("goal", "hypothesis", "action", "prediction")
-        ),
+        *((f"start_ghap {part}", limits.STATEMENT_MAX) for part in ("goal", "hypothesis", "action", "prediction")),
         *((f"update_ghap {part}", limits.STATEMENT_MAX) for part in ("hypothesis", "action", "prediction")),
         ("update_ghap note", limits.NARRATIVE_MAX),
         ("resolve_ghap result", limits.NARRATIVE_MAX),

@@ -146,9 +146,7 @@ async def test_an_open_entry_is_not_found(agent: Agent) -> None:
     ],
 )
 @pytest.mark.parametrize("is_indexed", [False, True])
-async def test_any_text_is_a_query(
-    services: Services, query: str, indexed_mode: str, *, is_indexed: bool
-) -> None:
+async def test_any_text_is_a_query(services: Services, query: str, indexed_mode: str, *, is_indexed: bool) -> None:
     async with agent_of(services) as agent:
         await agent.resolve_new()
         if is_indexed:

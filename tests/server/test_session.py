@@ -146,9 +146,7 @@ async def test_a_session_that_stops_reading_does_not_wait_for_a_cancelled_call(
         await task
 
 
-async def test_the_calls_of_a_client_that_left_get_their_grace_and_no_more(
-    client: Client, waiting: Waiting
-) -> None:
+async def test_the_calls_of_a_client_that_left_get_their_grace_and_no_more(client: Client, waiting: Waiting) -> None:
     client.call(1)
     client.close()
     session = asyncio.create_task(Session(waiting.server, client, grace=SECONDS).run())

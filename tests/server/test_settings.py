@@ -131,9 +131,7 @@ def test_ollama_needs_the_name_of_a_model(file: Path) -> None:
 
 
 def test_a_model_may_be_in_the_home_folder(file: Path) -> None:
-    assert load(file, embedding_model="~/models/small").embedding_model == str(
-        Path.home() / "models" / "small"
-    )
+    assert load(file, embedding_model="~/models/small").embedding_model == str(Path.home() / "models" / "small")
     assert load(file, embedding_model="owner/name").embedding_model == "owner/name"
     assert load(file, reranker_model="~/ranks").reranker_model == str(Path.home() / "ranks")
 

@@ -27,9 +27,7 @@ async def test_a_search_says_that_it_found_nothing_and_values_come_along(setting
         for topic, count in SIZES.items():
             await resolve_topic(agent, topic, count)
         clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
-        value = await agent.call(
-            "store_value", text=TOPICS["cache"], cluster_id=clusters[0]["cluster_id"], axis="full"
-        )
+        value = await agent.call("store_value", text=TOPICS["cache"], cluster_id=clusters[0]["cluster_id"], axis="full")
         nothing = await agent.call("search_experiences", query="lasagne")
         everything = await agent.call("search_experiences", query="lasagne", min_score=0)
         found = await agent.call("search_experiences", query=TOPICS["cache"], limit=2)

@@ -38,9 +38,9 @@ def test_the_name_is_the_functions_and_the_description_its_docstring() -> None:
 
 
 async def test_a_tool_gets_the_service_that_was_injected() -> None:
-    result = await Boundary(
-        greeting_tools().tools, {Greeter: Greeter(), RedactionGate: RedactionGate()}
-    ).call("greet", {"name": " Ann "}, ALICE)
+    result = await Boundary(greeting_tools().tools, {Greeter: Greeter(), RedactionGate: RedactionGate()}).call(
+        "greet", {"name": " Ann "}, ALICE
+    )
     assert result.structured == {"greeting": "hello Ann"}
 
 

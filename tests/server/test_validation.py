@@ -97,9 +97,7 @@ async def test_text_of_white_space_is_refused(services: Services, tool: str, pat
     arguments = with_part(
         {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})}, path, " \t\n"
     )
-    assert await refusal(services, tool, arguments) == (
-        f"Field '{path}' cannot be empty (1-{limit} characters)."
-    )
+    assert await refusal(services, tool, arguments) == (f"Field '{path}' cannot be empty (1-{limit} characters).")
 
 
 @pytest.mark.parametrize("tool", ["validate_value", "store_value"])
@@ -117,17 +115,13 @@ async def test_a_value_of_500_characters_is_judged(tool: str, agent: Agent) -> N
 
 @pytest.mark.parametrize("code", ["\x1c", "\u2003", "\u00a0", "\u2028"])
 async def test_everything_that_python_calls_white_space_is_stripped(services: Services, code: str) -> None:
-    assert "Field 'goal' cannot be empty" in await refusal(
-        services, "start_ghap", {**ENTRY, "goal": f" {code} "}
-    )
+    assert "Field 'goal' cannot be empty" in await refusal(services, "start_ghap", {**ENTRY, "goal": f" {code} "})
 
 
 @pytest.mark.parametrize(
     ("tool", "maximum"), [("list_ghap_entries", 100), ("list_values", 100), ("search_experiences", 50)]
 )
-async def test_a_limit_is_accepted_up_to_its_maximum(
-    services: Services, tool: str, maximum: int, agent: Agent
-) -> None:
+async def test_a_limit_is_accepted_up_to_its_maximum(services: Services, tool: str, maximum: int, agent: Agent) -> None:
     for limit in (1, maximum):
         await agent.call(tool, **REQUIRED[tool], limit=limit)
     for limit in (0, -1, maximum + 1, 10**30):
@@ -237,12 +231,8 @@ async def test_a_tool_without_arguments_refuses_any(services: Services, tool: st
 
 
 async def test_an_unknown_nested_argument_is_refused(services: Services) -> None:
-    message = await refusal(
-        services, "resolve_ghap", {**CONFIRMED, "lesson": {"what_worked": "w", "takeway": "t"}}
-    )
-    assert message == (
-        "lesson.takeway: unknown argument; allowed are what_worked, takeaway. Did you mean takeaway?"
-    )
+    message = await refusal(services, "resolve_ghap", {**CONFIRMED, "lesson": {"what_worked": "w", "takeway": "t"}})
+    assert message == ("lesson.takeway: unknown argument; allowed are what_worked, takeaway. Did you mean takeaway?")
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,7 @@ async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> N
             "rival",
             "reason",
         }
-        assert all(
-            isinstance(verdict[key], float) for key in ("similarity", "centroid_distance", "threshold")
-        )
+        assert all(isinstance(verdict[key], float) for key in ("similarity", "centroid_distance", "threshold"))
         assert verdict["centroid_distance"] == pytest.approx(1 - verdict["similarity"], abs=2e-4)
         strict = verdict["strict_rule"]
         assert strict["k"] == 0.5

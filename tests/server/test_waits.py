@@ -115,9 +115,7 @@ LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
 
 @asynccontextmanager
 async def opened(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
-    settings = Settings(
-        storage_path=path, embedding_backend="hashing", qdrant_url=double.url, min_experiences=12
-    )
+    settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, min_experiences=12)
     async with open_services(settings, purpose="a test", fitting=InProcessFitting()) as services:
         services.collector.add_resolved([*POOL, *CACHE])
         async with keeping_up(services.writer):
@@ -170,9 +168,7 @@ async def test_nobody_waits_longer_than_the_table_says(
 
 @pytest.mark.slow
 @fast_forward
-async def test_nobody_waits_longer_for_a_server_that_hangs_from_the_start(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_nobody_waits_longer_for_a_server_that_hangs_from_the_start(tmp_path: Path, double: QdrantDouble) -> None:
     double.refuse(Wrong.HANGS)
     async with opened(tmp_path, double) as services:
         now = asyncio.get_running_loop().time
@@ -192,9 +188,7 @@ async def assert_exact(services: Services) -> None:
     there = await services.index.digests()
     documents = [each for source in services.sources for each in source.documents()]
     for collection in Collection:
-        assert there[collection].keys() == {
-            each.point_id for each in documents if each.collection == collection
-        }
+        assert there[collection].keys() == {each.point_id for each in documents if each.collection == collection}
     assert (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
 
 

@@ -130,9 +130,7 @@ class Team:
             commit(clone, "correct", clone.name)
 
     def judge(self, clone: Path) -> None:
-        self._about(
-            clone, self.pick.choice((Kind.CONFIRMS, Kind.CONTRADICTS)), f"{self.pick.randint(1, 50):032x}"
-        )
+        self._about(clone, self.pick.choice((Kind.CONFIRMS, Kind.CONTRADICTS)), f"{self.pick.randint(1, 50):032x}")
 
     def withdraw(self, clone: Path) -> None:
         self._about(clone, Kind.WITHDRAWS, "")

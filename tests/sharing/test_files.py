@@ -130,9 +130,7 @@ def hostile_files() -> dict[str, bytes]:
         text.replace("## ", "### ").encode(),
         (text + "\n## Lesson\n\nAnother.\n").encode(),
         (text + "\nsecret tail\n").encode(),
-        b"<!-- learning-memory: 1; date: 2026-03-01; kind: fold; id: "
-        + b"0" * 32
-        + b" -->\n\n## Removed\n\n../../x\n",
+        b"<!-- learning-memory: 1; date: 2026-03-01; kind: fold; id: " + b"0" * 32 + b" -->\n\n## Removed\n\n../../x\n",
         ("(" * 60_000).encode(),
     ]
     made.update({f"{forged[:11]}{number:016x}.md": content for number, content in enumerate(contents)})

@@ -33,9 +33,7 @@ def test_what_is_added_is_taken_out_byte_for_byte(before: str) -> None:
 
 def test_a_file_of_rules_says_which_files_all_of_them_are_about() -> None:
     after = with_rules("", [ONE], {}, is_ours=True)
-    assert after.startswith(
-        '---\npaths: "{src/net.py,src/proxy.py}"\n---\n\n<!-- learning-memory: begin -->\n'
-    )
+    assert after.startswith('---\npaths: "{src/net.py,src/proxy.py}"\n---\n\n<!-- learning-memory: begin -->\n')
     assert not with_rules(after, [ONE, TWO], {}, is_ours=True).startswith("---")
     assert with_rules(after, [], {"ghap_1": ""}, is_ours=True) == ""
     theirs = '---\npaths: "a"\n---\n\n- Mine.\n'
@@ -58,7 +56,5 @@ def test_the_patch_is_applied_by_git(tmp_path: Path, before: str) -> None:
         file.write_bytes(before.encode())
     after = with_rules(before, [TWO], {}, is_ours=True)
     for old, new in ((before, after), (after, before)):
-        subprocess.run(
-            ["git", "apply", "-"], cwd=tmp_path, input=patch(LEARNED, old, new).encode(), check=True
-        )
+        subprocess.run(["git", "apply", "-"], cwd=tmp_path, input=patch(LEARNED, old, new).encode(), check=True)
         assert (file.read_bytes().decode() if file.exists() else "") == new

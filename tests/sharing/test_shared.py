@@ -69,9 +69,7 @@ def add_hostile(folder: Path) -> None:
 
 def traces(services: Services, text: bytes) -> list[Path]:
     """Return the files of the journal that have a text."""
-    return [
-        each for each in services.settings.journal_directory.rglob("*.jsonl") if text in each.read_bytes()
-    ]
+    return [each for each in services.settings.journal_directory.rglob("*.jsonl") if text in each.read_bytes()]
 
 
 def is_there(path: Path) -> bool:
@@ -137,9 +135,7 @@ async def test_the_next_start_knows_them_without_git(tmp_path: Path, clone: Path
         assert await points(services) == 0
 
 
-async def test_what_is_pushed_is_told_once_it_is_fetched(
-    services: Services, clone: Path, upstream: Path
-) -> None:
+async def test_what_is_pushed_is_told_once_it_is_fetched(services: Services, clone: Path, upstream: Path) -> None:
     await services.shared.join(clone, HERE.project)
     write(upstream, lesson(3), verdict(Kind.WITHDRAWS, lesson(1)))
     commit(upstream, "More", "Ben")
@@ -192,9 +188,7 @@ async def test_the_author_is_who_brought_it_to_the_default_branch(
     assert services.shared.entries[name_of(3)].shared == "shared, says git: unknown"
 
 
-async def test_a_second_authors_confirmation_ends_the_discount(
-    services: Services, clone: Path, upstream: Path
-) -> None:
+async def test_a_second_authors_confirmation_ends_the_discount(services: Services, clone: Path, upstream: Path) -> None:
     write(upstream, verdict(Kind.CONFIRMS, lesson(1), full_ghap()))
     commit(upstream, "It held", "Ann")
     git(clone, "fetch", "-q")

@@ -157,9 +157,7 @@ fail()
 
 
 def test_uncaught_exceptions_and_warnings_are_lines_without_messages() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", CRASHES, SECRET], capture_output=True, text=True, check=False
-    )
+    result = subprocess.run([sys.executable, "-c", CRASHES, SECRET], capture_output=True, text=True, check=False)
     assert result.returncode == 1
     assert SECRET not in result.stderr
     lines: list[dict[str, Any]] = [json.loads(line) for line in result.stderr.splitlines()]

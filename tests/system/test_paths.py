@@ -21,10 +21,7 @@ def test_the_paths_are_those_of_platformdirs() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "LEARNING_MEMORY_CONFIG"}
 
     assert data_directory(environment) == user_data_path("learning-memory-server", appauthor=False)
-    assert (
-        config_file(environment)
-        == user_config_path("learning-memory-server", appauthor=False) / "config.toml"
-    )
+    assert config_file(environment) == user_config_path("learning-memory-server", appauthor=False) / "config.toml"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="XDG is Linux's")

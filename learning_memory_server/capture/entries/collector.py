@@ -46,9 +46,7 @@ class ObservationCollector:
     interleave their writes.
     """
 
-    def __init__(
-        self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False
-    ) -> None:
+    def __init__(self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False) -> None:
         self._journal = journal
         self.log = journal.entries
         self._clock = clock
@@ -153,9 +151,7 @@ class ObservationCollector:
         Forgotten ids never count as new; see `are_forgotten`.
         """
         self.load()
-        new = self._resolved.add_new(
-            (entry for entry in entries if entry.id not in self._open.by_id), self._clock()
-        )
+        new = self._resolved.add_new((entry for entry in entries if entry.id not in self._open.by_id), self._clock())
         for entry in new:
             self._timeline.add(entry)
         return new
@@ -312,9 +308,7 @@ class ObservationCollector:
             )
         if self.are_forgotten([ghap_id]):
             raise NotFoundError(f"{ghap_id} was forgotten.", hint="Call start_ghap for a new hypothesis.")
-        raise NotFoundError(
-            f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries."
-        )
+        raise NotFoundError(f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries.")
 
     def _done(self, caller: Caller) -> Ghap | None:
         """Return the entry that this call has already changed, if the call is repeated because its reply was lost."""

@@ -77,9 +77,7 @@ class OpenEntries:
         Raises `NoActiveGhapError` if the caller has none, and `InvalidInputError` if it may be any of several.
         """
         if len(here := self.candidates(caller)) > 1:
-            named = "; ".join(
-                f"{each.id} ({shortened(one_line(each.goal), limits.NAMED_GOAL_MAX)})" for each in here
-            )
+            named = "; ".join(f"{each.id} ({shortened(one_line(each.goal), limits.NAMED_GOAL_MAX)})" for each in here)
             raise InvalidInputError(
                 f"ghap_id: required, because several entries are open in this session: {named}.",
                 hint="Call again with the ghap_id of your own entry.",

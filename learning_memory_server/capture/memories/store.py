@@ -111,9 +111,7 @@ class MemoryStore:
         if forgetting.before and not again:
             raise NotFoundError(f"memory_id: {memory_id} was deleted before.")
         if forgetting.unknown:
-            raise NotFoundError(
-                f"memory_id: there is no memory {memory_id}.", hint="search_memory shows the IDs."
-            )
+            raise NotFoundError(f"memory_id: there is no memory {memory_id}.", hint="search_memory shows the IDs.")
 
     def _known(self, memory: Memory) -> Added:
         if memory.id in self._unanswered:

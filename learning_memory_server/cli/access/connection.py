@@ -77,9 +77,7 @@ class Connection:
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
         """Call a tool and return its reply. Arguments that are None are left out."""
         given = {name: value for name, value in arguments.items() if value is not None}
-        return await self.run(
-            "call", tool=tool, arguments=given, project=self._project, session=self._session
-        )
+        return await self.run("call", tool=tool, arguments=given, project=self._project, session=self._session)
 
     async def call_for_all(
         self, tool: str, items: str, *, most: int | None = None, **arguments: object

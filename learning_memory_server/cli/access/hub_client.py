@@ -49,9 +49,7 @@ class HubClient:
     A request fails after `hung_after` seconds without a sign of life. `place` is the data that the hub should hold.
     """
 
-    def __init__(
-        self, place: discovery.Place, path: Path, connection: socket.socket, hung_after: float
-    ) -> None:
+    def __init__(self, place: discovery.Place, path: Path, connection: socket.socket, hung_after: float) -> None:
         self.place = place
         self._path = path
         self._first: socket.socket | None = connection

@@ -336,14 +336,11 @@ def is_of_this_server(entry: Mapping[str, Any]) -> bool:
     entry = as_others_have(entry)
     words = [entry.get("command"), *(entry.get("args") or ())]
     return any(
-        isinstance(word, str) and re.split(r"[\\/]", word)[-1].removesuffix(".exe") in _OUR_NAMES
-        for word in words
+        isinstance(word, str) and re.split(r"[\\/]", word)[-1].removesuffix(".exe") in _OUR_NAMES for word in words
     )
 
 
-def find_variables(
-    client: Client, machine: Machine, settings: Settings, *, to_client: bool = True
-) -> Variables:
+def find_variables(client: Client, machine: Machine, settings: Settings, *, to_client: bool = True) -> Variables:
     """Return the settings in the environment that the client's sessions need.
 
     Without `to_client`, they go elsewhere: written to it is only where the settings and the data are.
@@ -373,9 +370,7 @@ def find_variables(
             written[name] = str(value) if isinstance(value, (str, Path)) else raw
     if client.passes is not None and machine.platform == "linux":
         written |= {
-            name: str(folder)
-            for name in _FOLDERS
-            if name not in client.passes and (folder := machine.folder(name))
+            name: str(folder) for name in _FOLDERS if name not in client.passes and (folder := machine.folder(name))
         }
     return Variables(written, shared, tuple(omitted) if to_client else ())
 

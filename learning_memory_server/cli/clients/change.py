@@ -78,9 +78,7 @@ class Change:
             if self.restores:
                 files.remove(self.copy_path)
         except OSError as error:
-            raise ClientSetupError(
-                f"{self.path} cannot be written ({error.strerror}).", hint=self.advice
-            ) from None
+            raise ClientSetupError(f"{self.path} cannot be written ({error.strerror}).", hint=self.advice) from None
 
 
 def find_entry(client: Client, machine: Machine, advice: str = "Correct it first.") -> dict[str, Any] | None:
@@ -116,9 +114,7 @@ def removal(client: Client, machine: Machine) -> Change:
     earlier = read(_copy_path(path))
     if before is None or existing is None:
         # The client's own command leaves the copy.
-        is_left = bool(before and earlier) and syntax.parse(_decoded(before)) == syntax.parse(
-            _decoded(earlier)
-        )
+        is_left = bool(before and earlier) and syntax.parse(_decoded(before)) == syntax.parse(_decoded(earlier))
         return Change(path, before, earlier if is_left else before, None, advice, restores=is_left)
     if _is_before(client, earlier, before, existing):
         return Change(path, before, earlier, None, advice, restores=True)

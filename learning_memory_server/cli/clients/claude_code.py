@@ -118,9 +118,7 @@ def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
 
 
 def _failed(command: Sequence[str], how: str) -> ClientSetupError:
-    return ClientSetupError(
-        f"`{' '.join(command[:2])}` {how}", hint=f"Run it yourself:\n{shlex.join(command)}"
-    )
+    return ClientSetupError(f"`{' '.join(command[:2])}` {how}", hint=f"Run it yourself:\n{shlex.join(command)}")
 
 
 def copy_folder(machine: Machine) -> Path:

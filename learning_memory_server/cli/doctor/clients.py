@@ -101,9 +101,7 @@ def _start(client: Client, command: list[str], environment: Mapping[str, str], m
     # A name is looked up on the client's PATH, not on this process's.
     program = shutil.which(command[0], path=environment.get("PATH"))
     if program is None:
-        return red(
-            _TOPIC, f"{client.title} would start {command[0]}, which does not exist; run: {_setup(client)}"
-        )
+        return red(_TOPIC, f"{client.title} would start {command[0]}, which does not exist; run: {_setup(client)}")
     try:
         tools, seconds = asyncio.run(connect([program, *command[1:]], environment, machine.home))
     except ClientSetupError as error:
@@ -137,14 +135,8 @@ def _journal(environment: Mapping[str, str]) -> Path:
 def is_installed(client: Client, machine: Machine) -> bool:
     """Return whether the client has its file or its folder, or is on the PATH."""
     file = client.locate(machine)
-    has_folder = (
-        file.parent not in (machine.home, machine.folder("CLAUDE_CONFIG_DIR")) and file.parent.is_dir()
-    )
-    return (
-        has_folder
-        or file.exists()
-        or bool(shutil.which(client.program, path=machine.environment.get("PATH")))
-    )
+    has_folder = file.parent not in (machine.home, machine.folder("CLAUDE_CONFIG_DIR")) and file.parent.is_dir()
+    return has_folder or file.exists() or bool(shutil.which(client.program, path=machine.environment.get("PATH")))
 
 
 def _setup(client: Client) -> str:

@@ -51,12 +51,8 @@ commands = Commands()
 @commands.command()
 def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Load no model and start no server.")] = False,
-    fix: Annotated[
-        bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")
-    ] = False,
-    client: Annotated[
-        ClientName | None, typer.Option("--client", help="Check this client, and nothing else.")
-    ] = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")] = False,
+    client: Annotated[ClientName | None, typer.Option("--client", help="Check this client, and nothing else.")] = None,
 ) -> Result:
     """Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
 
@@ -141,9 +137,7 @@ def _checks(*, quick: bool) -> Iterator[Finding]:
         yield yellow("the rest", "Not checked, because it depends on the settings.")
         return
     file = config_file()
-    yield green(
-        "settings", f"Read from {file} and the environment." if file.exists() else "No settings file."
-    )
+    yield green("settings", f"Read from {file} and the environment." if file.exists() else "No settings file.")
     yield from _check_layers(settings, quick=quick)
     # Last, because a client's server takes the data, as any session does.
     yield from check_clients(this_machine(), quick=quick)

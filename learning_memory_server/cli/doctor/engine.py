@@ -181,9 +181,7 @@ def check_elsewhere(settings: Settings) -> Iterator[Finding]:
         )
 
 
-async def _examined(
-    settings: Settings, url: str, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]
-) -> Examined:
+async def _examined(settings: Settings, url: str, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]) -> Examined:
     from learning_memory_server.index.engines.qdrant_catalog import examine  # noqa: PLC0415 - only with a server
 
     store = open_server(settings, url, settings.qdrant_key)
@@ -209,9 +207,7 @@ def _findings(examined: Examined, url: str) -> Iterator[Finding]:
     for error in examined.unreachable.values():
         yield yellow(_SERVER, error.sentence)
     if not examined.is_one_cluster:
-        yield red(
-            _SERVER, "The addresses in qdrant_url are not nodes of one cluster. Keep those of one cluster."
-        )
+        yield red(_SERVER, "The addresses in qdrant_url are not nodes of one cluster. Keep those of one cluster.")
     if examined.no_writing:
         yield red(_SERVER, examined.no_writing.sentence)
     if examined.no_creating and examined.missing:

@@ -61,9 +61,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         yield red("journal", _explained(error))
     try:
         who = holder_of(settings)
-        yield green(
-            "lock", f"The data is in use by {in_use_by(who)}." if who else "No process is using the data."
-        )
+        yield green("lock", f"The data is in use by {in_use_by(who)}." if who else "No process is using the data.")
     except LockUnavailableError as error:
         yield red("lock", error.sentence)
 
@@ -168,9 +166,7 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
         return yellow("hub", sentence), status
     first = to_start(settings.storage_path)[0]
     if first["folder"] != status["build"].get("folder"):
-        return yellow(
-            "hub", f"{sentence} The next session to start one starts {describe_program(first)}."
-        ), status
+        return yellow("hub", f"{sentence} The next session to start one starts {describe_program(first)}."), status
     return green("hub", sentence), status
 
 

@@ -64,9 +64,7 @@ def _check_in_hub(status: dict[str, Any]) -> Finding | None:
         case "loading":
             return green("model", "The hub is loading it.")
         case "failed":
-            return red(
-                "model", "The hub could not load it; run `learning-memory-server hub logs` to see why."
-            )
+            return red("model", "The hub could not load it; run `learning-memory-server hub logs` to see why.")
         case _:
             return None
 
@@ -104,9 +102,7 @@ def _check_here(settings: Settings) -> Iterator[Finding]:
     else:
         yield from _check_libraries(source.obstacle)
     if (exports := settings.storage_path / "models").is_dir():
-        yield green(
-            "model", f"{exports} has exports by earlier versions. Nothing uses it; it may be deleted."
-        )
+        yield green("model", f"{exports} has exports by earlier versions. Nothing uses it; it may be deleted.")
 
 
 def _check_libraries(obstacle: str) -> Iterator[Finding]:
@@ -196,9 +192,7 @@ def _probe_reranker(model: str) -> Finding:
     except LearningMemoryError as error:
         return yellow(_RERANKER, f"{_explained(error)} {_KEPT}")
     except Exception as error:  # noqa: BLE001 - a library may fail in any way on a model that it could load
-        return yellow(
-            _RERANKER, f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}"
-        )
+        return yellow(_RERANKER, f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}")
     sentence = f"It re-ranks the best {RERANKED} results of a search in {seconds:.2f} s."
     if seconds >= timeouts.RERANKING:
         return yellow(_RERANKER, f"{sentence} That is too slow. {_KEPT} Choose a smaller model.")

@@ -33,9 +33,7 @@ def check_python() -> Iterator[Finding]:
     """Say which Python runs this, and whether it has hubs."""
     yield green("python", f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}.")
     if not has_hubs():
-        yield yellow(
-            "python", "This system has no hub: run learning-memory-server --direct, one session at a time."
-        )
+        yield yellow("python", "This system has no hub: run learning-memory-server --direct, one session at a time.")
 
 
 def check_settings_file() -> Iterator[Finding]:
@@ -101,9 +99,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
 def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Say how many of the project's lessons are about files that are not as they were."""
     caller, freshness = caller_of(environment, settings), Freshness()
-    lessons = [
-        each for each in read_entries(settings).timeline.newest(caller.project) if is_instructive(each)
-    ]
+    lessons = [each for each in read_entries(settings).timeline.newest(caller.project) if is_instructive(each)]
     freshness.look(lessons, caller.project, caller.folder)
     if judged := freshness.known(lessons, caller.folder):
         gone = sum(each.is_gone for each in judged.values())
@@ -138,9 +134,7 @@ def check_redaction(settings: Settings) -> Iterator[Finding]:
         return
     slow = OwnPatterns(settings.redaction_patterns).slow()
     slow += [
-        pattern.name
-        for pattern in numbered_patterns("redaction_allow", settings.redaction_allow)
-        if pattern.is_slow
+        pattern.name for pattern in numbered_patterns("redaction_allow", settings.redaction_allow) if pattern.is_slow
     ]
     for name in slow:
         yield yellow(
@@ -155,9 +149,7 @@ def check_redaction(settings: Settings) -> Iterator[Finding]:
             f"Secrets are found by our own patterns; Betterleaks is not here ({detector.missing}). `scan` finds stored ones.",
         )
     else:
-        yield green(
-            _REDACTION, "Secrets are found by our own patterns and Betterleaks; `scan` finds stored ones."
-        )
+        yield green(_REDACTION, "Secrets are found by our own patterns and Betterleaks; `scan` finds stored ones.")
 
 
 _FREE_BYTES_WANTED: Final = 1024 * 1024 * 1024
@@ -193,9 +185,7 @@ def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
         if base.is_dir() and os.access(base, os.W_OK | os.X_OK):
             yield green(topic, f"The first start creates {folder}.")
         else:
-            yield red(
-                topic, f"{folder} cannot be created: {base} is not a folder that this user may write to."
-            )
+            yield red(topic, f"{folder} cannot be created: {base} is not a folder that this user may write to.")
         return
     if not folder.is_dir():
         yield red(topic, f"{folder} is a file, not a folder; move it away, or set another path.")
@@ -224,8 +214,7 @@ def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
     elif exposed := _exposed(folder):
         yield yellow(
             topic,
-            f"{counted(len(exposed), 'file')} in {folder} can be read by other users; "
-            f"run: chmod -R go-rwx '{folder}'",
+            f"{counted(len(exposed), 'file')} in {folder} can be read by other users; run: chmod -R go-rwx '{folder}'",
             _closing(folder),
         )
     else:

@@ -125,9 +125,7 @@ def rewrite_backups(
             journal = Journal(settings.journal_directory)
             made = back_up(journal, settings.backups_directory, utc_now(), keep=None)
     except LearningMemoryError as error:
-        show_notice(
-            f"No backup was changed, because a fresh one could not be written first. {error.sentence}"
-        )
+        show_notice(f"No backup was changed, because a fresh one could not be written first. {error.sentence}")
         return None
     fresh = made.snapshot if made else None
     return each_file(earlier, lambda path: rewrite(path, fresh), "Rewriting the backups")
@@ -164,6 +162,4 @@ def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -
     show_facts([*facts, ("took", f"{seconds:.1f} s")])
     if project is not None and not (records["ghap"] or records["open"]):
         show_notice(f"The journal has no entries of project {one_line(project)}.")
-    return Result(
-        {"path": str(path), "bytes": size, "records": dict(records), "forgotten": snapshot.forgotten}
-    )
+    return Result({"path": str(path), "bytes": size, "records": dict(records), "forgotten": snapshot.forgotten})

@@ -53,9 +53,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     ] = None,
     project: Annotated[
         str | None,
-        typer.Option(
-            "--project", metavar="NAME", help="Everything of a project; `current` is this folder's."
-        ),
+        typer.Option("--project", metavar="NAME", help="Everything of a project; `current` is this folder's."),
     ] = None,
     purge: Annotated[
         bool,
@@ -77,9 +75,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     """
     settings = open_settings()
     if backups and not purge:
-        raise InvalidInputError(
-            "--backups needs --purge: the journal would still have what the backups lose."
-        )
+        raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
     fields: dict[str, Any] = {
         "ids": ids or [],
         "project": chosen_project(project, settings),
@@ -91,9 +87,7 @@ async def forget(  # noqa: PLR0913 - one for each option
         is_wanted = not preview and (yes or (is_for_people() and _confirmed(purge=purge, backups=backups)))
         done = await connection.run("forget", **fields, preview=False) if is_wanted else None
     looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
-    succeeded = preview or (
-        is_wanted and not (backups and looked and looked.found and not looked.is_rewritten)
-    )
+    succeeded = preview or (is_wanted and not (backups and looked and looked.found and not looked.is_rewritten))
     if done:
         _conclude(done, looked, settings)
     return Result(_document(found, done, looked), succeeded)
@@ -120,9 +114,7 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
     looked = _Backups({path: lines for path, lines in counts.items() if lines}, unreadable)
     if not (rewrite and looked.found):
         return looked
-    failed = rewrite_backups(
-        settings, looked.found, lambda path, fresh: purge_archive(path, forgotten, fresh)
-    )
+    failed = rewrite_backups(settings, looked.found, lambda path, fresh: purge_archive(path, forgotten, fresh))
     if failed is not None:
         looked.is_rewritten = True
         looked.unreadable += failed
@@ -133,9 +125,7 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
 
 def _show(found: dict[str, Any]) -> None:
     rows = [[each["kind"], each["id"], each["text"]] for each in found["found"]]
-    rows += [
-        ["verdict", each["ghap_id"], f"{each['stance']} {each['value_id']}"] for each in found["verdicts"]
-    ]
+    rows += [["verdict", each["ghap_id"], f"{each['stance']} {each['value_id']}"] for each in found["verdicts"]]
     if rows:
         show_table(["kind", "id", "text"], rows[:SHOWN])
     show_rest(len(rows))
@@ -163,9 +153,7 @@ def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings)
         console.print(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
         console.print("To remove it from the index's files as well, run: learning-memory-server reindex")
     for path in done.get("doubtful", ()):
-        console.print(
-            Text(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
-        )
+        console.print(Text(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow"))
     if looked:
         _show_backups(looked, settings)
     elif done["found"]:
@@ -184,13 +172,9 @@ def _show_backups(looked: _Backups, settings: Settings) -> None:
         else:
             console.print(f"{what} the backup {path.name}: {counted(count, 'line')}.")
     if looked.found and not looked.is_rewritten:
-        console.print(
-            "To remove it from the backups as well, run: learning-memory-server forget --purge --backups"
-        )
+        console.print("To remove it from the backups as well, run: learning-memory-server forget --purge --backups")
     for path in looked.unreadable:
-        console.print(
-            Text(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
-        )
+        console.print(Text(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow"))
     if not (looked.found or looked.unreadable):
         console.print(f"No backup in {settings.backups_directory} has anything that is forgotten.")
     console.print("Exports, and backups in other folders, were not looked at.")

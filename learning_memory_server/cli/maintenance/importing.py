@@ -38,9 +38,7 @@ commands = Commands()
 async def import_(
     path: Annotated[
         Path,
-        typer.Argument(
-            metavar="PATH", exists=True, dir_okay=False, readable=True, help="An archive, or a JSONL file."
-        ),
+        typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="An archive, or a JSONL file."),
     ],
     project: Annotated[
         str | None,
@@ -50,9 +48,7 @@ async def import_(
             help="Project for entries that name none; `current` is this folder's.",
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would happen, and change nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would happen, and change nothing.")] = False,
     apply_deletions: Annotated[
         bool,
         typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten."),
@@ -152,9 +148,7 @@ async def _import(
 
 def _show(name: str, document: dict[str, Any]) -> None:
     new, rejected = document["imported"], document["rejected"]
-    entries = {
-        part: count and counted(count, "entry") for part, count in document.items() if type(count) is int
-    }
+    entries = {part: count and counted(count, "entry") for part, count in document.items() if type(count) is int}
     unnamed = entries["without_project"]
     show_first([f"{name}:{each['line']}: {one_line(each['reason'])}" for each in rejected], "red")
     show_facts(

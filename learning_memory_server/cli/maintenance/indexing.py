@@ -135,9 +135,7 @@ def owner(
         found = open_owner(file)
     output().print(f"Your points on a Qdrant server have the owner {found.name}.")
     if not found.is_settled:
-        output().print(
-            "The storage folder was moved or copied since then, so nothing is removed from the server."
-        )
+        output().print("The storage folder was moved or copied since then, so nothing is removed from the server.")
         output().print("If it was moved, run this with --keep; if it is a copy, with --new.")
 
 
@@ -179,16 +177,12 @@ def _show_moved(collections: dict[str, Any]) -> None:
 
 def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None:
     if to_server and not places_of(url) & places_of(settings.qdrant_url or ""):
-        output().print(
-            f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),"
-        )
+        output().print(f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),")
         output().print("and run `learning-memory-server hub stop`.")
         output().print(f"The embedded index stays in {settings.index_directory} until you remove it.")
     elif not to_server and settings.qdrant_url is not None:
         output().print("To use it: unset LEARNING_MEMORY_QDRANT_URL (and qdrant_url in the settings file),")
-        output().print(
-            "and run `learning-memory-server hub stop`. Your points stay on the server, also those that you"
-        )
+        output().print("and run `learning-memory-server hub stop`. Your points stay on the server, also those that you")
         output().print(f"forget later, until you run `learning-memory-server migrate --leave {url}`.")
 
 

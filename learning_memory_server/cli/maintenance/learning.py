@@ -102,18 +102,14 @@ class Lesson:
     def show(self) -> None:
         """Print what was found."""
         if not self.projects:
-            output().print(
-                f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}"
-            )
+            output().print(f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}")
             return
         show_records(
-            error_record(self._repeated(error), "no remedy that always works")
-            for error in self.errors[:SHOWN]
+            error_record(self._repeated(error), "no remedy that always works") for error in self.errors[:SHOWN]
         )
         show_rest(len(self.errors))
         show_records(
-            Record(["task", date(task.date), short_project(task.project)], task.text)
-            for task in self.tasks[:SHOWN]
+            Record(["task", date(task.date), short_project(task.project)], task.text) for task in self.tasks[:SHOWN]
         )
         show_rest(len(self.tasks))
         facts = [
@@ -203,14 +199,10 @@ async def learn_from(
             help="A transcript, or a folder of them; by default where Claude Code keeps them.",
         ),
     ] = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Also from other projects, each under its own name.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also from other projects, each under its own name.")] = False,
     tasks: Annotated[
         bool,
-        typer.Option(
-            "--tasks", help="Also keep what each session was asked first and answered last, as a memory."
-        ),
+        typer.Option("--tasks", help="Also keep what each session was asked first and answered last, as a memory."),
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
 ) -> Result:
@@ -277,9 +269,7 @@ def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[P
     return of
 
 
-async def _read(
-    lesson: Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool
-) -> None:
+async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool) -> None:
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = projects_folder(os.environ).resolve()
@@ -339,6 +329,4 @@ async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: da
 
 
 def _shortened(text: str) -> str:
-    return (
-        text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"
-    )
+    return text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"

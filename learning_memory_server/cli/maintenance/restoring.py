@@ -60,9 +60,7 @@ class _Archive:
         if self.manifest.project is not None:
             about += f", project {one_line(self.manifest.project)} only"
         present, unknown = (sum(map(len, ids.values())) for ids in (comparison.doomed, comparison.never))
-        what = (
-            "will be forgotten" if self.apply_deletions else "kept; `import --apply-deletions` forgets them"
-        )
+        what = "will be forgotten" if self.apply_deletions else "kept; `import --apply-deletions` forgets them"
         show_first([one_line(reason) for reason in rejections], "yellow")
         show_facts(
             [
@@ -78,9 +76,7 @@ class _Archive:
             ]
         )
         for sort, difference in comparison.sorts.items():
-            show_first(
-                [f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow"
-            )
+            show_first([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
         if set_aside := self.manifest.damaged_lines:
             show_remark(
                 f"{counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
@@ -166,20 +162,13 @@ async def restore(
     settings = open_settings()
     with file_errors(path):
         if not is_archive(path):
-            raise InvalidInputError(
-                f"{path} is not an archive.", hint="To import a JSONL file, use `import`."
-            )
+            raise InvalidInputError(f"{path} is not an archive.", hint="To import a JSONL file, use `import`.")
     ours = _ours(settings)
     archive = _compared(path, ours, apply_deletions=False)
     archive.show()
     is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
     question = "The journal is not empty. Add what is new, and keep what is here?"
-    if (
-        yes
-        or is_empty
-        or archive.comparison.changes_nothing
-        or (is_for_people() and typer.confirm(question, err=True))
-    ):
+    if yes or is_empty or archive.comparison.changes_nothing or (is_for_people() and typer.confirm(question, err=True)):
         archive.done = await _import(archive, settings)
     archive.show_done()
     return Result(archive.document(), not archive.theirs.rejections and archive.done is not None)
@@ -213,9 +202,7 @@ def _compared(path: Path, ours: Contents, *, apply_deletions: bool) -> _Archive:
 
 def _ours(settings: Settings) -> Contents:
     collector = read_entries(settings)
-    return contents_here(
-        Journal(settings.journal_directory), collector.list_resolved(), collector.all_forgotten()
-    )
+    return contents_here(Journal(settings.journal_directory), collector.list_resolved(), collector.all_forgotten())
 
 
 async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:
@@ -233,14 +220,10 @@ async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:
             # All in one message: a part of them is no numbering.
             await connection.run("add_records", records=[record.to_fields() for record in theirs.clusters])
         if forgotten:
-            gone = await connection.run(
-                "apply_deletions", forgotten=forgotten, existing_too=archive.apply_deletions
-            )
+            gone = await connection.run("apply_deletions", forgotten=forgotten, existing_too=archive.apply_deletions)
         imported = {"entry": await connection.add([JournalRecord.of(GHAP, entry) for entry in entries])}
         if still_open:
-            imported["open entry"] = await connection.add(
-                [JournalRecord.of(GHAP, entry) for entry in still_open]
-            )
+            imported["open entry"] = await connection.add([JournalRecord.of(GHAP, entry) for entry in still_open])
         for kind, difference in comparison.sorts.items():
             named = ((kind, name) for name in difference.new)
             if new := [theirs.records[key] for key in named if key in theirs.records]:

@@ -112,9 +112,7 @@ def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
     return found
 
 
-async def _remove(
-    settings: Settings, scanner: Scanner, found: _Found, *, is_unfinished: bool
-) -> dict[str, Any]:
+async def _remove(settings: Settings, scanner: Scanner, found: _Found, *, is_unfinished: bool) -> dict[str, Any]:
     done: dict[str, Any] = {
         "changed": 0,
         "indexed": True,
@@ -174,9 +172,7 @@ def _show(found: _Found, settings: Settings, *, backups: bool) -> None:
             f"Not looked at: {counted(len(found.backups), 'backup')} in {settings.backups_directory} (--backups)."
         )
     for path in found.unreadable:
-        console.print(
-            Text(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow")
-        )
+        console.print(Text(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow"))
 
 
 def _named(places: list[str]) -> str:
@@ -185,9 +181,7 @@ def _named(places: list[str]) -> str:
     return ", ".join([*named, *([counted(others, "backup")] if others else [])])
 
 
-def _conclude(
-    settings: Settings, found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool
-) -> None:
+def _conclude(settings: Settings, found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> None:
     console = output()
     if done["changed"]:
         console.print(f"Rewritten in the journal: {counted(done['changed'], 'record')}.")

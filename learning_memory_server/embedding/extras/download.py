@@ -57,9 +57,7 @@ def download_model(model: str, report: Report) -> Path:
             f"{model!r} is not the name of a model.", hint="A name is OWNER/MODEL, as on huggingface.co."
         )
     if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-        raise EmbeddingUnavailableError(
-            "HF_HUB_OFFLINE forbids network access.", hint="Unset it for this command."
-        )
+        raise EmbeddingUnavailableError("HF_HUB_OFFLINE forbids network access.", hint="Unset it for this command.")
     repository = repository_of(name)
     # Its temporary files are resumed, so nobody else may write to them.
     with exclusive(repository, "the download of a model", name="the folder of the model"):
@@ -82,9 +80,7 @@ def _download(repository: Path, name: str, wanted: str, report: Report) -> Path:
 class _Hub:
     """The files of one model at one commit, on the hub and in the cache."""
 
-    def __init__(
-        self, client: httpx.Client, name: str, revision: str, repository: Path, report: Report
-    ) -> None:
+    def __init__(self, client: httpx.Client, name: str, revision: str, repository: Path, report: Report) -> None:
         self._client = client
         self._name = name
         self._report = report
@@ -130,9 +126,7 @@ class _Hub:
         """Fetch what is missing of a file."""
         there = partial.stat().st_size if partial.exists() else 0
         headers = {"Range": f"bytes={there}-"} if there else {}
-        with self._client.stream(
-            "GET", f"/{self._name}/resolve/{self.commit}/{path}", headers=headers
-        ) as answer:
+        with self._client.stream("GET", f"/{self._name}/resolve/{self.commit}/{path}", headers=headers) as answer:
             if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 # Nothing is missing.
                 return

@@ -70,9 +70,7 @@ class Answers:
             self.opening[1:] = [line] if self._era == HANDSHAKE else []
         message = frame.message
         is_usual = frame.is_request and message.keys() <= {"jsonrpc", "id", "method", "params"}
-        if not (
-            is_usual and isinstance(message.get("params", {}), dict) and isinstance(_meta(message), dict)
-        ):
+        if not (is_usual and isinstance(message.get("params", {}), dict) and isinstance(_meta(message), dict)):
             return None
         try:
             self._begin(message, line)
@@ -109,9 +107,7 @@ class Answers:
             return _acknowledge(message["id"], rest)
         if method not in era["methods"] or rest:
             return None
-        if method in _WITH_PAGES and (
-            self._renders_pages or _says_pages(meta.get(f"{_PREFIX}clientCapabilities"))
-        ):
+        if method in _WITH_PAGES and (self._renders_pages or _says_pages(meta.get(f"{_PREFIX}clientCapabilities"))):
             # It sees more than is recorded.
             return None
         # The hub loads its model as soon as a client lists the tools.
@@ -126,12 +122,7 @@ class Answers:
         offered, about, capabilities = (
             rest.pop(name, None) for name in ("protocolVersion", "clientInfo", "capabilities")
         )
-        if (
-            rest
-            or not isinstance(offered, str)
-            or not _is_implementation(about)
-            or not _is_plain(capabilities)
-        ):
+        if rest or not isinstance(offered, str) or not _is_implementation(about) or not _is_plain(capabilities):
             return None
         self._renders_pages = _says_pages(capabilities)
         era = self._known()
@@ -191,9 +182,7 @@ def _acknowledge(identity: str | int, params: Message) -> tuple[bytes, list[byte
     flags = [wanted.get(name, False) for name in _LISTENS_FOR]
     if not all(isinstance(flag, bool) for flag in flags) or not isinstance(uris, list):
         return None
-    if wanted.keys() - {*_LISTENS_FOR, "resourceSubscriptions"} or not all(
-        isinstance(uri, str) for uri in uris
-    ):
+    if wanted.keys() - {*_LISTENS_FOR, "resourceSubscriptions"} or not all(isinstance(uri, str) for uri in uris):
         return None
     if uris:
         honoured["resourceSubscriptions"] = uris

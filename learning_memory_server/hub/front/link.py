@@ -191,9 +191,7 @@ class HubLink:
     def _accept(self, connection: socket.socket, ack: dict[str, Any]) -> bool:
         if ack.get("refused"):
             connection.close()
-            raise StorageUnavailableError(
-                f"The memory hub refused this {self._hello['role']}: {ack['refused']}."
-            )
+            raise StorageUnavailableError(f"The memory hub refused this {self._hello['role']}: {ack['refused']}.")
         kept = discovery.settings_kept(ack["settings"], self._hello["settings"])
         # Hubs of version 0.1.0 do not say whether they do.
         gives_way = ack.get("gives_way", programs.outranks(self._hello["build"], ack["build"]))
@@ -224,8 +222,7 @@ class HubLink:
         if "socket" not in who:
             return self._failure(is_hopeless=False)
         return DeadlineExceededError(
-            f"The memory hub (process {who.get('pid')}) listens, but has not answered for "
-            f"{seconds:.0f} seconds.",
+            f"The memory hub (process {who.get('pid')}) listens, but has not answered for {seconds:.0f} seconds.",
             hint="If it is only slow to start, call again. If it stays silent, run "
             "`learning-memory-server hub stop`: nothing that it acknowledged is lost.",
         )

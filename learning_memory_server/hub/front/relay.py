@@ -83,9 +83,7 @@ class Relay:
             writable = [self._hub] if self._hub and self._to_hub else []
             waits = None
             if self._hub and self._awaited():
-                waits = (
-                    min(self._ping_after, timeouts.STILL_SILENT / 4) if self._is_silent else self._ping_after
-                )
+                waits = min(self._ping_after, timeouts.STILL_SILENT / 4) if self._is_silent else self._ping_after
             ready, sendable, _ = select.select(readable, writable, [], waits)
             if self._client_in in ready:
                 self._read_client()
@@ -313,10 +311,7 @@ def _is_hook(frame: jsonrpc.Frame) -> bool:
     """Return whether a client's hook asks, and not its model."""
     params = frame.parameters
     return (
-        frame.is_request
-        and frame.method == "tools/call"
-        and isinstance(params, dict)
-        and params.get("name") == "hook"
+        frame.is_request and frame.method == "tools/call" and isinstance(params, dict) and params.get("name") == "hook"
     )
 
 

@@ -65,13 +65,9 @@ def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool 
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise InvalidSettingsError("The Qdrant URL must look like https://host:6333.")
     if parts.username or parts.password:
-        raise InvalidSettingsError(
-            "The Qdrant URL must not contain a user name or password; use the API key."
-        )
+        raise InvalidSettingsError("The Qdrant URL must not contain a user name or password; use the API key.")
     if api_key is not None and re.fullmatch(r"[!-~]+", api_key) is None:
-        raise InvalidSettingsError(
-            "The Qdrant API key is empty, or contains white space or non-ASCII letters."
-        )
+        raise InvalidSettingsError("The Qdrant API key is empty, or contains white space or non-ASCII letters.")
     if api_key and parts.scheme == "http" and not allow_plaintext_key and not is_here(parts.hostname):
         raise InvalidSettingsError(
             f"The Qdrant API key would be sent to {parts.hostname} in plain text.",

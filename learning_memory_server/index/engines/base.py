@@ -139,9 +139,7 @@ class VectorStore(Protocol):
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         """Insert the points, or replace those with the same id. Any number of points."""
 
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
+    async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         """Return the points that exist among `ids`, in the order of `ids`."""
 
     async def scroll(

@@ -147,9 +147,7 @@ class EdgeStore(VectorStore):
             await asyncio.sleep(0)
 
     @override
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
+    async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         shard = self._shards.get(collection)
         records: list[Record] = []
         for start in range(0, len(ids), _READ_BATCH):
@@ -157,9 +155,7 @@ class EdgeStore(VectorStore):
                 await _yield()
             with engine_errors(collection):
                 wanted = [str(UUID(point_id)) for point_id in ids[start : start + _READ_BATCH]]
-                read = shard.engine.retrieve(
-                    list(wanted), with_payload=True, with_vector=_wanted(with_vectors)
-                )
+                read = shard.engine.retrieve(list(wanted), with_payload=True, with_vector=_wanted(with_vectors))
                 found = {record.id: record for record in (_record(item, shard) for item in read)}
             records += [found[point_id] for point_id in wanted if point_id in found]
             await asyncio.sleep(0)

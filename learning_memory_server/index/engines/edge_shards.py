@@ -312,9 +312,7 @@ def without_keys(payload: dict[str, Any] | None, fields: tuple[str, ...]) -> dic
     return payload
 
 
-def edge_filter(
-    where: Filter | None, fields: tuple[str, ...], ids: Collection[str] | None = None
-) -> EdgeFilter | None:
+def edge_filter(where: Filter | None, fields: tuple[str, ...], ids: Collection[str] | None = None) -> EdgeFilter | None:
     """Return the engine's form of `where`, restricted to `ids` if they are given."""
 
     def has(name: str, value: str) -> FieldCondition:

@@ -112,9 +112,7 @@ class QdrantStore(VectorStore):
         number = self._owner.rebuild_of(place.name) if resume else None
         ids = await self._points.payloads(place, rebuild=number) if number else ()
         self._written[spec.name] = set()
-        return RebuildInPlace(
-            self, spec.name, number or self._owner.begin_rebuild(place.name), frozenset(ids)
-        )
+        return RebuildInPlace(self, spec.name, number or self._owner.begin_rebuild(place.name), frozenset(ids))
 
     @override
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
@@ -138,9 +136,7 @@ class QdrantStore(VectorStore):
             await asyncio.sleep(0)
 
     @override
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
+    async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         vectors = [VECTOR] if with_vectors else []
         read = self._points.retrieve(self._place(collection), ids, with_vectors=vectors)
         found = {record.id: record async for record in read}

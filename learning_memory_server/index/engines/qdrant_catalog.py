@@ -134,9 +134,7 @@ def stored_dimension(info: models.CollectionInfo) -> int | None:
 
 
 _NAME: Final = re.compile(r"(?P<label>[a-z_]+)-[0-9a-f]*-[0-9]{1,4}")
-_FORMER_LAYOUT: Final = re.compile(
-    r"(experiences_[a-z_]+|(values|memories)(_next)?)-[0-9a-f]{12}(-[0-9a-f]{8})?"
-)
+_FORMER_LAYOUT: Final = re.compile(r"(experiences_[a-z_]+|(values|memories)(_next)?)-[0-9a-f]{12}(-[0-9a-f]{8})?")
 """The names that collections had when each person had their own: at first without the second part, later behind an
 alias; with `_next` while they were built."""
 

@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from qdrant_client.http.exceptions import UnexpectedResponse
 
 _LOOK: Final = "Check that the server is running, and that the setting qdrant_url is right."
-_KEY: Final = (
-    "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
-)
+_KEY: Final = "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy answers while there is no server behind it."""
 _ABOUT_THE_REQUEST: Final = range(400, 500)
@@ -161,9 +159,7 @@ def _forbidden(collection: str, address: str, kind: Kind, answer: str) -> Refuse
         message = f"The API key may not create collections at Qdrant at {address}."
         return ForbiddenCollectionError(message, hint=_KEY)
     if answer.startswith("{") and "Global access" in answer:
-        message = (
-            f"The API key is for some collections only, and may not ask Qdrant at {address} about the rest."
-        )
+        message = f"The API key is for some collections only, and may not ask Qdrant at {address} about the rest."
         return ForbiddenCollectionError(message, hint=_KEY, is_of_collection=True)
     if "Must provide" in answer:
         message = f"Qdrant at {address} requires an API key."

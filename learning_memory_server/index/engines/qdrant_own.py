@@ -106,9 +106,7 @@ class OwnPoints:
         pages = self._pages(place, self._mine(where), _IDS_BATCH, (), fields)
         return {self._inside(each.id): _shown(each.payload) async for each in pages}
 
-    async def vectors(
-        self, place: Place, fields: Sequence[str] = (), most: int | None = None
-    ) -> list[Record]:
+    async def vectors(self, place: Place, fields: Sequence[str] = (), most: int | None = None) -> list[Record]:
         """Return all points, or so many, with their vectors, and fields of their payloads."""
         found: list[Record] = []
         async for each in self._pages(place, self._mine(), _VECTORS_BATCH, [VECTOR], fields):
@@ -168,8 +166,7 @@ class OwnPoints:
             ),
         )
         return [
-            Hit(self._inside(hit.id), hit.score, _shown(hit.payload) if ids is None else None)
-            for hit in answer.points
+            Hit(self._inside(hit.id), hit.score, _shown(hit.payload) if ids is None else None) for hit in answer.points
         ]
 
     def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> models.Filter:

@@ -120,9 +120,7 @@ class Availability:
         seconds = grown if said is None else max(said, timeouts.QDRANT_PAUSE)
         self._pauses[kind, collection] = _Pause(error, _now() + seconds, seconds)
         error.retry_seconds = seconds
-        log.warning(
-            "requests.paused", kind=kind.value, collection=collection, reason=error.message, seconds=seconds
-        )
+        log.warning("requests.paused", kind=kind.value, collection=collection, reason=error.message, seconds=seconds)
 
     def answered(self, kind: Kind, collection: str) -> None:
         """Forget the refusals of such requests."""
@@ -173,9 +171,7 @@ class Requests:
         self.address = ", ".join(addresses)
         self._timeout = timeout
         self._connect = partial(_client, api_key=api_key, timeout=timeout)
-        self._nodes = [
-            _Node(url, address, self._connect(url)) for url, address in zip(urls, addresses, strict=True)
-        ]
+        self._nodes = [_Node(url, address, self._connect(url)) for url, address in zip(urls, addresses, strict=True)]
         self._closed = False
         self.availability = availability or Availability()
         self._is_shared = availability is not None
@@ -201,9 +197,7 @@ class Requests:
         try:
             answer = await self._ask_each(collection, kind, call, probe or call)
         except RefusedError as error:
-            self.availability.refused(
-                kind, collection if error.is_of_collection else None, error, error.seconds
-            )
+            self.availability.refused(kind, collection if error.is_of_collection else None, error, error.seconds)
             raise
         except DiskFullError as error:
             self.availability.refused(kind, None, error)
@@ -349,9 +343,7 @@ def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantClient:
         # A proxy of the environment would get the key, and does not lead back to this machine.
         trust_env=not is_here(urlsplit(url).hostname or ""),
         # The vendor's client keeps no connection to this machine, and httpx drops an idle one after 5 seconds.
-        limits=httpx.Limits(
-            max_connections=None, max_keepalive_connections=20, keepalive_expiry=timeouts.QDRANT_KEPT
-        ),
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=timeouts.QDRANT_KEPT),
     )
 
 

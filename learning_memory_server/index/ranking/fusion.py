@@ -129,8 +129,7 @@ def fuse(
     The score is `relevance`, where an absent id counts as 0: fetch what is `lacking` first.
     """
     scored = [
-        (key, relevance(closeness.get(key, 0.0), bm25.get(key, 0.0), basis))
-        for key in closeness.keys() | bm25.keys()
+        (key, relevance(closeness.get(key, 0.0), bm25.get(key, 0.0), basis)) for key in closeness.keys() | bm25.keys()
     ]
     return sorted(scored, key=lambda pair: (-pair[1], pair[0]))[:limit]
 
@@ -155,11 +154,7 @@ class Explanation:
     @property
     def lexical(self) -> float:
         """The BM25 score as it enters the score, from 0 to 1."""
-        return (
-            lexical_score(self.bm25)
-            if self.closeness is None
-            else lexical_part(self.bm25, self.basis.contrast)
-        )
+        return lexical_score(self.bm25) if self.closeness is None else lexical_part(self.bm25, self.basis.contrast)
 
     @property
     def relevance(self) -> float:

@@ -34,9 +34,7 @@ class SearchTimer:
     def __exit__(self, *_: object) -> None:
         total = 1000 * (perf_counter() - self._began)
         times = {f"{name}_ms": round(spent, 1) for name, spent in self._parts.items()}
-        write, event = (
-            (log.warning, "search.slow") if total > self._slow_ms else (log.debug, "search.answered")
-        )
+        write, event = (log.warning, "search.slow") if total > self._slow_ms else (log.debug, "search.answered")
         write(event, **self._answer, total_ms=round(total, 1), **times)
 
     def answered(self, mode: SearchMode, count: int) -> None:

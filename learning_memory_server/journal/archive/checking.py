@@ -247,9 +247,7 @@ def _check_clusters(record: JournalRecord) -> None:
     ):
         raise InvalidInputError(f"next_number, moved: must be whole numbers from 0 to {_NUMBER_MAX:,}.")
     if given and following <= max(given):
-        raise InvalidInputError(
-            f"next_number: {following} is not above {max(given)}, which is taken already."
-        )
+        raise InvalidInputError(f"next_number: {following} is not above {max(given)}, which is taken already.")
 
 
 _CHECKS: Final[dict[str, tuple[Codec[Any], Callable[[Any], Any]]]] = {

@@ -55,9 +55,7 @@ class Contents:
         """Remove what is forgotten, and open entries that are resolved."""
         gone = {record_id for kind, record_id in self.forgotten if kind == GHAP.kind}
         self.entries = {name: entry for name, entry in self.entries.items() if name not in gone}
-        self.open = {
-            name: entry for name, entry in self.open.items() if name not in gone and name not in self.entries
-        }
+        self.open = {name: entry for name, entry in self.open.items() if name not in gone and name not in self.entries}
         self.records = {key: record for key, record in self.records.items() if key not in self.forgotten}
 
 

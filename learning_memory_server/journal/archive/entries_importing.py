@@ -158,9 +158,7 @@ def _resolution(end: ForeignPart, story: ForeignPart) -> Resolution:
         surprise=story.find_text("surprise", limits.NARRATIVE_MAX),
         root_cause=None
         if cause is None
-        else RootCause(
-            cause.category("category", RootCauseCategory), cause.text("description", limits.NARRATIVE_MAX)
-        ),
+        else RootCause(cause.category("category", RootCauseCategory), cause.text("description", limits.NARRATIVE_MAX)),
         lesson=None
         if lesson is None
         else Lesson(

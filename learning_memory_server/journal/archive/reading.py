@@ -109,9 +109,7 @@ def _opened(file: IO[bytes]) -> Iterator[Archive]:
             bounded.read_to_the_end()
             yield archive
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, RecursionError) as error:
-        raise InvalidInputError(
-            f"The archive cannot be read ({error}).", hint="It may be truncated."
-        ) from None
+        raise InvalidInputError(f"The archive cannot be read ({error}).", hint="It may be truncated.") from None
 
 
 def _verified(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Archive:
@@ -135,9 +133,7 @@ def _verified(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Arch
     for name in (each for each in members if each in manifest.files):
         about = manifest.files[name]
         if members[name].size != about.bytes or _digest(tar, members[name]) != about.sha256:
-            raise InvalidInputError(
-                f"The archive is damaged: the checksum of {name} does not match.", hint=OTHER_COPY
-            )
+            raise InvalidInputError(f"The archive is damaged: the checksum of {name} does not match.", hint=OTHER_COPY)
     return Archive(tar, members, manifest)
 
 

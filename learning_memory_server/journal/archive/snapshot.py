@@ -101,9 +101,7 @@ class Snapshot:
     def damaged(self) -> dict[str, int]:
         """How many damaged lines each file had."""
         return {
-            name.removeprefix(DAMAGED): piece.lines
-            for name, piece in self.pieces.items()
-            if name.startswith(DAMAGED)
+            name.removeprefix(DAMAGED): piece.lines for name, piece in self.pieces.items() if name.startswith(DAMAGED)
         }
 
 

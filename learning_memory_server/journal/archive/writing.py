@@ -88,9 +88,7 @@ def _refuse_existing(path: Path, *, replace: bool) -> None:
 def _unfinished(path: Path) -> Iterator[IO[bytes]]:
     """Open a file that only this process writes, and remove it at the end unless it has been renamed."""
     temporary = _unfinished_name(path)
-    descriptor = os.open(
-        temporary, os.O_RDWR | os.O_CREAT | files.PLAIN | getattr(os, "O_NOFOLLOW", 0), 0o600
-    )
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | files.PLAIN | getattr(os, "O_NOFOLLOW", 0), 0o600)
     with open(descriptor, "r+b") as file:  # noqa: PTH123 - of a descriptor
         # A writer that has just finished may have released the lock: then this is the finished file.
         if not try_lock(descriptor) or not files.is_at(temporary, descriptor):

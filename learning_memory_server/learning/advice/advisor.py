@@ -116,10 +116,7 @@ class Advisor:
             return self._shown(known, folder)
         # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
         seen = {
-            item.id
-            for advice in self.log.of(entry)
-            if advice.channel is not Channel.CONTEXT
-            for item in advice.items
+            item.id for advice in self.log.of(entry) if advice.channel is not Channel.CONTEXT for item in advice.items
         }
         ranked = await self._ranked(self.finder.rank(entry, self.log.effects()), entry.project, folder)
         found = ranked.items() if ranked else []
@@ -144,9 +141,7 @@ class Advisor:
         `patience` seconds, this waits for a model and an index that are not ready yet.
         """
         text = text[:_PROMPT_MAX]
-        if len(set(terms(text))) < _TERMS_LEAST or (
-            tools and not self.finder.is_known(tools, caller.project)
-        ):
+        if len(set(terms(text))) < _TERMS_LEAST or (tools and not self.finder.is_known(tools, caller.project)):
             return None
         until = monotonic() + patience
         while not self.finder.index.is_open and monotonic() < until:  # noqa: ASYNC110 - others open it
@@ -203,9 +198,7 @@ class Advisor:
     def _tossed(self) -> Toss:
         return Toss(bool(self.withheld) and self.chance() < self.withheld, self.withheld)
 
-    def _record(
-        self, entry: Ghap, channel: Channel, items: Sequence[Item], toss: Toss | None = None
-    ) -> Advice:
+    def _record(self, entry: Ghap, channel: Channel, items: Sequence[Item], toss: Toss | None = None) -> Advice:
         """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
         known = self.log.find(advice_id(entry.id, entry.iteration_count, channel))
         if known:

@@ -166,9 +166,7 @@ class AdviceFinder:
         self, vector: NDArray[np.float32], newest: Mapping[str, Ghap], entry_id: str, project: str | None
     ) -> list[tuple[Ghap, float]]:
         """Return the nearest of the entries that are not among the newest, with their closeness."""
-        hits = await self.index.nearest(
-            _FULL, vector, limit=_DEPTH, where=EntryQuery(project=project).for_engine()
-        )
+        hits = await self.index.nearest(_FULL, vector, limit=_DEPTH, where=EntryQuery(project=project).for_engine())
         missing = {hit.id: hit.score for hit in hits if hit.id not in newest}
         records = await self.index.retrieve(_FULL, list(missing)) if missing else []
         points = {record.payload["ghap_id"]: record.id for record in records}

@@ -57,14 +57,10 @@ class AdviceLog(Records[Advice]):
         state = self._marked, len(self._tombstones)
         if self._effects is None or self._effects[0] != state:
             said = {
-                (advice.ghap_id, item.id, item.effect)
-                for advice in self.all()
-                for item in advice.items
-                if item.effect
+                (advice.ghap_id, item.id, item.effect) for advice in self.all() for item in advice.items if item.effect
             }
             misled, helped = (
-                Counter(name for _, name, effect in said if effect is kind)
-                for kind in (Effect.MISLED, Effect.HELPED)
+                Counter(name for _, name, effect in said if effect is kind) for kind in (Effect.MISLED, Effect.HELPED)
             )
             names = misled.keys() | helped.keys()
             self._effects = state, {name: (misled[name], helped[name]) for name in names}
@@ -73,19 +69,13 @@ class AdviceLog(Records[Advice]):
     def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
         """Return the ids of what is withheld for these entries."""
         return frozenset(
-            item.id
-            for entry in entries
-            for advice in self.of(entry)
-            if advice.withheld
-            for item in advice.items
+            item.id for entry in entries for advice in self.of(entry) if advice.withheld for item in advice.items
         )
 
     def counts(self) -> dict[str, int]:
         """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
         everything = self.all()
-        shown = {
-            (advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items
-        }
+        shown = {(advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items}
         effects = self.effects().values()
         return {
             "entries": len({name for name, _ in shown}),
@@ -97,11 +87,7 @@ class AdviceLog(Records[Advice]):
 
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
-        return [
-            each.id
-            for each in self.all()
-            if each.ghap_id in ids or any(item.id in ids for item in each.items)
-        ]
+        return [each.id for each in self.all() if each.ghap_id in ids or any(item.id in ids for item in each.items)]
 
     def import_new(self, given: Iterable[Advice], forgotten: Container[str]) -> list[Advice]:
         """Import and return advice that is new, except that on or with something that is forgotten here."""

@@ -87,13 +87,10 @@ class Background:
         closeness: That of those that have a vector.
     """
 
-    def __init__(
-        self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]
-    ) -> None:
+    def __init__(self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]) -> None:
         frequency = Counter(term for found in texts for term in wanted & found)
         self._rarity = {
-            term: math.log(1 + (len(texts) - frequency[term] + 0.5) / (frequency[term] + 0.5))
-            for term in wanted
+            term: math.log(1 + (len(texts) - frequency[term] + 0.5) / (frequency[term] + 0.5)) for term in wanted
         }
         self._total = math.fsum(self._rarity.values())
         count = len(closeness) + _PRIOR

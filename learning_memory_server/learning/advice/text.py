@@ -69,9 +69,7 @@ class SessionContext:
             self.values.list_values(project=caller.project),
             lessons,
             self.budget,
-            others
-            | self.advisor.loaded(caller.session)
-            | self.advisor.validity.silenced(lessons, caller.folder),
+            others | self.advisor.loaded(caller.session) | self.advisor.validity.silenced(lessons, caller.folder),
             elsewhere,
             words_about(place, still_open),
             lambda entry: self.advisor.validity.words(entry, caller.folder),
@@ -162,8 +160,7 @@ def _nearest(entries: Sequence[Ghap], about: AbstractSet[str]) -> list[Ghap]:
     shared = {each.id: about & frozenset(terms(axis_texts(each)[Axis.FULL])) for each in entries if about}
     frequency = Counter(term for found in shared.values() for term in found)
     weights = {
-        name: sum(math.log(1 + len(entries) / frequency[term]) for term in found)
-        for name, found in shared.items()
+        name: sum(math.log(1 + len(entries) / frequency[term]) for term in found) for name, found in shared.items()
     }
     near = [each for each in entries if len(shared.get(each.id, ())) >= _SHARED_LEAST]
     return sorted(near, key=lambda each: -weights[each.id])

@@ -75,9 +75,7 @@ class Validity:
             episodes = [(each, each.episode) for each in error if each.episode and not each.imported]
             for number, (_, earlier) in enumerate(episodes):
                 entry = self.collector.find_resolved(earlier.entry)
-                lines = {
-                    line for each in (entry.anchors if entry else ()) for line in split_digests(each.lines)
-                }
+                lines = {line for each in (entry.anchors if entry else ()) for line in split_digests(each.lines)}
                 for failure, later in episodes[number + 1 :]:
                     is_same = later.error == earlier.error and later.entry != earlier.entry
                     if is_same and not lines.isdisjoint(split_digests(later.changed)):
@@ -97,9 +95,7 @@ class Validity:
         if judged := self.freshness.known(near, folder):
             fates = [(each, judged.get(each.entry.id)) for each in experiences]
             experiences = [
-                replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2)
-                if fate and fate.changed
-                else each
+                replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2) if fate and fate.changed else each
                 for each, fate in fates
                 if not fate or not fate.is_gone
             ]

@@ -120,9 +120,7 @@ def found_files(entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> list
     identifiers = {next(filter(None, each)).encode() for each in _NAME.findall(texts)}
     contents = ((name, read(root / name)) for name in names if name in allowed)
     return [
-        (_anchored(files[name], content, identifiers), content)
-        for name, content in contents
-        if content is not None
+        (_anchored(files[name], content, identifiers), content) for name, content in contents if content is not None
     ]
 
 

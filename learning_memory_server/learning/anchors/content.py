@@ -35,9 +35,7 @@ def read(path: Path) -> bytes | None:
 def blob_ids(content: bytes) -> list[str]:
     """Return git's ids of a content: with line feeds as line ends, and as it is."""
     forms = content.replace(b"\r\n", b"\n"), content
-    return [
-        hashlib.sha1(b"blob %d\0%b" % (len(each), each), usedforsecurity=False).hexdigest() for each in forms
-    ]
+    return [hashlib.sha1(b"blob %d\0%b" % (len(each), each), usedforsecurity=False).hexdigest() for each in forms]
 
 
 def digests(lines: Iterable[bytes]) -> Iterator[str]:

@@ -133,9 +133,7 @@ class Clusterer:
             return self._min_cluster_size
         return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * math.pow(count / _SMALLEST_UP_TO, _SIZE_POWER)))
 
-    def fit(
-        self, vectors: NDArray[np.float32], weights: NDArray[Any], near_copy: float = NEAR_COPY
-    ) -> Partition:
+    def fit(self, vectors: NDArray[np.float32], weights: NDArray[Any], near_copy: float = NEAR_COPY) -> Partition:
         """Cluster rows of shape (n, d), of any length but zero; n may be 0.
 
         `weights`, of shape (n,) and each above 0, are those of the rows in centroids and rankings. Two rows count as
@@ -150,9 +148,7 @@ class Clusterer:
         with threadpool_limits(limits=1):
             return self._partition(unit_rows(vectors), weights, near_copy)
 
-    def _partition(
-        self, units: NDArray[np.float32], weights: NDArray[np.float64], near_copy: float
-    ) -> Partition:
+    def _partition(self, units: NDArray[np.float32], weights: NDArray[np.float64], near_copy: float) -> Partition:
         count = len(units)
         size = self.effective_size(count)
         near_miss = None

@@ -32,9 +32,7 @@ _BRIDGE: Final = 2.0
 """The length of an edge that joins two components: the diameter of the unit sphere, longer than any other edge."""
 
 
-def spread(
-    units: NDArray[np.float32], neighbours: Neighbours, pull: NDArray[np.float32]
-) -> NDArray[np.float32]:
+def spread(units: NDArray[np.float32], neighbours: Neighbours, pull: NDArray[np.float32]) -> NDArray[np.float32]:
     """Pull every point towards its neighbours, in few dimensions, where differences in density show.
 
     Returns at most 32 columns; rows have length 1, or are zeros if all points are identical.

@@ -67,10 +67,7 @@ def label_clusters(clusters: Sequence[Sequence[str]], *, background: Sequence[st
     for texts, count in zip(clusters, counts, strict=True):
         shared = {term: n for term, n in count.items() if n >= _LEAST_TEXTS} or count
         score = {
-            term: n
-            / len(texts)
-            * math.log(1 + mean_texts / everywhere[term])
-            * (_PAIR_BONUS if " " in term else 1)
+            term: n / len(texts) * math.log(1 + mean_texts / everywhere[term]) * (_PAIR_BONUS if " " in term else 1)
             for term, n in shared.items()
         }
         ranked = sorted(score, key=lambda term: (-score[term], term))

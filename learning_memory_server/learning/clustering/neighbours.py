@@ -50,9 +50,7 @@ def likeness_to_others(units: NDArray[np.float32]) -> NDArray[np.float32]:
     return np.asarray(np.vecdot(units, unit_rows(units.sum(axis=0) - units)))
 
 
-def nearest_neighbours(
-    units: NDArray[np.float32], k: int = NEIGHBOURS, threads: int | None = None
-) -> Neighbours:
+def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS, threads: int | None = None) -> Neighbours:
     """Find the exact k nearest neighbours of rows of length 1; n - 1 if that is less.
 
     By default one thread per processor is used, at most 4. With a single-threaded BLAS, the number does not change the

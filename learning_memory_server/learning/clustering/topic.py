@@ -131,9 +131,7 @@ class TopicMatch:
         return self.mean + STRICT_DEVIATIONS * self.deviation
 
 
-def match_topic(
-    candidate: NDArray[np.float32], own: ClusterEvidence, others: Sequence[ClusterEvidence]
-) -> TopicMatch:
+def match_topic(candidate: NDArray[np.float32], own: ClusterEvidence, others: Sequence[ClusterEvidence]) -> TopicMatch:
     """Test whether a text's topic is a cluster's.
 
     Without other clusters, only the distance decides.
@@ -145,9 +143,7 @@ def match_topic(
     typical = max(typical, LEAST_DEVIATION)
     threshold = _threshold(own, typical)
     close = nlargest(_RIVALS, others, key=lambda other: float(other.centroid @ unit))
-    nearest = sorted(
-        ((other, other.nearness(unit)) for other in close), key=lambda pair: pair[1], reverse=True
-    )
+    nearest = sorted(((other, other.nearness(unit)) for other in close), key=lambda pair: pair[1], reverse=True)
     rival = None
     if nearest:
         other, near = nearest[0]

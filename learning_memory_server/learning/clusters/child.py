@@ -87,9 +87,7 @@ class ChildFitting:
         # The lines before it are frames, which show where the user has installed Python.
         last = errors.decode(errors="replace").strip().rpartition("\n")[2]
         log.error("clustering.failed", code=child.returncode, type=raised_name(last))
-        raise LearningMemoryError(
-            "Clustering failed.", hint="The log says why: see `learning-memory-server hub logs`."
-        )
+        raise LearningMemoryError("Clustering failed.", hint="The log says why: see `learning-memory-server hub logs`.")
 
     async def close(self) -> None:
         """End the child."""

@@ -70,9 +70,7 @@ def _material(
 def _matrix(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
     import numpy as np  # noqa: PLC0415 - as above
 
-    parts = [
-        np.array(rows[start : start + _SLICE], dtype=np.float32) for start in range(0, len(rows), _SLICE)
-    ]
+    parts = [np.array(rows[start : start + _SLICE], dtype=np.float32) for start in range(0, len(rows), _SLICE)]
     return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)
 
 
@@ -120,9 +118,7 @@ class LiveAxis:
 
     def stamp(self) -> tuple[int, int]:
         """Return a value that changes whenever this process changes the axis."""
-        return sum(map(self.owner.index.generation, self._collections())), len(
-            self.owner.collector.all_forgotten()
-        )
+        return sum(map(self.owner.index.generation, self._collections())), len(self.owner.collector.all_forgotten())
 
     def entries(self) -> dict[str, Ghap]:
         """Return every entry on the axis, by id, indexed or not."""
@@ -252,8 +248,7 @@ class LiveAxis:
             self.drop()
             where = "" if self.project is None else f" of project {self.project}"
             raise InsufficientDataError(
-                f"Axis {self.axis} has {count} of the {self.min_experiences} experiences{where} "
-                "that clustering needs.",
+                f"Axis {self.axis} has {count} of the {self.min_experiences} experiences{where} that clustering needs.",
                 hint="Resolve more GHAP entries, or find single experiences with search_experiences.",
             )
 

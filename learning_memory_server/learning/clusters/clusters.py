@@ -125,9 +125,7 @@ class AxisClusters:
         )
 
 
-def clusters_of(
-    fit: AxisFit, at: datetime, lineage: Lineage, entries: Mapping[str, Ghap], stale: int
-) -> AxisClusters:
+def clusters_of(fit: AxisFit, at: datetime, lineage: Lineage, entries: Mapping[str, Ghap], stale: int) -> AxisClusters:
     """Build the view of an axis's clusters, which were found at some time."""
     places: dict[str, int | None] = {name: None for name in fit.ids if name in entries}
     clusters = []

@@ -38,9 +38,7 @@ class Matching:
     number that is neither here nor in `numbers` has no member in any cluster now."""
 
 
-def inherit(
-    previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int
-) -> Matching:
+def inherit(previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int) -> Matching:
     """Number the current clusters so that each keeps the number of the previous cluster it shares most members with.
 
     The assignment maximises the sum of Jaccard indices (Hungarian method). Only members that both runs put into a
@@ -205,17 +203,12 @@ def fit(request: FitRequest, clusterer: Clusterer) -> AxisFit:
         background=[texts[row] for row in partition.noise[:_NAMED_BY]],
     )
     members = [
-        {
-            ids[row]: cosine
-            for row, cosine in zip(each.members.tolist(), each.similarities.tolist(), strict=True)
-        }
+        {ids[row]: cosine for row, cosine in zip(each.members.tolist(), each.similarities.tolist(), strict=True)}
         for each in partition.clusters
     ]
     matching = inherit(request.before, list(map(frozenset, members)), request.next_number)
     clusters = []
-    for cluster, number, label, cosines in zip(
-        partition.clusters, matching.numbers, labels, members, strict=True
-    ):
+    for cluster, number, label, cosines in zip(partition.clusters, matching.numbers, labels, members, strict=True):
         name = ClusterId(request.axis, number)
         evidence = ClusterEvidence.of(str(name), vectors[cluster.members], cluster.weights)
         clusters.append(FittedCluster(name, label, cosines, evidence))

@@ -49,9 +49,7 @@ class Lineage:
         for member, number in numbers.items():
             if number is not None:
                 self.members.setdefault(number, set()).add(member)
-        self.gone |= {
-            number: frozenset(members) for number, members in before.items() if number not in self.members
-        }
+        self.gone |= {number: frozenset(members) for number, members in before.items() if number not in self.members}
         self.next_number = max(self.next_number, next_number)
 
     def whereabouts(self, number: int, places: Mapping[str, int | None]) -> Whereabouts | None:
@@ -171,9 +169,7 @@ class LineageLog:
     ) -> dict[str, int | None]:
         new = {member: number for number, members in now.items() for member in members}
         moved = {
-            member: new.get(member)
-            for member in sorted(old.keys() | new.keys())
-            if old.get(member) != new.get(member)
+            member: new.get(member) for member in sorted(old.keys() | new.keys()) if old.get(member) != new.get(member)
         }
         data: dict[str, Any] = {
             "next_number": matching.next_number,

@@ -140,12 +140,7 @@ def _rest_change(old: tuple[str, ...], new: tuple[str, ...], name: str) -> Chang
     if len(less) > 1 or len(more) > 1 or gone.total() + come.total() > _DIFFERENT_MAX:
         return None
     for option, changed, words in ((less, gone, old), (more, come, new)):
-        if (
-            option
-            and (value := _value_of(option[0], words))
-            and value in changed
-            and not option[0].count("=")
-        ):
+        if option and (value := _value_of(option[0], words)) and value in changed and not option[0].count("="):
             option.append(value)
         changed.subtract(option)
     if less and more:

@@ -34,9 +34,7 @@ _WORDS: Final = 3
 _KIND: Final = re.compile(r"^\W*(?:[\w.]*(?:Error|Exception|Failure)\w*|error|fatal)\b[:\s]*")
 _IDENTIFIER: Final = re.compile(r"\w+[._:/]\w+|[a-z][A-Z]\w|\w_")
 _WORD: Final = re.compile(r"[^\W\d_]\w{2,}")
-_MISSING: Final = re.compile(
-    r"no such file|can(?:'t|not) (?:open|find)|not found|does not exist", re.IGNORECASE
-)
+_MISSING: Final = re.compile(r"no such file|can(?:'t|not) (?:open|find)|not found|does not exist", re.IGNORECASE)
 """What may also be due to the working directory."""
 _NAME: Final = re.compile(r"(?!\.\./|~)[\w@+./-]{1,120}")
 """The name of a file, and nothing else: what has a space could say something."""
@@ -49,9 +47,7 @@ _CODE: Final = re.compile(
 _TEXT: Final = re.compile(r"(['\"`])(?=[^'\"`]*\s)(?:\\.|(?!\1).)*\1")
 """A literal with a space, which may say anything."""
 _COMMENT: Final = re.compile(r"(?:^|\s)(?:#|//|--|;|/\*|<!--).*|^\*.*")
-_PLAIN: Final = (
-    rf"(?<![\w.])(?!(?:{'|'.join(kwlist)}|const|let|var|function|export|new|pub|mut|fn)\b)[^\W\d_]+"
-)
+_PLAIN: Final = rf"(?<![\w.])(?!(?:{'|'.join(kwlist)}|const|let|var|function|export|new|pub|mut|fn)\b)[^\W\d_]+"
 _NOT_TOLD: Final = re.compile(
     # Three words in a row that are not code's; what runs or fetches something, or weakens a check.
     rf"(?:{_PLAIN}[,.:]? ){{2}}{_PLAIN}(?![\w.(=\[])|://|\$\(|&&|\|\s|\b(?i:system|exec\w*|eval|popen|subprocess|spawn\w*"
@@ -138,9 +134,7 @@ def _as_data(line: str) -> str:
     return shortened(f"{line[:2]}{text}", limits.EPISODE_LINE_MAX) if is_told else ""
 
 
-def episode_for(
-    failure: Failure, error: ErrorLine, known: Iterable[Failure]
-) -> tuple[Failure, Episode] | None:
+def episode_for(failure: Failure, error: ErrorLine, known: Iterable[Failure]) -> tuple[Failure, Episode] | None:
     """Return the episode to tell to an agent whose command failed, with the failure that it mended.
 
     `known` is what is known of failures with the same signature, oldest first. What was imported does not count.

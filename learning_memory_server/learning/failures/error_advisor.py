@@ -38,13 +38,9 @@ class Known(NamedTuple):
     """What is known at the end of a command."""
 
     remedy: str = ""  # a line about what mended its error before, if remedies are known and agree
-    fact: str = (
-        ""  # else a line about what was edited until it was gone, or the sessions in which it failed in vain
-    )
+    fact: str = ""  # else a line about what was edited until it was gone, or the sessions in which it failed in vain
     question: str = ""  # what else lessons are looked for by, which may hold secrets
-    tools: frozenset[str] = (
-        frozenset()
-    )  # the terms of which a lesson must have one, if it is in doubt that it failed
+    tools: frozenset[str] = frozenset()  # the terms of which a lesson must have one, if it is in doubt that it failed
     entry: str = ""  # the id of the entry that was open when the error was gone after these edits
 
 
@@ -139,9 +135,7 @@ class ErrorAdvisor:
         if before and not before.imported:
             before = self._again(before, result, failure.created_at)
         known = self._failures.of(failure.project, failure.signature)
-        remedy = remedy_for(
-            failure.command, known, named=failure.named, session=failure.session, folder=folder
-        )
+        remedy = remedy_for(failure.command, known, named=failure.named, session=failure.session, folder=folder)
         told = episode_for(failure, result.error, known) if result.error and not remedy else None
         fact = line_of(*told, known) if told else "" if remedy else self._in_vain(failure)
         source = remedy.failure if remedy else told[0] if told else None
@@ -200,8 +194,7 @@ class Learner:
         for failure in sorted(self._failures.values(), key=attrgetter("created_at", "id")):
             errors[failure.error].append(failure)
         numbered = (
-            [replace(each, times=number) for number, each in enumerate(known, start=1)]
-            for known in errors.values()
+            [replace(each, times=number) for number, each in enumerate(known, start=1)] for known in errors.values()
         )
         mended = ([each for each in known if each.remedy or each.episode] for known in numbered)
         return [known[-limits.FAILURES_KEPT :] for known in mended if known]
@@ -221,8 +214,6 @@ def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
     new = [
         each
         for each in learned
-        if each.id not in ids
-        and not here.is_forgotten(each.id)
-        and (each.command, each.created_at) not in moments
+        if each.id not in ids and not here.is_forgotten(each.id) and (each.command, each.created_at) not in moments
     ]
     return new[max(len(new) + len(known) - limits.FAILURES_KEPT, 0) :] if known else new

@@ -31,9 +31,7 @@ _PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
     **dict.fromkeys(("gradle", "gradlew"), frozenset({"test", "build", "check", "assemble"})),
     **dict.fromkeys(("mvn", "mvnw"), frozenset({"test", "verify", "package", "install", "compile"})),
     **dict.fromkeys(("dotnet", "bazel", "swift", "mix", "zig"), frozenset({"test", "build", "compile"})),
-    **dict.fromkeys(
-        ("rake", "rails", "playwright", "deno", "dune", "stack", "cabal"), frozenset({"test", "build"})
-    ),
+    **dict.fromkeys(("rake", "rails", "playwright", "deno", "dune", "stack", "cabal"), frozenset({"test", "build"})),
     "cmake": frozenset({"--build"}),
     "docker": frozenset({"build"}),
 }
@@ -46,9 +44,7 @@ _CHECKS: Final = re.compile(
     re.IGNORECASE,
 )
 """What words of a command say that it looks for mistakes in what is being written."""
-_EXIT: Final = re.compile(
-    r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE
-)
+_EXIT: Final = re.compile(r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE)
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 _WORDS: Final[Mapping[str, str]] = {

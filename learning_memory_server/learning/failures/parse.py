@@ -246,9 +246,7 @@ def are_similar(one: Command, other: Command) -> bool:
     mine, others = [{about for step in each.steps if (about := _about(step))} for each in (one, other)]
     if not mine & others:
         return False
-    words, others_words = [
-        {without_version(word.removeprefix("./")) for word in each.words} for each in (one, other)
-    ]
+    words, others_words = [{without_version(word.removeprefix("./")) for word in each.words} for each in (one, other)]
     named = {word for about in mine & others for word in about[:1]}
     together, shared = words | others_words, words & others_words
     return len(shared) >= LEAST_SHARED * len(together) and bool(

@@ -173,9 +173,7 @@ class PendingFailures:
         if ran.has_failed and text.signature and text.command and len(ran.project) <= limits.PROJECT_MAX:
             name = failure_id(ran.project, text.signature, session, text.command)
             error = ErrorLine.of(text.line, text.signature, files_in(ran.output) | files_in(ran.command))
-            failure = Failure(
-                name, ran.project, session, text.signature, text.command, ran.at, named=text.named
-            )
+            failure = Failure(name, ran.project, session, text.signature, text.command, ran.at, named=text.named)
         again = [each for each in state.pending if error and each.error.digest == error.digest]
         in_vain = frozenset(edit.file for each in again for edit in each.edits)
         gone = [each for each in state.pending if _is_gone(each, text.command, error, ran)]
@@ -238,7 +236,5 @@ def _is_gone(pending: _Pending, command: str, error: ErrorLine | None, ran: Ran)
 def _may_mend(command: Command, failed: str) -> bool:
     """Return whether a command may change what another one does; tests, builds and its own program are taken not to."""
     writes = any(step.redirections or "-i" in step.words for step in command.steps)
-    is_known = (
-        command.only_looks or is_test_or_build(command.text) or command.programs <= parse(failed).programs
-    )
+    is_known = command.only_looks or is_test_or_build(command.text) or command.programs <= parse(failed).programs
     return writes or not is_known

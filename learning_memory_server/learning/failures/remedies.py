@@ -183,9 +183,7 @@ def remedy_for(
 def _cases(known: Sequence[Failure], session: str) -> list[_Case]:
     """Return the failures that were mended, but for imported ones that no session of this machine agrees with."""
     found = [(each, made) for each in known if each.remedy and (made := mended(each.command, each.remedy))]
-    own = {
-        edit for each, made in found if not each.imported and each.session != session for edit in made.edits
-    }
+    own = {edit for each, made in found if not each.imported and each.session != session for edit in made.edits}
     return [(each, made) for each, made in found if not each.imported or made.edits & own]
 
 
@@ -273,9 +271,7 @@ def _fits(edit: Edit, now: Command, folder: str | None) -> bool:
     """Return whether the files are there, or absent, on which an edit depends."""
     if edit.kind == "leave":
         left, here = Path(edit.old[1]), Path(folder or edit.old[1])
-        return here.parts[-len(left.parts) :] == left.parts and not (
-            here.is_absolute() and (here / left).is_dir()
-        )
+        return here.parts[-len(left.parts) :] == left.parts and not (here.is_absolute() and (here / left).is_dir())
     needs_files = edit.kind in {"enter", "install"} or not _NODE_RUNNERS.isdisjoint(edit.new[:1])
     if not folder or edit.kind in {"typo", "without", "option", "variable"}:
         return not needs_files
@@ -300,9 +296,7 @@ def _is_only(target: Path, now: Command, root: Path) -> bool:
     name = files[0] if files else _NEEDED.get(program(words))
     if name is None:
         return False
-    found = [
-        path.parent for above in ("", "*/", "*/*/", "*/*/*/") for path in root.glob(f"{above}{name}") if name
-    ]
+    found = [path.parent for above in ("", "*/", "*/*/", "*/*/*/") for path in root.glob(f"{above}{name}") if name]
     return [place for place in found if "node_modules" not in place.parts] == [target]
 
 

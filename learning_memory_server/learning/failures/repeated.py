@@ -50,9 +50,7 @@ def repeated_mistakes(errors: Iterable[Sequence[Failure]], folder: str | None = 
             if told and made and own and made.edits and made.edits <= own.edits:
                 found[made.edits].append((each, told.text))
     mistakes = [_mistake(edits, cases) for edits, cases in found.items()]
-    return sorted(
-        (each for each in mistakes if each.sessions > 1), key=lambda each: (-each.sessions, each.command)
-    )
+    return sorted((each for each in mistakes if each.sessions > 1), key=lambda each: (-each.sessions, each.command))
 
 
 def _mistake(edits: frozenset[Edit], cases: Sequence[tuple[Failure, str]]) -> Mistake:

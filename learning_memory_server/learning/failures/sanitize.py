@@ -87,9 +87,7 @@ _HINT: Final = re.compile(
     re.IGNORECASE,
 )
 _USAGE: Final = re.compile(r"usage\b|\[-", re.IGNORECASE)
-_OPTION: Final = re.compile(
-    r"(?<![\w/.-])--?[A-Za-z][\w-]*|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]{2,}(?==)"
-)
+_OPTION: Final = re.compile(r"(?<![\w/.-])--?[A-Za-z][\w-]*|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]{2,}(?==)")
 _UNKNOWN_OPTION: Final = re.compile(
     r"\b(?:unknown|unrecogni[sz]ed|unexpected|no such|invalid|illegal)\b.*?\b(?:option|argument|flag|switch)s?\b"
     r"|\b(?:option|argument|flag|switch)\b.*\b(?:is unknown|not recogni[sz]ed)",
@@ -114,19 +112,25 @@ _PYTEST: Final = re.compile(r"^E\s{2,}")
 _MARK: Final = re.compile(r"<\w+>")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _TWO_WORDS: Final = re.compile(r"[^\W\d_]{2}.*[\W\d_][^\W\d_]{2}")
-_QUOTED: Final = r"(?<!\w)'[^'\n]*'(?!\w)|(?<!\w)\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|\u201c[^\u201d\n]*\u201d"
+_QUOTED: Final = (
+    r"(?<!\w)'[^'\n]*'(?!\w)|(?<!\w)\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|\u201c[^\u201d\n]*\u201d"
+)
 _TIME: Final = (
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"
 )
 _ID: Final = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,}\b"
-_ADDRESS: Final = r"[\w.+-]+@[\w-]+\.[\w.-]*\w|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*[0-9a-f]\b"
+_ADDRESS: Final = (
+    r"[\w.+-]+@[\w-]+\.[\w.-]*\w|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*[0-9a-f]\b"
+)
 _PATH: Final = (
     r"(?:\b[A-Za-z]:|~|\$\w+)?(?:[\w@%+=.~-]*[\\/])+[\w@%+=.~-]*(?::\d+)*"
     r"|\b[\w-]+\.[A-Za-z]\w{0,4}:\d+(?::\d+)?\b"
     r"|\b[\w-]+\.(?:[a-z]{1,2}|[a-z]{3,4}|\w*json)(?=[\s,:;)]|$)"
 )
-_NUMBER: Final = r"(?<![A-Za-z_<\d])(?:(?<![\w>])[-+])?\d+(?:[.,_]\d+)*(?:e[-+]?\d+)?(?:\s?(?:ms|s|[kmg]i?b|%))?(?![A-Za-z\d])"
+_NUMBER: Final = (
+    r"(?<![A-Za-z_<\d])(?:(?<![\w>])[-+])?\d+(?:[.,_]\d+)*(?:e[-+]?\d+)?(?:\s?(?:ms|s|[kmg]i?b|%))?(?![A-Za-z\d])"
+)
 _MARKS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), mark)
     for pattern, mark in (
@@ -186,9 +190,7 @@ def named_in(output: str, command: str) -> tuple[str, ...]:
     unknown &= words
     if unknown and (said := _SIMILAR.search(text)):
         similar = _WORD.findall("\n".join(text[said.end() :].split("\n")[:3]))
-        named.update(
-            dict.fromkeys(word for word in similar if any(is_typo(word, other) for other in unknown))
-        )
+        named.update(dict.fromkeys(word for word in similar if any(is_typo(word, other) for other in unknown)))
     names = [name for name in named if not name.startswith("?")] + [f"?{name}" for name in sorted(unknown)]
     return tuple(name for name in names if len(name) <= _NAME_MAX)[-_NAMES_MAX:]
 
@@ -313,15 +315,11 @@ class Kept(NamedTuple):
     line: str = ""  # the line that names the error, without secrets
 
 
-async def kept(
-    gate: RedactionGate, command: str, project: str, folder: str | None = None, output: str = ""
-) -> Kept:
+async def kept(gate: RedactionGate, command: str, project: str, folder: str | None = None, output: str = "") -> Kept:
     """Return what may be kept of a command and its output."""
     line = error_line(output) or ""
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
     texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if line else ())]
     command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
-    return Kept(
-        shortened(tidied(command, project, folder).strip(), COMMAND_MAX), normalized(line), tuple(named), line
-    )
+    return Kept(shortened(tidied(command, project, folder).strip(), COMMAND_MAX), normalized(line), tuple(named), line)

@@ -181,9 +181,7 @@ def _ended(record: dict[str, Any], path: Path, waiting: _Waiting, edits: _Edits)
             asked, is_error = waiting.pop(_text(part.get("tool_use_id")), ""), part.get("is_error") is True
             at = _moment(record.get("timestamp"))
             if not isinstance(asked, str):
-                edits[agent] = (
-                    edits.get(agent, ()) if is_error else (*edits.get(agent, ())[-EDITS_MAX:], *asked)
-                )
+                edits[agent] = edits.get(agent, ()) if is_error else (*edits.get(agent, ())[-EDITS_MAX:], *asked)
             elif asked and at is not None:
                 output = _joined(_parts(part.get("content")))
                 if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):

@@ -88,9 +88,7 @@ class Likeness:
     similarity: float
 
 
-async def values_like(
-    index: VectorIndex, vector: NDArray[np.float32], values: Sequence[Value]
-) -> tuple[Likeness, ...]:
+async def values_like(index: VectorIndex, vector: NDArray[np.float32], values: Sequence[Value]) -> tuple[Likeness, ...]:
     """Return at most five values similar to a text, most similar first.
 
     Values that are not indexed yet are left out; without an engine, the result is empty.

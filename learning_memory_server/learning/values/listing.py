@@ -49,9 +49,7 @@ class ValueListing:
         chosen = self.log.current(axis, project, superseded=superseded)
         return ordered(weigh_all(chosen, self.log, self.verdicts, self.collector), order)
 
-    async def by_relevance(
-        self, query: str, standings: Sequence[Standing]
-    ) -> tuple[list[Standing], SearchMode]:
+    async def by_relevance(self, query: str, standings: Sequence[Standing]) -> tuple[list[Standing], SearchMode]:
         """Return the standings with those that match a question best first, and how they were matched.
 
         Those that do not match, or are not indexed yet, follow in the order given.
@@ -99,9 +97,7 @@ class ValueListing:
 
     def notice(self, standings: Sequence[Standing]) -> str | None:
         """Return a notice that values of earlier versions have lost their support: once in a process."""
-        lost = [
-            each for each in standings if each.value.is_earlier and each.support.status is Status.UNATTESTED
-        ]
+        lost = [each for each in standings if each.value.is_earlier and each.support.status is Status.UNATTESTED]
         if self._told or not lost:
             return None
         self._told = True

@@ -57,9 +57,7 @@ class ValueLog(Records[Value]):
         """
         return {value.supersedes: value.id for value in self.all() if value.supersedes}
 
-    def current(
-        self, axis: Axis | None = None, project: str | None = None, *, superseded: bool = False
-    ) -> list[Value]:
+    def current(self, axis: Axis | None = None, project: str | None = None, *, superseded: bool = False) -> list[Value]:
         """Return the values that no other value supersedes, oldest first."""
         gone = {} if superseded else self.successors()
         return [
@@ -168,9 +166,7 @@ def weigh_all(
 
     def entries(value: Value, stance: Stance) -> tuple[str, ...]:
         return tuple(
-            each.ghap_id
-            for each in given.get(value.id, ())
-            if each.stance is stance and each.ghap_id in known
+            each.ghap_id for each in given.get(value.id, ()) if each.stance is stance and each.ghap_id in known
         )
 
     return [

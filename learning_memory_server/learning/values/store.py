@@ -119,9 +119,7 @@ class ValueStore:
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
             return Stored(self._standing(done))
         if cluster_id.axis is not axis:
-            raise InvalidInputError(
-                f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}."
-            )
+            raise InvalidInputError(f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}.")
         if existing := self._existing(caller, text, axis, supersedes, cited):
             return existing
         vector = await self.index.embed(text, timeouts.VALUE_MODEL)
@@ -157,9 +155,7 @@ class ValueStore:
         self.writer.postpone([document_of(value) for value in new])
         return new
 
-    def _existing(
-        self, caller: Caller, text: str, axis: Axis, supersedes: str | None, cited: Cited
-    ) -> Stored | None:
+    def _existing(self, caller: Caller, text: str, axis: Axis, supersedes: str | None, cited: Cited) -> Stored | None:
         """Return the current value that already has this text, now with these verdicts, if there is one to return."""
         if twice := sorted(set(cited.supported_by).intersection(cited.contradicted_by)):
             raise InvalidInputError(

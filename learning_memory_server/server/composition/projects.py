@@ -28,9 +28,7 @@ class Projects:
             return project and caller.project
         if self.kept.collector.timeline.count(project) or project in (known := self._all(caller)):
             return project
-        others = (
-            f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
-        )
+        others = f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
         raise NotFoundError(
             f"project: nothing is kept of a project {project!r}.{did_you_mean(project, known)}",
             hint=f"There are {', '.join(sorted(known)[: limits.PROJECTS_NAMED])}{others}; current is {caller.project}.",

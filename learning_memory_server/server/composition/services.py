@@ -109,15 +109,11 @@ class Kept:
 class Indexed(Kept):
     """The index of what is kept, and what writes and searches it."""
 
-    def __init__(
-        self, settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder]
-    ) -> None:
+    def __init__(self, settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder]) -> None:
         super().__init__(settings, journal, clock)
         self.embeddings = EmbeddingService(load, reach=backends.model_server(settings))
         reranker = settings.reranker_model
-        self.reranking = Reranking(
-            self.embeddings, partial(backends.load_reranker, reranker) if reranker else None
-        )
+        self.reranking = Reranking(self.embeddings, partial(backends.load_reranker, reranker) if reranker else None)
         self.outdated = OutdatedPoints(settings.outdated_file)
         self.availability = backends.server_availability() if settings.qdrant_url else None
         open_engine = partial(_open_store, settings, self.outdated, self.availability, self.note_server)
@@ -143,13 +139,9 @@ class Indexed(Kept):
         if self.availability:
             self.availability.listeners.append(self.writer.server_returned)
         self.persister = ObservationPersister(self.writer)
-        self.searcher = ExperienceSearcher(
-            Recall(self.index, self.writer, self.reranking), self.collector, self.shared
-        )
+        self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector, self.shared)
         self.memories = MemoryStore(self.memory_log, self.writer, clock)
-        self.memory_searcher = MemorySearcher(
-            Recall(self.index, self.writer, self.reranking), self.memory_log
-        )
+        self.memory_searcher = MemorySearcher(Recall(self.index, self.writer, self.reranking), self.memory_log)
 
 
 class Services(Indexed):
@@ -172,17 +164,11 @@ class Services(Indexed):
         self.value_judge = ValueJudge(values, verdicts, collector, index, clock)
         self.value_listing = ValueListing(values, verdicts, collector, index)
         is_everywhere = settings.advice_scope == "all"
-        finder = AdviceFinder(
-            collector, index, values, verdicts, is_everywhere=is_everywhere, shared=self.shared
-        )
-        self.advisor = Advisor(
-            finder, self.advice_log, collector, values, clock, withheld=settings.advice_withheld
-        )
+        finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere, shared=self.shared)
+        self.advisor = Advisor(finder, self.advice_log, collector, values, clock, withheld=settings.advice_withheld)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, episodes=settings.episodes)
-        self.session_context = SessionContext(
-            collector, self.value_listing, self.advisor, settings.budget_bytes
-        )
+        self.session_context = SessionContext(collector, self.value_listing, self.advisor, settings.budget_bytes)
         self.anchoring = Anchoring(collector, self.redaction)
         self.validity = self.advisor.validity
         self.validity.failures = self.failure_log
@@ -241,9 +227,7 @@ async def services_over(
     for path in journal.recover(clock()):
         log.warning("journal.recovered", set_aside=path.name)
     fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
-    services = Services(
-        settings, journal, clock, load or partial(backends.load_model, settings, packaged), fitting
-    )
+    services = Services(settings, journal, clock, load or partial(backends.load_model, settings, packaged), fitting)
     # Earlier versions stored fits here; their labels are words of the texts.
     shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
     try:

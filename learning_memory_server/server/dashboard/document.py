@@ -85,9 +85,7 @@ class Dashboard:
             "health": await services.statistics.collect(),
         }
 
-    async def _axes(
-        self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]
-    ) -> dict[str, Any]:
+    async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
         try:
             rows = {axis.value: await self.services.index.vectors(Collection.of(axis)) for axis in Axis}
@@ -96,17 +94,12 @@ class Dashboard:
                 self._places(rows), *(self._clusters(axis, project, numbers) for axis in Axis)
             )
         except LearningMemoryError as error:
-            return {
-                axis.value: {"of": [], "places": [], "clusters": [], "notice": error.sentence}
-                for axis in Axis
-            }
+            return {axis.value: {"of": [], "places": [], "clusters": [], "notice": error.sentence} for axis in Axis}
         axes = {}
         for axis, found in zip(Axis, clusters, strict=True):
             placed = places.get(axis, {})
             shown = {
-                numbers[entry.id]: placed[point]
-                for entry in entries
-                if (point := point_id("ghap", entry.id)) in placed
+                numbers[entry.id]: placed[point] for entry in entries if (point := point_id("ghap", entry.id)) in placed
             }
             axes[axis.value] = {
                 "of": list(shown),
@@ -137,9 +130,7 @@ class Dashboard:
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
         try:
-            found: AxisClusters = await self.services.clusterer.cluster_axis(
-                axis, project, timeouts.DASHBOARD_SETTLE
-            )
+            found: AxisClusters = await self.services.clusterer.cluster_axis(axis, project, timeouts.DASHBOARD_SETTLE)
         except LearningMemoryError as error:
             return {"clusters": [], "notice": error.message}
         now = self.services.clock()

@@ -88,9 +88,7 @@ def _landmarks(vectors: Floats) -> Floats:
     from sklearn.cluster import MiniBatchKMeans  # noqa: PLC0415 - a second of imports
 
     # A tenth of the time that a careful start and more rounds take, for centres that are within 1 % as near.
-    means = MiniBatchKMeans(
-        LANDMARKS, init="random", random_state=_SEED, n_init=1, batch_size=1024, max_iter=5
-    )
+    means = MiniBatchKMeans(LANDMARKS, init="random", random_state=_SEED, n_init=1, batch_size=1024, max_iter=5)
     centres = means.fit(vectors).cluster_centers_
     marks: Floats = np.asarray(centres / np.linalg.norm(centres, axis=1, keepdims=True), np.float32)
     return marks

@@ -189,10 +189,7 @@ def edit_in(tool: object, tool_input: Mapping[str, Any]) -> dict[str, Any]:
         lines = _PATCHED.split(patch)[2].splitlines()
         return {"file": named[1].strip(), **dict(zip(("old", "new"), _changed(lines), strict=True))}
     keys = {"file": _FILE, "old": _OLD, "new": _NEW}
-    found = {
-        name: next((tool_input[key] for key in those if key in tool_input), "")
-        for name, those in keys.items()
-    }
+    found = {name: next((tool_input[key] for key in those if key in tool_input), "") for name, those in keys.items()}
     return found if found["file"] else {}
 
 

@@ -179,9 +179,7 @@ class Hooks:
         is_main = caller.agent in {None, MAIN_AGENT}
         return self.session(event.session if is_main else f"{event.session} {caller.agent}")
 
-    async def _lesson_about(
-        self, task: str, session: SessionMemory, caller: Caller, patience: float = 0.0
-    ) -> str:
+    async def _lesson_about(self, task: str, session: SessionMemory, caller: Caller, patience: float = 0.0) -> str:
         """Return the line with a lesson that bears on a task, if one does that the agent was not shown."""
         if not caller.is_told:
             return ""
@@ -253,9 +251,7 @@ class Hooks:
         if not event.command or event.is_background:
             return ""
         folder = event.folder
-        run = run_of(
-            event.command, event.output, event.error, at=self.clock(), project=caller.project, folder=folder
-        )
+        run = run_of(event.command, event.output, event.error, at=self.clock(), project=caller.project, folder=folder)
         if run and not event.is_unknown:
             self.collector.add_run(caller, run)
         known = await self._seen(event, caller)

@@ -46,9 +46,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     if ids and project:
         raise InvalidInputError("Give either ids or a project.")
     if not (ids or project or purge):
-        raise InvalidInputError(
-            "Give the ids of entries, values, memories or errors, or a project, or only --purge."
-        )
+        raise InvalidInputError("Give the ids of entries, values, memories or errors, or a project, or only --purge.")
     kept = forgetful(services)
     if project:
         ids = [each.id for log in kept.values() for each in log.look_up_project(project).found]
@@ -69,8 +67,7 @@ async def forget(  # noqa: PLR0913 - one for each option
         ],
         "citing": [value.id for value in citing if value.id not in found["value"]],
         "verdicts": [
-            {"value_id": each.value_id, "ghap_id": each.ghap_id, "stance": each.stance.value}
-            for each in verdicts
+            {"value_id": each.value_id, "ghap_id": each.ghap_id, "stance": each.stance.value} for each in verdicts
         ],
     }
     if preview:

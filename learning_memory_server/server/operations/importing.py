@@ -17,9 +17,7 @@ from learning_memory_server.server.operations.report import Report
 T = TypeVar("T")
 
 
-async def add_records(
-    services: Services, _report: Report, *, records: list[dict[str, Any]]
-) -> dict[str, Any]:
+async def add_records(services: Services, _report: Report, *, records: list[dict[str, Any]]) -> dict[str, Any]:
     """Import records of any kind, as in journal lines; all of them or none. Entries are indexed later."""
     checked = [_checked(number, fields) for number, fields in enumerate(records)]
     gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()

@@ -96,7 +96,5 @@ async def reindex(services: Services, report: Report, *, axis: _AxisName | None)
     report("Loading the embedding model")
     await services.index.open()
     collections = list(Collection) if axis is None else [Collection.of(Axis(axis))]
-    points = await services.writer.rebuild(
-        collections, lambda done, total: report("Rebuilding the index", done, total)
-    )
+    points = await services.writer.rebuild(collections, lambda done, total: report("Rebuilding the index", done, total))
     return {"points": points, "notices": services.index.notices}

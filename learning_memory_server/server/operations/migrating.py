@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.engines.qdrant import QdrantStore
 
 
-async def migrate(
-    services: Services, report: Report, *, url: str, key: str | None, to_server: bool
-) -> dict[str, Any]:
+async def migrate(services: Services, report: Report, *, url: str, key: str | None, to_server: bool) -> dict[str, Any]:
     """Copy the index to a server or back, and add what the journal has and the index lacks.
 
     The reply has `collections` by name, see `index.moving.Moved`, and as `notices` what was repaired in the target. If
@@ -61,9 +59,7 @@ async def migrate(
     }
 
 
-async def leave(
-    services: Services, report: Report, *, url: str, key: str | None, gone: bool = False
-) -> dict[str, Any]:
+async def leave(services: Services, report: Report, *, url: str, key: str | None, gone: bool = False) -> dict[str, Any]:
     """Remove all of the owner's points from a server that is not in use, whatever model or version made them.
 
     A server that is `gone` is not asked. If it fails, the next call resumes.
@@ -80,9 +76,7 @@ async def leave(
 
 
 def _in_use() -> InvalidInputError:
-    return InvalidInputError(
-        "This server is in use.", hint="Unset qdrant_url first, or set it to another server."
-    )
+    return InvalidInputError("This server is in use.", hint="Unset qdrant_url first, or set it to another server.")
 
 
 async def _leave(services: Services, server: QdrantStore) -> int:
@@ -92,9 +86,7 @@ async def _leave(services: Services, server: QdrantStore) -> int:
             raise _in_use()
         return await server.leave(tuple(Collection))
     except NoAnswerError as error:
-        error.hint = (
-            "If that server no longer exists, add --gone: the journal then forgets that you were there."
-        )
+        error.hint = "If that server no longer exists, add --gone: the journal then forgets that you were there."
         raise
 
 

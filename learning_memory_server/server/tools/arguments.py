@@ -45,9 +45,7 @@ RelatedIds = Annotated[list[Text], Field(description="Ids of what did.")]
 Since = Annotated[Text, _text(limits.ID_MAX), Field(description="ISO 8601 date (UTC) or datetime.")]
 Offset = Annotated[int, Field(ge=0, description="The last reply's `offset`.")]
 Explain = Annotated[bool, Field(description="Show each score's parts.")]
-SearchLimit = Annotated[
-    int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX, description=f"1-{limits.SEARCH_RESULTS_MAX}.")
-]
+SearchLimit = Annotated[int, Field(ge=1, le=limits.SEARCH_RESULTS_MAX, description=f"1-{limits.SEARCH_RESULTS_MAX}.")]
 ListingLimit = Annotated[int, Field(ge=1, le=limits.LISTING_MAX, description=f"1-{limits.LISTING_MAX}.")]
 MinScore = Annotated[float, Field(ge=0, le=1, description="0-1; 0: weak ones too.")]
 AxisToCompare = Annotated[Axis, Field(description="What to compare.")]

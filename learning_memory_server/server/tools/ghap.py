@@ -129,9 +129,7 @@ async def start_ghap(
     domain: Annotated[Domain, Field(description="The kind of task.")],
     strategy: Annotated[Strategy, Field(description="How you approach it.")],
     goal: args.Goal,
-    hypothesis: Annotated[
-        args.Hypothesis, Field(examples=["The price cache returns stale totals after a deploy."])
-    ],
+    hypothesis: Annotated[args.Hypothesis, Field(examples=["The price cache returns stale totals after a deploy."])],
     action: args.Action,
     prediction: args.Prediction,
     confidence: args.Confidence | None = None,
@@ -161,9 +159,7 @@ async def start_ghap(
             f"{'Your' if caller.agent else 'If no other agent is at work on it, your'} previous entry is still open. "
             "Close it with resolve_ghap and its id as ghap_id; status abandoned is an honest end."
         )
-    if caller.is_told and (
-        related := text.related(await advisor.advise(entry, Channel.START, caller.folder))
-    ):
+    if caller.is_told and (related := text.related(await advisor.advise(entry, Channel.START, caller.folder))):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply
 
@@ -271,9 +267,7 @@ async def resolve_ghap(
     if entry.runs:
         reply["runs"] = [str(run) for run in entry.runs[-limits.RUNS_SHOWN :]]
     if not indexed:
-        reply["warning"] = (
-            "The entry is saved. It will be indexed as soon as the model and the engine are ready."
-        )
+        reply["warning"] = "The entry is saved. It will be indexed as soon as the model and the engine are ready."
     if value:
         reply["value"] = value_views.to_judge(value, entry.id)
         reply["stored_text"] = STORED_TEXT["stored_text"]
@@ -305,13 +299,10 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
         reply["orphaned"] = [entry_views.entry_key(each) for each in reversed(orphans)]
     if elsewhere:
         reply["open_elsewhere"] = [
-            entry_views.entry_key(each) | {"owner": collector.owner(each, caller).value}
-            for each in reversed(elsewhere)
+            entry_views.entry_key(each) | {"owner": collector.owner(each, caller).value} for each in reversed(elsewhere)
         ]
     if collector.is_ambiguous(caller):
-        reply["hint"] = (
-            "Several entries are open in this session: give the id of yours as ghap_id in each call."
-        )
+        reply["hint"] = "Several entries are open in this session: give the id of yours as ghap_id in each call."
     elif orphans and entry is None:
         reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."
     if len(reply) > 1:
@@ -334,11 +325,7 @@ async def get_ghap_entry(
 ) -> ReadEntry:
     """Read one entry in full, with its notes and earlier hypotheses."""
     entry = shared.find(ghap_id) or collector.get(ghap_id)
-    shown = (
-        entry_views.whole_entry(entry)
-        | (await validity.judged_notes([entry], caller))[entry.id]
-        | STORED_TEXT
-    )
+    shown = entry_views.whole_entry(entry) | (await validity.judged_notes([entry], caller))[entry.id] | STORED_TEXT
     return cast("ReadEntry", fitted(shown, limits.REPLY_MAX))
 
 

@@ -64,11 +64,7 @@ async def get_clusters(
     """
     found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
-    noise = (
-        [cluster_views.exemplar(entry) for entry in found.noise[: limits.NOISE_SHOWN]]
-        if include_noise
-        else None
-    )
+    noise = [cluster_views.exemplar(entry) for entry in found.noise[: limits.NOISE_SHOWN]] if include_noise else None
     shown = [cluster_views.cluster(cluster, now) for cluster in found.clusters[offset:]]
     return cast(
         "ClusterList",
@@ -116,9 +112,7 @@ async def get_cluster_members(
     )
 
 
-@of_apps.tool(
-    "Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI
-)
+@of_apps.tool("Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI)
 async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> str:
     """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
     count = len(collector.list_resolved(EntryQuery(project=caller.project)))

@@ -55,8 +55,7 @@ class MetadataArgument(Arguments):
     timestamp: args.Text | None = Field(None, description="ISO 8601; default: now.")
     language: args.Text | None = Field(None, description="Of code.")
     extra: (
-        Annotated[JsonValue, WithJsonSchema({"type": "string", "description": "Other facts: a JSON object."})]
-        | None
+        Annotated[JsonValue, WithJsonSchema({"type": "string", "description": "Other facts: a JSON object."})] | None
     ) = None
 
     def to_domain(self) -> dict[str, Any]:
@@ -81,10 +80,7 @@ class FiltersArgument(Arguments):
     """A filter for memories."""
 
     tags: (
-        Annotated[
-            list[args.Tag], Field(min_length=1, max_length=limits.CITED_MAX, description="All of them.")
-        ]
-        | None
+        Annotated[list[args.Tag], Field(min_length=1, max_length=limits.CITED_MAX, description="All of them.")] | None
     ) = None
     source: Annotated[args.SourceText, Field(description="Exactly this source.")] | None = None
     date_from: Annotated[Day, Field(description="From this day (UTC).")] | None = None
@@ -99,9 +95,7 @@ class FiltersArgument(Arguments):
             raise InvalidInputError(
                 f"filters: date_from must be <= date_to, but {self.date_from} is after {self.date_to}."
             )
-        return MemoryFilter(
-            tuple(self.tags or ()), self.source, start, end, projects.named(self.project, caller)
-        )
+        return MemoryFilter(tuple(self.tags or ()), self.source, start, end, projects.named(self.project, caller))
 
 
 class ExperienceStats(TypedDict):

@@ -86,9 +86,7 @@ async def search_experiences(
     )
     notes = await validity.judged_notes((found.entry for found in result.found[offset:]), caller)
     shown = [
-        scored_experience(
-            found, asked, explain=explain, is_short=number >= limits.EXPERIENCES_WHOLE and not full
-        )
+        scored_experience(found, asked, explain=explain, is_short=number >= limits.EXPERIENCES_WHOLE and not full)
         | notes[found.entry.id]
         for number, found in enumerate(result.found[offset:], start=offset)
     ]

@@ -23,7 +23,9 @@ from learning_memory_server.server.wire import STORED_TEXT, page
 
 toolset = ToolSet()
 
-_UNATTESTED: Final = "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one bears on it."
+_UNATTESTED: Final = (
+    "Unattested: no entry supports it yet. Name entries in supported_by, or call judge_value when one bears on it."
+)
 
 Cites = Annotated[list[args.Identifier], Field(min_length=1, max_length=limits.CITED_MAX)]
 
@@ -122,9 +124,7 @@ async def list_values(
 
     Call it at the start of a task, with query. Doubt what is contested, or supersede it.
     """
-    found = listing.list_values(
-        axis, projects.named(project, caller), order=sort, superseded=include_superseded
-    )
+    found = listing.list_values(axis, projects.named(project, caller), order=sort, superseded=include_superseded)
     mode = None
     if query is not None:
         found, mode = await listing.by_relevance(query, found)

@@ -153,7 +153,6 @@ def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:
 
 def _score(one: Score) -> dict[str, Any]:
     bins = [
-        {"from": each.low, "to": each.high, **fields(BinView, each, count=len(each.forecasts))}
-        for each in one.bins
+        {"from": each.low, "to": each.high, **fields(BinView, each, count=len(each.forecasts))} for each in one.bins
     ]
     return lean(fields(ScoreView, one, bins=bins))

@@ -126,9 +126,7 @@ def found_whole(result: SearchResult[FoundMemory], heading: Heading, offset: int
         body = _indented(shown) if shown else f"(the text has only {len(text):,} characters)"
         if end >= len(text):
             return above + body
-        return (
-            f"{above}{body}\n[cut: characters {offset:,}-{end:,} of {len(text):,}; text_offset {end} goes on]"
-        )
+        return f"{above}{body}\n[cut: characters {offset:,}-{end:,} of {len(text):,}; text_offset {end} goes on]"
 
     return _results(result, heading, block, "a smaller limit or a narrower query")
 
@@ -156,9 +154,7 @@ def _results(
         room -= len(text) + len(_GAP)
     left = len(result.found) - len(blocks)
     omitted = [f"{left} more did not fit into this reply: ask with {narrower}."] if left else []
-    return _GAP.join(
-        [f"Found {len(result.found)} results:", *blocks, *omitted, "\n".join(_closing(result, heading))]
-    )
+    return _GAP.join([f"Found {len(result.found)} results:", *blocks, *omitted, "\n".join(_closing(result, heading))])
 
 
 def _closing(result: SearchResult[FoundMemory], heading: Heading) -> list[str]:
@@ -200,9 +196,7 @@ def _about(item: FoundMemory) -> list[str]:
         "Source": memory.source and _line(memory.source),
         "Date": memory.date.isoformat(),
         "Project": _line(memory.project),
-        "Metadata": preview(_line(json.dumps(more, ensure_ascii=False)), limits.NARRATIVE_MAX)
-        if more
-        else None,
+        "Metadata": preview(_line(json.dumps(more, ensure_ascii=False)), limits.NARRATIVE_MAX) if more else None,
         "ID": memory.id,
     }
     return [f"{name}: {value}" for name, value in known.items() if value]
@@ -266,9 +260,7 @@ def memory(kept: Memory) -> dict[str, Any]:
 def found_memory(found: FoundMemory, *, explain: bool) -> dict[str, Any]:
     """Return a `FoundMemoryView`, with the parts of its score if they are wanted."""
     score, parts = round(found.score, 4), score_parts(found.explanation)
-    view = fields(
-        FoundMemoryView, found, **memory(found.memory), score=score, passage=found.chunk, explanation=parts
-    )
+    view = fields(FoundMemoryView, found, **memory(found.memory), score=score, passage=found.chunk, explanation=parts)
     if not explain:
         del view["explanation"]
     return view

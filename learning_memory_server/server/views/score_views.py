@@ -29,9 +29,7 @@ class ScoreParts(TypedDict, total=False):
     cosine: Annotated[float, Field(description="Of the nearest vector, as the default model would have it.")]
     weight: Annotated[float, Field(description="Of the cosine in this search, at most 0.45.")]
     axis: Annotated[str, Field(description="Whose vector that is.")]
-    lexical: Annotated[
-        float, Field(description="contrast * b^2/(b^2+20^2) for b = bm25; b/(b+10) in mode lexical.")
-    ]
+    lexical: Annotated[float, Field(description="contrast * b^2/(b^2+20^2) for b = bm25; b/(b+10) in mode lexical.")]
     bm25: float
     contrast: Annotated[float, Field(description="How far the best bm25 stands out: 1 - 25th best / best.")]
     reranked: Annotated[float, Field(description="What the re-ranking model gave; absent if it read others.")]
@@ -84,9 +82,7 @@ def scored_experience(
     shown = view(found.entry, found.score)
     if explain:
         terms = shared_terms(query.text, axis_texts(found.entry)[query.axis])
-        shown["explanation"] = score_parts(found.explanation) | lean(
-            {"axis": found.axis, "terms": terms or None}
-        )
+        shown["explanation"] = score_parts(found.explanation) | lean({"axis": found.axis, "terms": terms or None})
     return shown
 
 

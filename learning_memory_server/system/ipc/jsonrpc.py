@@ -133,9 +133,7 @@ def read_ends(head: bytes, tail: bytes, flaw: str) -> Frame:
     return frame
 
 
-def failure(
-    identity: str | int | None, method: str, error: LearningMemoryError, code: int = INTERNAL_ERROR
-) -> bytes:
+def failure(identity: str | int | None, method: str, error: LearningMemoryError, code: int = INTERNAL_ERROR) -> bytes:
     """Return the line that answers a request with an error: a tool call with a tool's failure."""
     outcome: dict[str, Any]
     if method == "tools/call" and identity is not None:
@@ -204,9 +202,7 @@ def _unreadable(text: str, flaw: str, code: int = PARSE_ERROR) -> Frame:
         if part == '"' or depth < 1 or len(found) == 2:  # noqa: PLR2004 - both
             break
     method = found.get('"method"')
-    return Frame(
-        _identity(found.get('"id"')), method if isinstance(method, str) else "", flaw=flaw, code=code
-    )
+    return Frame(_identity(found.get('"id"')), method if isinstance(method, str) else "", flaw=flaw, code=code)
 
 
 def _value(part: str) -> object:

@@ -235,9 +235,7 @@ def test_a_resolved_entry_cannot_be_changed(collector: ObservationCollector, jou
 def test_an_update_is_on_the_disk(collector: ObservationCollector, journal: Journal) -> None:
     entry = start(collector)
 
-    updated = collector.update(
-        ALICE, hypothesis="a new one", strategy=Strategy.ASK_USER, note="caf\u00e9\n\u2028"
-    )
+    updated = collector.update(ALICE, hypothesis="a new one", strategy=Strategy.ASK_USER, note="caf\u00e9\n\u2028")
 
     assert (updated.hypothesis, updated.strategy, updated.notes) == (
         "a new one",

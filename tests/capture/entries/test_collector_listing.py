@@ -74,9 +74,7 @@ def mixed(collector: ObservationCollector) -> ObservationCollector:
             numbered(4, project=CAROL.project),
             numbered(
                 5,
-                resolution=replace(
-                    CONFIRMED, status=OutcomeStatus.ABANDONED, resolved_at=NOON + timedelta(hours=9)
-                ),
+                resolution=replace(CONFIRMED, status=OutcomeStatus.ABANDONED, resolved_at=NOON + timedelta(hours=9)),
             ),
         ]
     )

@@ -91,22 +91,16 @@ def worth(axis: Axis, text: str) -> dict[str, Worth]:
     for entry in ENTRIES:
         for document in documents_of(entry):
             documents[document.collection].append(document)
-    cosines = {
-        name: vectors_of(those) @ HashingEmbedder().embed_query(text) for name, those in documents.items()
-    }
+    cosines = {name: vectors_of(those) @ HashingEmbedder().embed_query(text) for name, those in documents.items()}
     own = cosines[Collection.of(axis)]
     nearest = np.max(list(cosines.values()), axis=0) if axis is Axis.FULL else own
-    encoded = [
-        dict(zip(*encode_document(document.text), strict=True)) for document in documents[Collection.of(axis)]
-    ]
+    encoded = [dict(zip(*encode_document(document.text), strict=True)) for document in documents[Collection.of(axis)]]
     rarity = {}
     for term in encode_query(text)[0]:
         having = sum(term in weights for weights in encoded)
         rarity[term] = math.log(1 + (COUNT - having + 0.5) / (having + 0.5))
     bm25 = [sum(rarity[term] * weights[term] for term in rarity.keys() & weights) for weights in encoded]
-    return {
-        entry.id: Worth(float(own[row]), bm25[row], float(nearest[row])) for row, entry in enumerate(ENTRIES)
-    }
+    return {entry.id: Worth(float(own[row]), bm25[row], float(nearest[row])) for row, entry in enumerate(ENTRIES)}
 
 
 def vectors_of(documents: list[Document]) -> NDArray[np.float32]:
@@ -129,9 +123,7 @@ def surely_looked_at(every: dict[str, Worth], limit: int) -> set[str]:
     candidates = {
         key
         for measure in ("cosine", "bm25")
-        for key in surely_best(
-            {key: getattr(each, measure) for key, each in every.items()}, max(DEPTH, limit)
-        )
+        for key in surely_best({key: getattr(each, measure) for key, each in every.items()}, max(DEPTH, limit))
     }
     basis = Basis(contrast_of(every), 0.45)
     both = {key: relevance(each.cosine, each.bm25, basis) for key, each in every.items()}
@@ -153,8 +145,7 @@ RESTRICTIONS = st.builds(
     outcome=st.none() | st.sampled_from(OutcomeStatus),
     strategy=st.none() | st.sampled_from(Strategy),
     project=st.none() | st.sampled_from([*PROJECTS, "acme", "", "ACME/SHOP"]),
-    since=st.none()
-    | st.builds(lambda at, step: at + step * TICK, st.sampled_from(MOMENTS), st.integers(-1, 1)),
+    since=st.none() | st.builds(lambda at, step: at + step * TICK, st.sampled_from(MOMENTS), st.integers(-1, 1)),
 )
 
 
@@ -202,8 +193,6 @@ def test_a_search_finds_exactly_what_its_filters_leave(
 def test_a_longer_list_begins_with_the_shorter_one(
     opened: Opened, axis: Axis, words: list[str], limits: list[int]
 ) -> None:
-    shorter, longer = (
-        opened.search(ExperienceQuery(" ".join(words), axis, limit=limit)).found for limit in limits
-    )
+    shorter, longer = (opened.search(ExperienceQuery(" ".join(words), axis, limit=limit)).found for limit in limits)
 
     assert longer[: len(shorter)] == shorter

@@ -27,9 +27,7 @@ from learning_memory_server.recall.reranking import Reranking
 from tests.faulty_store import FaultyStore
 from tests.support import ALICE, TickingClock, keeping_up
 
-LONG = "\n\n".join(
-    f"Paragraph {number} tells of topic{number} and of nothing else. " * 8 for number in range(150)
-)
+LONG = "\n\n".join(f"Paragraph {number} tells of topic{number} and of nothing else. " * 8 for number in range(150))
 """A text of more chunks than a caller waits for."""
 UNHURRIED: Final = 30.0
 """Seconds for a search, so that its mode does not depend on the machine."""

@@ -84,12 +84,8 @@ def test_a_value_that_is_judged_is_shown_alike_with_and_without_a_hub(
     hub.control("complete")
     first = call_tool(hub, "get_clusters", axis="full")["clusters"][0]["cluster_id"]
     central, other = call_tool(hub, "get_cluster_members", cluster_id=first)["members"][:2]
-    text = " ".join(
-        central[part] for part in ("goal", "hypothesis", "action", "prediction", "outcome_result")
-    )
-    stored = call_tool(
-        hub, "store_value", text=text, cluster_id=first, axis="full", supported_by=[central["id"]]
-    )
+    text = " ".join(central[part] for part in ("goal", "hypothesis", "action", "prediction", "outcome_result"))
+    stored = call_tool(hub, "store_value", text=text, cluster_id=first, axis="full", supported_by=[central["id"]])
     call_tool(hub, "judge_value", value_id=stored["id"], ghap_id=other["id"], verdict="contradicts")
 
     through = run("values")

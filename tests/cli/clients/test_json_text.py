@@ -14,9 +14,7 @@ PATH = ("mcpServers", "ours")
 
 keys = st.text(st.characters(codec="utf-8"), min_size=1, max_size=8).filter(lambda key: key != "ours")
 scalars = st.none() | st.booleans() | st.integers() | st.text(st.characters(codec="utf-8"), max_size=12)
-values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3)
-)
+values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3))
 servers = st.dictionaries(keys, st.dictionaries(keys, values, max_size=2), max_size=3)
 blanks = st.text(" \t\n", max_size=3)
 comments = st.sampled_from(["", " // a note: {[\n", "/* one */", '/* "two": 2,\n */', "\r\n"])
@@ -35,10 +33,7 @@ def documents(draw: st.DrawFn) -> str:
     def written(value: Any) -> str:
         if isinstance(value, dict | list) and value:
             parts = (
-                [
-                    f"{gap()}{json.dumps(key)}{gap()}:{gap()}{written(each)}{gap()}"
-                    for key, each in value.items()
-                ]
+                [f"{gap()}{json.dumps(key)}{gap()}:{gap()}{written(each)}{gap()}" for key, each in value.items()]
                 if isinstance(value, dict)
                 else [f"{gap()}{written(each)}{gap()}" for each in value]
             )
@@ -61,9 +56,7 @@ def test_an_entry_is_added_once_and_nothing_else_changes(text: str) -> None:
 
     assert json_text.parse(after) == {**before, "mcpServers": {**before.get("mcpServers", {}), "ours": ENTRY}}
     # What was there is still there, in order: the new text is in one place.
-    start = next(
-        (at for at, pair in enumerate(zip(text, after, strict=False)) if pair[0] != pair[1]), len(text)
-    )
+    start = next((at for at, pair in enumerate(zip(text, after, strict=False)) if pair[0] != pair[1]), len(text))
     rest = text[start:]
     assert after.endswith(rest)
 

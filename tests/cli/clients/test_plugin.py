@@ -52,9 +52,7 @@ def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_u
     (tool,) = toolset.tools
     calls = [each for each in hooks_of(read(Path("hooks/hooks.json"))) if each["type"] == "mcp_tool"]
 
-    assert {(each["tool"], each["server"]) for each in calls} == {
-        (hook.__name__, f"plugin:{plugin.NAME}:memory")
-    }
+    assert {(each["tool"], each["server"]) for each in calls} == {(hook.__name__, f"plugin:{plugin.NAME}:memory")}
     # Claude Code always says whether a command failed, and what an edit took out in its patch.
     assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) - {
         "unknown",
@@ -86,9 +84,7 @@ def test_the_copy_has_absolute_commands_and_is_a_marketplace(tmp_path: Path) -> 
     assert server["command"] == "/bin/sh"
     assert server["args"] == [script, sys.executable, LAUNCH.command, "--hooks"]
     commands = [
-        each
-        for each in hooks_of(json.loads((copy / "hooks/hooks.json").read_bytes()))
-        if each["type"] == "command"
+        each for each in hooks_of(json.loads((copy / "hooks/hooks.json").read_bytes())) if each["type"] == "command"
     ]
     assert {each["command"] for each in commands} == {sys.executable}
     assert all(Path(each["args"][-1]).is_file() for each in commands)
@@ -133,9 +129,7 @@ def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine)
     assert plugin.find_installed(machine) is None
     listed(
         machine,
-        installed_plugins={
-            "plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}
-        },
+        installed_plugins={"plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}},
     )
 
     found = plugin.find_installed(machine)
@@ -214,9 +208,7 @@ def test_where_the_program_is_gone_hooks_are_answered_with_nothing() -> None:
     lines = "".join(f"{json.dumps(each, separators=(',', ':'))}\n" for each in REQUESTS)
 
     def started(*command: str) -> str:
-        done = subprocess.run(
-            ["/bin/sh", script, *command], input=lines, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(["/bin/sh", script, *command], input=lines, capture_output=True, text=True, check=True)
         return done.stdout
 
     probe, opened, called = map(json.loads, started(sys.executable, "/nowhere/x", "--hooks").splitlines())

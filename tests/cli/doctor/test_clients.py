@@ -88,9 +88,8 @@ def test_a_command_that_is_gone_is_red(run: Run, home: Path, environment: dict[s
     result = run("doctor", "--client", "cursor")
 
     assert result.exit_code == 1
-    assert (
-        f"Cursor would start {home / 'gone'}, which does not exist; run: learning-memory-server setup cursor"
-        in (result.stdout)
+    assert f"Cursor would start {home / 'gone'}, which does not exist; run: learning-memory-server setup cursor" in (
+        result.stdout
     )
 
 

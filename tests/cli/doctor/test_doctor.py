@@ -169,9 +169,7 @@ def test_a_folder_that_any_user_can_replace_is_red(run: Any, storage: Path) -> N
     assert run("doctor", "--quick").exit_code == 0
 
 
-@pytest.mark.parametrize(
-    "line", ["qdrant_api_key = 'k-123'", "ollama_url = 'https://ann:k-123@ollama.example.org'"]
-)
+@pytest.mark.parametrize("line", ["qdrant_api_key = 'k-123'", "ollama_url = 'https://ann:k-123@ollama.example.org'"])
 def test_a_settings_file_with_a_key_must_be_private(
     run: Any, environment: dict[str, str], storage: Path, line: str
 ) -> None:
@@ -316,9 +314,7 @@ def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(
 ) -> None:
     with OllamaStub(dimension=384) as stub:
         unseen = run("doctor", **ollama(stub.url))
-        filled = run(
-            "import", str(write_lines(*(old_entry(number) for number in range(3)))), **ollama(stub.url)
-        )
+        filled = run("import", str(write_lines(*(old_entry(number) for number in range(3)))), **ollama(stub.url))
         assert filled.exit_code == 0
         assert any(text.startswith("search_document: ") for text in stub.embedded)
         stub.requests.clear()

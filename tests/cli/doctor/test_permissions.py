@@ -70,9 +70,7 @@ def test_no_backup_is_removed_while_the_journal_cannot_be_read(
     assert sorted((storage / "backups").iterdir()) == good
 
 
-@pytest.mark.parametrize(
-    "command", ["export {}/a.tar", "list", "status", "search flaky --lexical", "--direct"]
-)
+@pytest.mark.parametrize("command", ["export {}/a.tar", "list", "status", "search flaky --lexical", "--direct"])
 @pytest.mark.usefixtures("filled")
 def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
     command: str, run_as_others_do: PlainRun, storage: Path, tmp_path: Path
@@ -179,8 +177,5 @@ def test_the_doctor_warns_if_a_process_other_than_a_hub_blocks_sessions(run: Any
         found = run("doctor", "--quick")
     assert found.exit_code == 0
     said = in_line(found.stdout)
-    assert (
-        f"! hub No hub is running, and no session can start until a server, process {os.getpid()}, has ended"
-        in said
-    )
+    assert f"! hub No hub is running, and no session can start until a server, process {os.getpid()}, has ended" in said
     assert "the next session starts one" in run("doctor", "--quick").stdout

@@ -95,9 +95,7 @@ async def test_a_key_that_may_not_create_what_is_missing_is_red_and_what_is_miss
     tmp_path: Path, double: QdrantDouble
 ) -> None:
     open_owner(tmp_path / "qdrant-owner.json")
-    double.refuse(
-        recorded("token for this collection: change of no aliases"), only=lambda each: each.method == "POST"
-    )
+    double.refuse(recorded("token for this collection: change of no aliases"), only=lambda each: each.method == "POST")
     said = sentences(await found(tmp_path, double.url), Level.RED)
     assert "may not create collections" in said
     assert "`values-0123456789ab-1`" in said
@@ -151,9 +149,7 @@ async def test_a_token_for_named_collections_that_works_is_not_called_refused(
 
 
 async def test_uncreatable_collections_are_named_once(tmp_path: Path, double: QdrantDouble) -> None:
-    double.refuse(
-        recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"}
-    )
+    double.refuse(recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"})
     settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
     findings = await asyncio.to_thread(list, check_engine(settings, lambda: load_model(settings)))
     assert [each.level for each in findings] == [Level.RED, Level.GREEN]
@@ -181,12 +177,8 @@ async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(
         assert "It is asked again in" in finding.sentence
 
 
-@pytest.mark.parametrize(
-    ("situation", "says"), [("wrong key: list", "refused"), ("token expired: list", "expired")]
-)
-async def test_a_key_that_does_not_work_is_red(
-    tmp_path: Path, double: QdrantDouble, situation: str, says: str
-) -> None:
+@pytest.mark.parametrize(("situation", "says"), [("wrong key: list", "refused"), ("token expired: list", "expired")])
+async def test_a_key_that_does_not_work_is_red(tmp_path: Path, double: QdrantDouble, situation: str, says: str) -> None:
     await used(tmp_path, double)
     double.refuse(recorded(situation))
     assert says in sentences(await found(tmp_path, double.url), Level.RED)
@@ -201,9 +193,7 @@ async def test_a_key_that_would_be_sent_in_plain_text_is_red(tmp_path: Path) -> 
 async def test_addresses_of_two_servers_are_not_one_cluster(tmp_path: Path, double: QdrantDouble) -> None:
     await used(tmp_path, double)
     with serving() as other:
-        assert "not nodes of one cluster" in sentences(
-            await found(tmp_path, f"{double.url}, {other.url}"), Level.RED
-        )
+        assert "not nodes of one cluster" in sentences(await found(tmp_path, f"{double.url}, {other.url}"), Level.RED)
         for server in (double, other):
             server.refuse(recorded("cluster: status"), only=lambda request: request.path == "/cluster")
         findings = await found(tmp_path, f"{double.url},{other.url},http://127.0.0.1:1")

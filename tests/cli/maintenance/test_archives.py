@@ -165,9 +165,7 @@ for batch in batches:
 
 
 @pytest.mark.slow
-def test_export_reports_its_contents_and_takes_no_lock(
-    run: Any, full: Journal, storage: Path, tmp_path: Path
-) -> None:
+def test_export_reports_its_contents_and_takes_no_lock(run: Any, full: Journal, storage: Path, tmp_path: Path) -> None:
     with exclusive(full.path, "a server"), exclusive(storage, "a server"):
         result = run("export", str(tmp_path / "a.tar.gz"))
     assert result.exit_code == 0

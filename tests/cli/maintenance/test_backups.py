@@ -99,7 +99,5 @@ def test_nothing_is_imported_if_the_backup_cannot_be_written(
     (storage / "backups").touch()
     refused = run("import", str(write_lines(old_entry(50))))
     assert refused.exit_code == 1
-    assert "Nothing was changed, because the journal could not be backed up first." in " ".join(
-        refused.stderr.split()
-    )
+    assert "Nothing was changed, because the journal could not be backed up first." in " ".join(refused.stderr.split())
     assert held(full).entries == before

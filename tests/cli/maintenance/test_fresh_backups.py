@@ -72,9 +72,7 @@ def held(folder: Path) -> tuple[set[str], set[str], int]:
     return entries, others, len(list_backups(folder))
 
 
-def test_what_the_fresh_backup_has_is_removed_and_all_else_rewritten(
-    run: Any, backed_up: Path, storage: Path
-) -> None:
+def test_what_the_fresh_backup_has_is_removed_and_all_else_rewritten(run: Any, backed_up: Path, storage: Path) -> None:
     broken = backed_up / "learning-memory-20200101T000000000000Z.tar.gz"
     broken.write_bytes(b"\x1f\x8bworker 3")
     journal = Journal(storage / "journal")

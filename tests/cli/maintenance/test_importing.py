@@ -66,9 +66,7 @@ def test_dry_runs_write_and_lock_nothing(run: Any, old_entry: Any, write_lines: 
 def test_bad_lines_are_listed_with_their_reason_and_good_ones_imported(
     run: Any, old_entry: Any, write_lines: Any, storage: Path
 ) -> None:
-    path = write_lines(
-        old_entry(0), "{broken", old_entry(1, domain="gardening"), old_entry(2, goal="x" * 1001)
-    )
+    path = write_lines(old_entry(0), "{broken", old_entry(1, domain="gardening"), old_entry(2, goal="x" * 1001))
     result = run("import", str(path))
     assert result.exit_code == 1
     assert "entries.jsonl:2: the line is not JSON" in result.stdout
@@ -120,9 +118,7 @@ def test_the_summary_says_under_which_project_entries_without_one_go(
 ) -> None:
     path = str(write_lines(old_entry(0), old_entry(1)))
     assert facts(run("import", path, "--dry-run"))["project"] == "garden, for 2 entries without one"
-    assert (
-        facts(run("import", path, "--project", "orchard"))["project"] == "orchard, for 2 entries without one"
-    )
+    assert facts(run("import", path, "--project", "orchard"))["project"] == "orchard, for 2 entries without one"
     # A journal's own lines name their project.
     segment = next((storage / "journal" / "entries").iterdir())
     moved = run("import", str(segment), LEARNING_MEMORY_STORAGE_PATH=str(tmp_path / "elsewhere"))

@@ -41,9 +41,7 @@ def test_an_unreachable_server_is_reported_in_a_sentence(
     assert "mode: hybrid" in run("search", "leak").stdout
 
 
-@pytest.mark.parametrize(
-    "options", ["", "--to http://a --from http://b", "--to :memory:", "--from file:///x"]
-)
+@pytest.mark.parametrize("options", ["", "--to http://a --from http://b", "--to :memory:", "--from file:///x"])
 def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
     result = run("migrate", *options.split())
     assert result.exit_code == 1

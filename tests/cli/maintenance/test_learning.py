@@ -75,10 +75,7 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
     assert document["errors"][0]["remedy"] == "python3 -m pytest -q"
     done = run("learn-from")
     assert done.exit_code == 0
-    assert (
-        "1 time  2026-01-05  garden  <path>: No module named pytest \u2192 this worked: python3"
-        in done.stdout
-    )
+    assert "1 time  2026-01-05  garden  <path>: No module named pytest \u2192 this worked: python3" in done.stdout
     assert "to keep      1 failure\n" in done.stdout
     assert "add --yes" in done.stderr
     assert not list(storage.iterdir())
@@ -106,9 +103,7 @@ def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, s
     )
 
 
-def test_edits_until_an_error_was_gone_are_learned_too(
-    learn: Any, run: Any, own: Path, storage: Path
-) -> None:
+def test_edits_until_an_error_was_gone_are_learned_too(learn: Any, run: Any, own: Path, storage: Path) -> None:
     error = "Exit code 1\nModuleNotFoundError: No module named 'garden'"
     mended = [
         failed("pytest", error),
@@ -124,9 +119,7 @@ def test_edits_until_an_error_was_gone_are_learned_too(
     assert "  edited    + sys.path" in run("show", kept.error).stdout
     agent = Agent(ErrorAdvisor(log_in(storage), RedactionGate()), "new", "garden")
     asyncio.run(agent.fails("pytest tests", error))
-    assert agent.known.fact.startswith(
-        "This error went away on 2026-01-05 after lines of conftest.py changed: `+ sys"
-    )
+    assert agent.known.fact.startswith("This error went away on 2026-01-05 after lines of conftest.py changed: `+ sys")
     assert run("forget", kept.error, "--yes").exit_code == 0
     assert log_in(storage).all() == []
     write_transcript(own / "second.jsonl", *mended, session="second")
@@ -136,9 +129,7 @@ def test_edits_until_an_error_was_gone_are_learned_too(
 def test_no_secret_reaches_the_screen(run: Any, learn: Any, own: Path) -> None:
     token = "gh" + "p_" + drawn(random.Random(3), ALNUM, 36)  # noqa: S311 - a made-up secret
     error = f"Exit code 1\nValueError: {token} is wrong"
-    write_transcript(
-        own / "first.jsonl", failed(f"T={token} python a.py", error), ran(f"T={token} python3 a.py")
-    )
+    write_transcript(own / "first.jsonl", failed(f"T={token} python a.py", error), ran(f"T={token} python3 a.py"))
     assert learn()["new"] == 1
     done = run("learn-from")
     assert "[redacted: github token]" in done.stdout

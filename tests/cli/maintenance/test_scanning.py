@@ -41,9 +41,7 @@ def ids(storage: Path) -> dict[str, str]:
 
 
 @pytest.fixture(params=[False, pytest.param(True, marks=pytest.mark.slow)], ids=["alone", "through a hub"])
-def anyhow(
-    request: pytest.FixtureRequest, ids: dict[str, str], start_hub: Callable[[], int]
-) -> dict[str, str]:
+def anyhow(request: pytest.FixtureRequest, ids: dict[str, str], start_hub: Callable[[], int]) -> dict[str, str]:
     """A store with secrets, with or without a hub."""
     if request.param:
         start_hub()
@@ -70,9 +68,7 @@ def fields_in(found: dict[str, Any]) -> set[tuple[str, str, str]]:
 
 
 @pytest.mark.slow
-def test_each_secret_is_shown_by_its_place_and_never_by_its_text(
-    run: Any, storage: Path, ids: dict[str, str]
-) -> None:
+def test_each_secret_is_shown_by_its_place_and_never_by_its_text(run: Any, storage: Path, ids: dict[str, str]) -> None:
     before = digests(storage)
     result = run("scan")
     assert result.exit_code == 1
@@ -85,9 +81,7 @@ def test_each_secret_is_shown_by_its_place_and_never_by_its_text(
     assert fields_in(found) >= FIELDS
     named = {each["id"] for each in found["findings"]}
     assert named == {ids[name] for name in ("entry", "abandoned", "open", "value", "memory", "failure")}
-    two = next(
-        each for each in found["findings"] if each["field"] == "history[0].hypothesis" or each["count"] > 1
-    )
+    two = next(each for each in found["findings"] if each["field"] == "history[0].hypothesis" or each["count"] > 1)
     assert two
     assert digests(storage) == before
 

@@ -179,9 +179,7 @@ class Client:
 
     def send(self, *messages: dict[str, Any] | bytes) -> None:
         """Write the messages at once."""
-        view = memoryview(
-            b"".join(m if isinstance(m, bytes) else json.dumps(m).encode() + b"\n" for m in messages)
-        )
+        view = memoryview(b"".join(m if isinstance(m, bytes) else json.dumps(m).encode() + b"\n" for m in messages))
         while view:
             view = view[os.write(self._in, view) :]
 

@@ -130,9 +130,7 @@ def test_the_tools_are_listed_after_the_greeting_only() -> None:
     assert answered(answers, request(2, "tools/list"))
 
 
-@pytest.mark.parametrize(
-    "garbage", [b"garbage\n", b"[]\n", b"null\n", b"\xff\n", b"[" * 100_000 + b"\n", b"\n"]
-)
+@pytest.mark.parametrize("garbage", [b"garbage\n", b"[]\n", b"null\n", b"\xff\n", b"[" * 100_000 + b"\n", b"\n"])
 def test_garbage_is_left_to_the_hub(garbage: bytes) -> None:
     assert Answers().answer(garbage, jsonrpc.read(garbage)) is None
 

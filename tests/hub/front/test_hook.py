@@ -106,9 +106,7 @@ def test_the_hub_hears_what_the_client_says_and_where(
     }
 
 
-def test_with_a_settings_file_it_finds_the_same_hub(
-    answering: Callable[..., OneAnswer], tmp_path: Path
-) -> None:
+def test_with_a_settings_file_it_finds_the_same_hub(answering: Callable[..., OneAnswer], tmp_path: Path) -> None:
     file = Path(locations.default_settings_file(os.environ))
     file.parent.mkdir(parents=True)
     file.write_text('project = "named"\n')
@@ -119,9 +117,7 @@ def test_with_a_settings_file_it_finds_the_same_hub(
     assert hub.heard["journal"] == str(tmp_path / "data" / "journal")
 
 
-@pytest.mark.parametrize(
-    "parts", [(), (b"",), (ANSWER,), (ANSWER[:-2] + b"\n",), (b"garbage\n",), (b"{}\n",)]
-)
+@pytest.mark.parametrize("parts", [(), (b"",), (ANSWER,), (ANSWER[:-2] + b"\n",), (b"garbage\n",), (b"{}\n",)])
 def test_an_answer_that_is_not_complete_is_not_shown(
     answering: Callable[..., OneAnswer], parts: tuple[bytes, ...]
 ) -> None:

@@ -67,9 +67,7 @@ def test_nothing_after_the_ack_is_lost(hub: ScriptedHub, connect: Connect) -> No
 
 
 @pytest.mark.parametrize("last_words", [b"", b"garbage\n", b"[]\n", b'{"ack": 1'])
-def test_a_connection_to_a_dying_hub_is_repeated(
-    hub: ScriptedHub, connect: Connect, last_words: bytes
-) -> None:
+def test_a_connection_to_a_dying_hub_is_repeated(hub: ScriptedHub, connect: Connect, last_words: bytes) -> None:
     connecting = connect()
     dying = hub.accept_silently()
     dying.send(last_words)
@@ -95,9 +93,7 @@ def test_other_settings_are_named_and_accepted(hub: ScriptedHub, connect: Connec
     assert "hub stop" in sentence
 
 
-def test_the_hubs_notices_about_a_session_are_shown_once(
-    hub: ScriptedHub, connect: Connect, said: list[str]
-) -> None:
+def test_the_hubs_notices_about_a_session_are_shown_once(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     for _ in range(2):
         connecting = connect()
         hub.accept(notices=["LEARNING_MEMORY_PROJEKT is not a setting."])

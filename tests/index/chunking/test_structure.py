@@ -58,9 +58,7 @@ def test_a_line_without_a_name_and_a_colon_is_not_a_turn(line: str) -> None:
     assert parts(f"before\n{line}") == [("text", f"before\n{line}")]
 
 
-@given(
-    st.lists(st.sampled_from(["# A", "## B", "```", "~~~~", "x: y", "text", "", " ", "\u2028"]), max_size=25)
-)
+@given(st.lists(st.sampled_from(["# A", "## B", "```", "~~~~", "x: y", "text", "", " ", "\u2028"]), max_size=25))
 def test_blocks_are_in_order_and_leave_out_white_space_only(lines: list[str]) -> None:
     text = "\n".join(lines)
     end = 0

@@ -16,9 +16,7 @@ from tests.index.engines.points import EAST, uid
 SERVER_URL = os.environ.get("LMS_TEST_QDRANT_URL")
 # A double asks for no key.
 SERVER_KEY = os.environ.get("LMS_TEST_QDRANT_API_KEY")
-SPREAD = Spread(
-    *(int(os.environ.get(f"LMS_TEST_QDRANT_{what}", "0")) or None for what in ("SHARDS", "COPIES"))
-)
+SPREAD = Spread(*(int(os.environ.get(f"LMS_TEST_QDRANT_{what}", "0")) or None for what in ("SHARDS", "COPIES")))
 STORES = ["edge", "qdrant-double", *(["qdrant-server"] if SERVER_URL else [])]
 
 
@@ -75,9 +73,7 @@ async def bare_store(server: str | None, tmp_path: Path) -> AsyncIterator[Vector
 
 
 @pytest.fixture
-async def store(
-    bare_store: VectorStore, spec: CollectionSpec, server: str | None, tmp_path: Path
-) -> VectorStore:
+async def store(bare_store: VectorStore, spec: CollectionSpec, server: str | None, tmp_path: Path) -> VectorStore:
     """A store with the collection of `spec`. On a server somebody else has points in it, under the same ids."""
     await bare_store.ensure(spec)
     if server:

@@ -72,9 +72,7 @@ class Engine:
                 return success(self.client.get_collections().model_dump(mode="json"))
             case ["collections", name, *rest]:
                 what = "/".join(rest)
-                return (
-                    self._points(method, name, what, body) if what else self._collection(method, name, body)
-                )
+                return self._points(method, name, what, body) if what else self._collection(method, name, body)
         return recorded("path unknown")
 
     def _collection(self, method: str, name: str, body: Any) -> Answer:
@@ -96,9 +94,7 @@ class Engine:
             self.created[name]["quantization_config"] = body["quantization_config"]
             return success(result=True)
         info = self.client.get_collection(name).model_dump(mode="json", exclude_none=True)
-        schema = {
-            field: {"data_type": kind["type"], "points": 0} for field, kind in self._indexes(name).items()
-        }
+        schema = {field: {"data_type": kind["type"], "points": 0} for field, kind in self._indexes(name).items()}
         info["config"]["params"]["vectors"] = self.created[name]["vectors"]
         return success(info | {"payload_schema": schema})
 

@@ -62,9 +62,7 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
         "status 500",
     ),
     "full disk": (
-        answers(
-            500, refusal("Service internal error: No space left on device: WAL buffer size exceeds available")
-        ),
+        answers(500, refusal("Service internal error: No space left on device: WAL buffer size exceeds available")),
         DiskFullError,
         "disk is full",
     ),

@@ -79,9 +79,7 @@ async def test_a_rebuilt_collection_has_what_was_written(store: VectorStore, spe
     assert await store.count("notes") == await store.size("notes") == 2
 
 
-async def test_an_interrupted_rebuild_can_be_resumed_or_begun_again(
-    store: VectorStore, spec: CollectionSpec
-) -> None:
+async def test_an_interrupted_rebuild_can_be_resumed_or_begun_again(store: VectorStore, spec: CollectionSpec) -> None:
     await store.upsert("notes", [point(1), point(2)])
     await (await store.rebuild(spec, resume=True)).upsert([point(1)])
     assert (await store.rebuild(spec, resume=True)).ids == {uid(1)}

@@ -85,12 +85,8 @@ async def test_reopening_finds_everything_without_ensuring(used: Path, store: Ed
 
 
 @pytest.mark.usefixtures("used")
-async def test_reopening_with_another_dimension_replaces_the_collection(
-    store: EdgeStore, spec: CollectionSpec
-) -> None:
-    assert await store.ensure(replace(spec, dimension=5)) == (
-        "Collection `notes` holds vectors of 4 numbers, not 5."
-    )
+async def test_reopening_with_another_dimension_replaces_the_collection(store: EdgeStore, spec: CollectionSpec) -> None:
+    assert await store.ensure(replace(spec, dimension=5)) == ("Collection `notes` holds vectors of 4 numbers, not 5.")
     assert await store.count("notes") == 0
 
 
@@ -143,9 +139,7 @@ async def test_a_second_store_on_the_same_directory_is_refused(used: Path, store
     await second.close()
 
 
-async def test_an_empty_directory_is_treated_as_missing(
-    index: Path, store: EdgeStore, spec: CollectionSpec
-) -> None:
+async def test_an_empty_directory_is_treated_as_missing(index: Path, store: EdgeStore, spec: CollectionSpec) -> None:
     (index / "notes").mkdir(parents=True)
     with pytest.raises(MissingCollectionError):
         await store.count("notes")
@@ -309,9 +303,7 @@ async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_coun
     query = SparseVector([7], [1.0])
     before = EdgeStore(index)
     await before.ensure(spec)
-    stored = [
-        replace(point, terms=SparseVector([7, 100 + n], [2.0, 1.0])) for n, point in enumerate(points(9))
-    ]
+    stored = [replace(point, terms=SparseVector([7, 100 + n], [2.0, 1.0])) for n, point in enumerate(points(9))]
     await before.upsert("notes", stored)
     await before.delete("notes", [point.id for point in stored[3:]])
     assert len(await before.search("notes", query, limit=9)) == 3

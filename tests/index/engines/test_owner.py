@@ -38,10 +38,7 @@ def test_ids_outside_are_turned_back_and_differ_between_owners(tmp_path: Path) -
         "null",
         '{"owner": "x", "place": {}}',
         '{"owner": 7}',
-        *(
-            f'{{"owner": "{UUID(int=7)}", "place": {{}}, "rebuilds": {each}}}'
-            for each in ("[]", '{"a": 1}', "7")
-        ),
+        *(f'{{"owner": "{UUID(int=7)}", "place": {{}}, "rebuilds": {each}}}' for each in ("[]", '{"a": 1}', "7")),
     ],
 )
 def test_a_damaged_file_is_never_replaced_silently(tmp_path: Path, content: str) -> None:

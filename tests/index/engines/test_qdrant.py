@@ -119,9 +119,7 @@ async def test_no_vendor_error_escapes(server: Stub, owner: Owner, fault: str, o
 
 
 @pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "ensure"])
-async def test_the_servers_reason_says_that_a_collection_is_missing(
-    server: Stub, owner: Owner, operation: str
-) -> None:
+async def test_the_servers_reason_says_that_a_collection_is_missing(server: Stub, owner: Owner, operation: str) -> None:
     store = await ensured(server, owner)
     answers(404, refusal("Not found: Collection `notes-m1-1` doesn't exist!"))(server)
     error = await failure(store, operation)
@@ -165,9 +163,7 @@ async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server
     assert created["replication_factor"] == 2
     assert created["strict_mode_config"]["enabled"] is True
     # The stub says that `tags` is already indexed.
-    fields = {
-        body["field_name"]: body["field_schema"] for path, body in writes[1:] if path.endswith("/index")
-    }
+    fields = {body["field_name"]: body["field_schema"] for path, body in writes[1:] if path.endswith("/index")}
     assert fields == {
         "owner": {"type": "keyword", "is_tenant": True},
         "rebuild": {"type": "keyword", "enable_hnsw": False},
@@ -179,9 +175,7 @@ async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server
     assert len(writes) == 1 + len(fields)
 
 
-async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(
-    server: Stub, tmp_path: Path
-) -> None:
+async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(server: Stub, tmp_path: Path) -> None:
     server.answer = FreshServer()
     settings = Settings(
         storage_path=tmp_path,
@@ -197,9 +191,7 @@ async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(
     assert [created[name] for name in spread] == [6, 3, 2]
 
 
-async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(
-    server: Stub, owner: Owner
-) -> None:
+async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(server: Stub, owner: Owner) -> None:
     store = await ensured(server, owner)
     where = Filter((("project", "a"),))
     await store.search("notes", EAST, limit=1, ids=[ID])
@@ -352,9 +344,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
     await store.close()
 
 
-async def test_a_read_waits_less_than_a_write(
-    server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_read_waits_less_than_a_write(server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await ensured(server, owner, timeout=30)
     monkeypatch.setattr(timeouts, "QDRANT_READ", 0.05)
     never_answers(server)

@@ -55,9 +55,7 @@ def bm25(texts: Mapping[int, Terms], wanted: Terms) -> list[tuple[int, float]]:
         key: sum(wanted[term] * terms[term] * rarity[term] for term in terms.keys() & wanted.keys())
         for key, terms in texts.items()
     }
-    return sorted(
-        ((key, score) for key, score in scores.items() if score), key=lambda pair: (-pair[1], pair[0])
-    )
+    return sorted(((key, score) for key, score in scores.items() if score), key=lambda pair: (-pair[1], pair[0]))
 
 
 async def test_scores_are_bm25_over_the_whole_collection(store: VectorStore) -> None:
@@ -142,10 +140,7 @@ async def test_filters_apply_before_the_best_are_taken_and_leave_the_scores(stor
 async def test_only_the_given_points_are_searched(store: VectorStore) -> None:
     await store.upsert(
         "notes",
-        [
-            replace(point(n, {7: 1.0 + n, 8: 1.0}, "ab"[n % 2]), vector=[1.0, n / 10, 0.0, 0.0])
-            for n in range(30)
-        ],
+        [replace(point(n, {7: 1.0 + n, 8: 1.0}, "ab"[n % 2]), vector=[1.0, n / 10, 0.0, 0.0]) for n in range(30)],
     )
     ids = [uid(n) for n in (25, 3, 12, 4, 700, 3)]
     in_b = Filter(matches=(("project", "b"),))

@@ -50,9 +50,7 @@ def reads(double: QdrantDouble) -> list[Request]:
     return [each for each in double.asked if each.path.endswith(kinds)]
 
 
-async def test_nobody_finds_what_is_anothers(
-    ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec
-) -> None:
+async def test_nobody_finds_what_is_anothers(ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec) -> None:
     await ann.ensure(spec)
     await bob.ensure(spec)
     await ann.upsert("notes", [point(n, project="a") for n in range(5)])
@@ -80,9 +78,7 @@ async def test_the_same_entry_of_two_owners_is_two_points(
     assert await ann.count("notes") == 1
 
 
-async def test_a_rebuild_leaves_what_is_anothers(
-    ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec
-) -> None:
+async def test_a_rebuild_leaves_what_is_anothers(ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec) -> None:
     for store in (ann, bob):
         await store.ensure(spec)
         await store.upsert("notes", [point(n) for n in range(4)])

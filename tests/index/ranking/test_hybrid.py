@@ -42,9 +42,7 @@ class Forgetting(FaultyStore):
         super().__init__(inner)
         self._point = point
 
-    async def retrieve(
-        self, collection: str, ids: Sequence[str], *, with_vectors: bool = False
-    ) -> list[Record]:
+    async def retrieve(self, collection: str, ids: Sequence[str], *, with_vectors: bool = False) -> list[Record]:
         await self.inner.delete(collection, [self._point])
         return await super().retrieve(collection, ids, with_vectors=with_vectors)
 
@@ -185,9 +183,7 @@ async def test_a_point_that_is_removed_during_the_search_is_left_out(parts: Part
     removed = documents[1].point_id
     vector = await parts.embeddings.embed_query("pool")
 
-    matches = await search_hybrid(
-        Forgetting(parts.store, removed), query("pool"), Reading(vector), lambda _: True
-    )
+    matches = await search_hybrid(Forgetting(parts.store, removed), query("pool"), Reading(vector), lambda _: True)
 
     assert {match.id for match in matches} == {each.point_id for each in documents} - {removed}
 

@@ -84,9 +84,7 @@ def test_a_purge_removes_everything_about_what_is_forgotten_and_nothing_else(arc
     }
     assert after["damaged/values.jsonl"] == b"{broken}\n"
     assert after["damaged/open/ghap_y.json"] == b"{"
-    assert (
-        json.loads(after["manifest.json"])["created_at"] == json.loads(before["manifest.json"])["created_at"]
-    )
+    assert json.loads(after["manifest.json"])["created_at"] == json.loads(before["manifest.json"])["created_at"]
     with open_archive(archive) as opened:
         contents = contents_of(opened)
     assert contents.entries.keys() == {numbered(number).id for number in (3, 4)}

@@ -123,9 +123,7 @@ def test_an_archive_full_of_lines_that_cannot_be_used_is_refused(tmp_path: Path)
 @pytest.mark.slow
 def test_the_longest_memory_fits_even_if_it_repeats_one_character(journal: Journal, tmp_path: Path) -> None:
     text = "\x01" * MEMORY_MAX
-    memory = Memory(
-        id="memory-1", text=f"a{text[:-2]}a", metadata={}, date=NOON, project="acme/shop", created_at=NOON
-    )
+    memory = Memory(id="memory-1", text=f"a{text[:-2]}a", metadata={}, date=NOON, project="acme/shop", created_at=NOON)
     journal.memories.append([JournalRecord("memory", memory.id, NOON, MEMORY.encode(memory))])
     path = archived(journal, tmp_path / "a.tar.gz")
     with open_archive(path) as archive:

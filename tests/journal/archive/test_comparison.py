@@ -29,8 +29,7 @@ def test_the_same_journal_changes_nothing(journal: Journal) -> None:
 
 def test_a_failure_from_here_is_no_other_one_because_it_comes_from_an_archive() -> None:
     here, there = (
-        JournalRecord("failure", "failure_1", NOON, {"command": "make", **mark})
-        for mark in ({}, {"imported": True})
+        JournalRecord("failure", "failure_1", NOON, {"command": "make", **mark}) for mark in ({}, {"imported": True})
     )
     comparison = compare(
         Contents(records={("failure", here.id): there}), Contents(records={("failure", here.id): here})

@@ -33,9 +33,7 @@ def old(**changes: Any) -> dict[str, Any]:
         "hypothesis": "the cache serves what is stale",
         "action": "empty it",
         "prediction": "the page is new",
-        "history": [
-            {"timestamp": "2026-01-01T09:00:00Z", "hypothesis": "h", "action": "a", "prediction": "p"}
-        ],
+        "history": [{"timestamp": "2026-01-01T09:00:00Z", "hypothesis": "h", "action": "a", "prediction": "p"}],
         "iteration_count": 2,
         "notes": ["a note"],
         "outcome": {
@@ -139,9 +137,7 @@ def test_the_last_of_several_lines_about_an_entry_counts() -> None:
         (OutcomeStatus, "failed", None),
     ],
 )
-def test_a_name_is_mapped_where_its_meaning_is_obvious(
-    kind: type[StrEnum], name: str, meant: StrEnum | None
-) -> None:
+def test_a_name_is_mapped_where_its_meaning_is_obvious(kind: type[StrEnum], name: str, meant: StrEnum | None) -> None:
     assert find_category(kind, name) is meant
 
 
@@ -184,9 +180,7 @@ def test_every_mapping_and_every_field_without_an_equivalent_is_counted() -> Non
         ({"history": [{"timestamp": "2026-01-01"}]}, "history[0].hypothesis: missing."),
     ],
 )
-def test_a_line_that_is_not_an_entry_is_rejected_and_the_field_is_named(
-    changes: dict[str, Any], expected: str
-) -> None:
+def test_a_line_that_is_not_an_entry_is_rejected_and_the_field_is_named(changes: dict[str, Any], expected: str) -> None:
     assert reason(old(**changes)).startswith(expected)
 
 

@@ -65,9 +65,7 @@ def test_a_name_that_is_not_a_journal_file_s_is_refused(tmp_path: Path, name: st
     assert "is not the name of a journal file" in refusal(only_said)
 
 
-@pytest.mark.parametrize(
-    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE]
-)
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.DIRTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
 def test_only_plain_files_are_accepted(tmp_path: Path, kind: bytes) -> None:
     odd = member(NAME, type=kind, linkname="/etc/passwd")
     assert "is not a plain file" in refusal(forged(tmp_path / "a.tar", [*sealed({}), (odd, b"")]))
@@ -101,14 +99,10 @@ def test_members_and_manifest_must_agree(tmp_path: Path) -> None:
     whole = sealed({NAME: b"x\n"})
     assert "disagree about" in refusal(forged(tmp_path / "a.tar", whole[:1]))
     assert "disagree about" in refusal(forged(tmp_path / "b.tar", [*whole, ("journal/more.jsonl", b"")]))
-    assert "checksum of journal/values.jsonl" in refusal(
-        forged(tmp_path / "c.tar", [*whole[:1], (NAME, b"y\n")])
-    )
+    assert "checksum of journal/values.jsonl" in refusal(forged(tmp_path / "c.tar", [*whole[:1], (NAME, b"y\n")]))
     edited = whole[0][1].replace(b'"project": null', b'"project": "acme"')
     assert edited != whole[0][1]
-    assert "checksum of manifest.json" in refusal(
-        forged(tmp_path / "d.tar", [("manifest.json", edited), *whole[1:]])
-    )
+    assert "checksum of manifest.json" in refusal(forged(tmp_path / "d.tar", [("manifest.json", edited), *whole[1:]]))
     assert "has no manifest.json" in refusal(forged(tmp_path / "e.tar", whole[1:]))
 
 
@@ -153,13 +147,9 @@ def test_a_changed_byte_of_a_manifest_is_refused_or_changes_nothing(journal: Jou
             continue
 
 
-def test_an_archive_of_the_first_layout_is_refused_with_the_way_to_convert_it(
-    journal: Journal, tmp_path: Path
-) -> None:
+def test_an_archive_of_the_first_layout_is_refused_with_the_way_to_convert_it(journal: Journal, tmp_path: Path) -> None:
     members = members_of(archived(journal, tmp_path / "a.tar"))
-    with pytest.raises(
-        InvalidInputError, match=r"SHA256SUMS; learning-memory-server 0\.2\.0 is the last"
-    ) as refused:
+    with pytest.raises(InvalidInputError, match=r"SHA256SUMS; learning-memory-server 0\.2\.0 is the last") as refused:
         open_archive(forged(tmp_path / "b.tar", {**members, "SHA256SUMS": b""}.items())).__enter__()
     assert "`learning-memory-server convert PATH`" in str(refused.value.hint)
 
@@ -228,9 +218,7 @@ def test_undamaged_but_invalid_lines_are_rejected_one_by_one(tmp_path: Path) -> 
 def test_a_rejection_names_the_field() -> None:
     moved = {"nope": 7, "loose": None}
     reasons = {
-        "next_number: 3 is not above 7": JournalRecord(
-            "clusters", Axis.FULL, NOON, {"next_number": 3, "moved": moved}
-        ),
+        "next_number: 3 is not above 7": JournalRecord("clusters", Axis.FULL, NOON, {"next_number": 3, "moved": moved}),
         "next_number, moved: must be whole numbers from 0 to 100,000,000": JournalRecord(
             "clusters", Axis.FULL, NOON, {"next_number": 10**100, "moved": {}}
         ),

@@ -135,11 +135,7 @@ def test_it_stays_in_a_purge_a_redaction_an_archive_and_an_import(others: dict[s
             strict=True,
         ):
             Records(log, codec).add(
-                *(
-                    codec.decode(record.data)
-                    for key, record in contents.records.items()
-                    if key[0] == codec.kind
-                )
+                *(codec.decode(record.data) for key, record in contents.records.items() if key[0] == codec.kind)
             )
         for entry in contents.open.values():
             elsewhere.save_open(checked_thing(JournalRecord.of(GHAP, entry)))

@@ -289,9 +289,7 @@ async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeat
     entry = started(parts)
 
     assert found not in (await shows.advise(entry, Channel.START)).experiences
-    assert (Channel.HOOK, found.id) in {
-        (each.channel, item.id) for each in kept(parts) for item in each.items
-    }
+    assert (Channel.HOOK, found.id) in {(each.channel, item.id) for each in kept(parts) for item in each.items}
     assert found.id in shown_to(parts, entry)
 
 

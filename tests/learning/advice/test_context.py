@@ -25,9 +25,7 @@ def context(*given: Any) -> str:
 
 
 def standing(text: str, supporting: int = 1, contradicting: int = 0) -> Standing:
-    value = Value(
-        f"value_{text[:5]}", text, ClusterId(Axis.FULL, 0), "p", NOON, Evidence((), (), 1.0, 0.0, 1.0, "")
-    )
+    value = Value(f"value_{text[:5]}", text, ClusterId(Axis.FULL, 0), "p", NOON, Evidence((), (), 1.0, 0.0, 1.0, ""))
     return Standing(value, ("e",) * supporting, ("e",) * contradicting)
 
 
@@ -66,9 +64,7 @@ def test_with_nothing_to_say_it_says_nothing() -> None:
 
 def test_a_superseded_value_is_left_out_and_an_unattested_one_is_marked() -> None:
     gone = replace(standing("Old wisdom"), superseded_by="value_2")
-    assert context([], [gone, standing("New wisdom", 0)], [], 800) == (
-        f"{OPENING}Values:\n- New wisdom (unattested)\n"
-    )
+    assert context([], [gone, standing("New wisdom", 0)], [], 800) == (f"{OPENING}Values:\n- New wisdom (unattested)\n")
 
 
 def test_lessons_of_mistakes_come_first_and_none_comes_twice() -> None:
@@ -112,9 +108,7 @@ def test_a_thousand_random_states_keep_their_budgets_and_have_only_whole_items()
         budget = draw.randint(0, 900)
         still_open = [ghap(id=f"ghap_{n}", goal=text()) for n in range(draw.randint(0, 3))]
         values = [standing(text(), draw.randint(0, 2), draw.randint(0, 1)) for _ in range(draw.randint(0, 3))]
-        lessons = [
-            learned(n, text(), draw.choice(list(OutcomeStatus)[:2])) for n in range(draw.randint(0, 3))
-        ]
+        lessons = [learned(n, text(), draw.choice(list(OutcomeStatus)[:2])) for n in range(draw.randint(0, 3))]
         shown = context(still_open, values, lessons, budget)
         assert len(shown.encode()) <= budget, number
         items = [line for line in shown.splitlines() if line.startswith("- ")]

@@ -106,9 +106,7 @@ async def test_what_git_ignores_what_holds_secrets_and_what_is_outside_is_not_ke
     ):
         anchoring.touch(ALICE, name, "a line")
 
-    kept = await resolve(
-        anchoring, shop, "config.py, out/log.py, .env, link.py, /etc/passwd and huge.py were read"
-    )
+    kept = await resolve(anchoring, shop, "config.py, out/log.py, .env, link.py, /etc/passwd and huge.py were read")
 
     assert kept.anchors == ()
     written = b"".join(path.read_bytes() for path in journal.path.rglob("*.jsonl"))

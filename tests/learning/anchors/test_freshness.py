@@ -47,9 +47,7 @@ def test_lines_that_changed_are_counted(shop: Path) -> None:
 
     (shop / FILE).write_text(CART.replace("round(sum(prices), 2)", "math.fsum(prices)"))
 
-    assert judge(shop, entry, freshness) == Judged(
-        1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01"
-    )
+    assert judge(shop, entry, freshness) == Judged(1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01")
 
 
 def test_files_that_changed_are_counted_where_no_lines_are_kept(shop: Path) -> None:
@@ -84,9 +82,7 @@ def test_a_file_that_is_gone_is_gone_and_one_that_moved_is_not(shop: Path) -> No
 
     (shop / "basket.py").write_text(CART.replace("round(sum(prices), 2)", "math.fsum(prices)"))
     git(shop, "add", "-A")
-    assert judge(shop, entry, freshness) == Judged(
-        1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01"
-    )
+    assert judge(shop, entry, freshness) == Judged(1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01")
     git(shop, "rm", "-qf", "basket.py")
     assert judge(shop, entry, freshness) == Judged(1.0, is_gone=True, words="its file is gone")
 
@@ -134,15 +130,11 @@ async def test_entries_of_other_projects_and_folders_that_are_not_known_are_not_
     await freshness.judge([entry], entry.project, "")
     assert freshness.known([entry], str(shop)) == {}
 
-    await freshness.judge(
-        [entry, resolved("nothing", id="ghap_20260301_120000_000001")], entry.project, str(shop)
-    )
+    await freshness.judge([entry, resolved("nothing", id="ghap_20260301_120000_000001")], entry.project, str(shop))
     assert freshness.known([entry], str(shop)).keys() == {entry.id}
 
 
-NAMES = st.text(st.sampled_from("ab./\0\n"), max_size=12) | st.sampled_from(
-    ["a", "a/b", "out/c", "..", "/etc/passwd"]
-)
+NAMES = st.text(st.sampled_from("ab./\0\n"), max_size=12) | st.sampled_from(["a", "a/b", "out/c", "..", "/etc/passwd"])
 
 
 @given(
@@ -166,9 +158,7 @@ def test_any_anchors_are_judged_and_none_is_looked_for_outside(
     assert judged is None or 0 <= judged.changed <= 1
     # What is outside is neither there nor gone.
     inside = [
-        each
-        for each in anchors
-        if each.file in {"a/b", "a/./b"} or not f"{each.file}/".startswith(("/", "../", "out"))
+        each for each in anchors if each.file in {"a/b", "a/./b"} or not f"{each.file}/".startswith(("/", "../", "out"))
     ]
     assert judged is None or inside
 

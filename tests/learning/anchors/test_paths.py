@@ -75,9 +75,7 @@ def test_credentials_and_gits_own_files_have_no_name(root: Path, name: str) -> N
     assert name_in(root, name) is None
 
 
-@pytest.mark.parametrize(
-    "name", ["src/credentials.py", "docs/secrets.md", "tests/test_password.py", "environment.py"]
-)
+@pytest.mark.parametrize("name", ["src/credentials.py", "docs/secrets.md", "tests/test_password.py", "environment.py"])
 def test_code_about_credentials_has_one(root: Path, name: str) -> None:
     assert name_in(root, name) == name
 

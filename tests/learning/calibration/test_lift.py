@@ -24,9 +24,7 @@ def outcomes(draw: random.Random, effect: float, *, count: int, probability: flo
 @pytest.mark.slow
 @pytest.mark.parametrize("effect", [0.1, 0.0, -0.1])
 @pytest.mark.parametrize(("count", "probability"), [(400, 0.5), (120, 0.2)])
-def test_the_interval_covers_the_truth_as_often_as_it_says(
-    effect: float, count: int, probability: float
-) -> None:
+def test_the_interval_covers_the_truth_as_often_as_it_says(effect: float, count: int, probability: float) -> None:
     draw = random.Random(f"{effect} {count}")  # noqa: S311 - a simulation
     found = [lift(outcomes(draw, effect, count=count, probability=probability)) for _ in range(RUNS)]
     covered = sum(one.interval[0] <= effect <= one.interval[1] for one in found) / RUNS

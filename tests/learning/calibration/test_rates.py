@@ -11,10 +11,7 @@ from tests.support import CONFIRMED, ghap, numbered
 
 
 def ended(*statuses: OutcomeStatus, **changes: Domain) -> list[Ghap]:
-    return [
-        numbered(n, resolution=replace(CONFIRMED, status=status), **changes)
-        for n, status in enumerate(statuses)
-    ]
+    return [numbered(n, resolution=replace(CONFIRMED, status=status), **changes) for n, status in enumerate(statuses)]
 
 
 HELD, FAILED, DROPPED = OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED, OutcomeStatus.ABANDONED

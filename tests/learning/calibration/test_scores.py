@@ -18,9 +18,7 @@ FORECASTS = st.lists(st.builds(Forecast, CONFIDENCES, st.booleans()), min_size=1
 
 
 def resolved(status: OutcomeStatus, confidence: float | None = None) -> Ghap:
-    return ghap(
-        resolution=replace(CONFIRMED, status=status), confidence=confidence, first_confidence=confidence
-    )
+    return ghap(resolution=replace(CONFIRMED, status=status), confidence=confidence, first_confidence=confidence)
 
 
 @given(FORECASTS)

@@ -80,6 +80,4 @@ def test_texts_without_words_and_clusters_without_texts_have_no_label() -> None:
 
 
 def test_the_order_of_the_texts_does_not_change_the_label() -> None:
-    assert (
-        label_clusters([FLASK[::-1], MIGRATION, PARSER])[0] == label_clusters([FLASK, MIGRATION, PARSER])[0]
-    )
+    assert label_clusters([FLASK[::-1], MIGRATION, PARSER])[0] == label_clusters([FLASK, MIGRATION, PARSER])[0]

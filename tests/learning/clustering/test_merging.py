@@ -16,9 +16,7 @@ from learning_memory_server.learning.clustering.merging import (
 from learning_memory_server.learning.clustering.neighbours import nearest_neighbours, unit_rows
 
 
-def pieces(
-    topics: int, each: int, members: int, seed: int = 0
-) -> tuple[NDArray[np.float32], list[NDArray[np.int64]]]:
+def pieces(topics: int, each: int, members: int, seed: int = 0) -> tuple[NDArray[np.float32], list[NDArray[np.int64]]]:
     """Topics split at random into pieces, and the rows of each piece."""
     generator = np.random.default_rng(seed)
     centres = unit_rows(generator.normal(size=(topics, 48)))

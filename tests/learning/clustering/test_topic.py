@@ -66,9 +66,7 @@ def test_a_text_that_fits_two_clusters_equally_is_refused() -> None:
     between = np.zeros(DIMENSION, dtype=np.float32)
     between[[0, 1]] = 1.0, 0.995
 
-    match = match_topic(
-        between, evidence("full_0", around(0, 20, 1.5)), [evidence("full_1", around(1, 20, 1.5, 1))]
-    )
+    match = match_topic(between, evidence("full_0", around(0, 20, 1.5)), [evidence("full_1", around(1, 20, 1.5, 1))])
 
     assert not match.valid
     assert outdone_by(match) == "full_1"
@@ -90,9 +88,7 @@ def test_evidence_of_a_large_cluster_keeps_a_sample_of_its_members() -> None:
     proof = evidence("full_0", vectors)
 
     assert len(proof.sample) <= 64
-    np.testing.assert_allclose(
-        proof.sample[-1].astype(np.float32) @ vectors.T, vectors[992] @ vectors.T, atol=2e-3
-    )
+    np.testing.assert_allclose(proof.sample[-1].astype(np.float32) @ vectors.T, vectors[992] @ vectors.T, atol=2e-3)
     assert proof.size == 1000
 
 
@@ -122,9 +118,7 @@ def test_the_threshold_is_the_leave_one_out_mean_plus_three_pooled_deviations() 
     typical = max(0.05, np.mean([np.std(left_out), *(other.loo_deviation for other in OTHERS)]))
     pooled = np.sqrt((6 * np.var(left_out) + 5 * typical**2) / 11)
 
-    assert match_topic(vectors[0], own, OTHERS).threshold == pytest.approx(
-        np.mean(left_out) + 3 * pooled, abs=1e-5
-    )
+    assert match_topic(vectors[0], own, OTHERS).threshold == pytest.approx(np.mean(left_out) + 3 * pooled, abs=1e-5)
 
 
 def test_the_strict_threshold_is_reported_and_is_stricter() -> None:

@@ -21,9 +21,7 @@ MINIMUM = 12
 class Learning:
     """A running store and its clusters; also makes the fits, and counts them."""
 
-    def __init__(
-        self, parts: Parts, min_cluster_size: int | None, waited_for: int, minimum: int | None
-    ) -> None:
+    def __init__(self, parts: Parts, min_cluster_size: int | None, waited_for: int, minimum: int | None) -> None:
         self.parts = parts
         self.requests: list[FitRequest] = []
         self.down: LearningMemoryError | None = None

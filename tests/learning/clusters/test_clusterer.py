@@ -246,9 +246,7 @@ async def test_an_unknown_cluster_is_answered_with_the_existing_ones(each: Learn
     found = await each.clusters()
 
     assert found.get(ClusterId(Axis.FULL, 1)) is found.clusters[1]
-    with pytest.raises(
-        NotFoundError, match=r"never been a cluster full_9; .* full_0, full_1, full_2"
-    ) as caught:
+    with pytest.raises(NotFoundError, match=r"never been a cluster full_9; .* full_0, full_1, full_2") as caught:
         found.get(ClusterId(Axis.FULL, 9))
     assert caught.value.hint == "Call get_clusters with axis full."
 

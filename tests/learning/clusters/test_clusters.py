@@ -23,15 +23,12 @@ from tests.support import NOON, about, numbered
 EVIDENCE = ClusterEvidence.of("full_0", np.eye(3, dtype=np.float32), np.ones(3))
 MATCHING = Matching((), 0, {}, {})
 ENTRIES = [
-    numbered(number, goal=f"Launch the moonshot {number}" if number == 1 else "Fill the pool")
-    for number in range(9)
+    numbered(number, goal=f"Launch the moonshot {number}" if number == 1 else "Fill the pool") for number in range(9)
 ]
 NAMES = [entry.id for entry in ENTRIES]
 
 
-def fit_of(
-    members: int, total: int, explanation: str | None = None, label: str = "Pool, moonshot"
-) -> AxisFit:
+def fit_of(members: int, total: int, explanation: str | None = None, label: str = "Pool, moonshot") -> AxisFit:
     """A fit of the first entries, the first few of them in a cluster, each farther from its centre than the last."""
     cosines = {name: 0.9 - place / 100 for place, name in enumerate(NAMES[:members])}
     cluster = FittedCluster(ClusterId(Axis.FULL, 0), label, cosines, EVIDENCE)
@@ -81,8 +78,7 @@ def test_noise_is_listed_newest_first() -> None:
 
 def test_an_error_names_the_ten_largest_clusters() -> None:
     clusters = tuple(
-        FittedCluster(ClusterId(Axis.FULL, number), "", {NAMES[number % 9]: 0.5}, EVIDENCE)
-        for number in range(12)
+        FittedCluster(ClusterId(Axis.FULL, number), "", {NAMES[number % 9]: 0.5}, EVIDENCE) for number in range(12)
     )
     found = standing(AxisFit(Axis.FULL, clusters, NAMES, None, MATCHING))
     with pytest.raises(NotFoundError, match=r"the 10 largest clusters of full are: full_0, .*full_9[.]$"):

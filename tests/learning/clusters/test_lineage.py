@@ -217,9 +217,7 @@ async def test_vanished_clusters_are_traced_over_fits_and_restarts(tmp_path: Pat
         assert named(found)["full_3"] == ids(TYPES) | ids(more)
     async with learning(tmp_path, min_cluster_size=7) as each:
         found = await each.clusters()
-        with pytest.raises(
-            NotFoundError, match="full_2 was merged into full_3, which has all its 6"
-        ) as caught:
+        with pytest.raises(NotFoundError, match="full_2 was merged into full_3, which has all its 6") as caught:
             found.get(ClusterId(Axis.FULL, 2))
         assert caught.value.hint is not None
         assert "full_3" in caught.value.hint
@@ -230,9 +228,7 @@ async def test_numbers_from_another_writer_are_used_after_a_reread(each: Learnin
     lineage = (await each.clusters()).lineage
     assert set(lineage.members) == {0, 1, 2}
     moved = {member: number + 10 for member, number in lineage.number_of().items()}
-    each.parts.journal.clusters.append(
-        [JournalRecord("clusters", "full", NOON, {"next_number": 13, "moved": moved})]
-    )
+    each.parts.journal.clusters.append([JournalRecord("clusters", "full", NOON, {"next_number": 13, "moved": moved})])
 
     each.clusterer.reread_numbers()
 

@@ -22,9 +22,7 @@ def test_first_clusters_are_numbered_in_the_order_given() -> None:
 def test_a_cluster_keeps_its_number_whatever_its_place_and_size() -> None:
     before = {4: letters("abcd"), 7: letters("wxyz")}
 
-    now = inherit(
-        before, [letters("wxyz") | group("new1", "new2", "new3", "new4", "new5"), letters("abc")], 8
-    )
+    now = inherit(before, [letters("wxyz") | group("new1", "new2", "new3", "new4", "new5"), letters("abc")], 8)
 
     assert now == Matching((7, 4), 8, {}, {})
 
@@ -58,12 +56,7 @@ def test_a_share_below_three_tenths_does_not_inherit() -> None:
     quarters = [letters("abc"), letters("def"), letters("gh"), letters("ij")]
 
     assert inherit(before, quarters, 1).numbers == (0, 1, 2, 3)
-    assert (
-        0
-        not in inherit(
-            {0: letters("abcdefgh")}, [letters(pair) for pair in ("ab", "cd", "ef", "gh")], 1
-        ).numbers
-    )
+    assert 0 not in inherit({0: letters("abcdefgh")}, [letters(pair) for pair in ("ab", "cd", "ef", "gh")], 1).numbers
 
 
 def test_the_assignment_is_optimal_and_not_greedy() -> None:

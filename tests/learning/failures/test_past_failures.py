@@ -54,9 +54,7 @@ def all_of(learner: Learner) -> list[Failure]:
     return [each for error in learner.learned() for each in error]
 
 
-async def test_it_is_what_the_shield_would_have_recorded(
-    learner: Learner, gate: RedactionGate, tmp_path: Path
-) -> None:
+async def test_it_is_what_the_shield_would_have_recorded(learner: Learner, gate: RedactionGate, tmp_path: Path) -> None:
     log = FailureLog(Journal(tmp_path).failures)
     error_advisor = ErrorAdvisor(log, gate)
     commands = ["python -m pytest a.py", "python -m pytest b.py"]
@@ -71,9 +69,7 @@ async def test_it_is_what_the_shield_would_have_recorded(
         await past.succeeds("python3 -m pytest a.py")
         await agent.succeeds("python3 -m pytest a.py")
     seen = {each.id: (each.command, each.remedy, each.created_at, each.times) for each in log.all()}
-    assert {
-        each.id: (each.command, each.remedy, each.created_at, each.times) for each in all_of(learner)
-    } == seen
+    assert {each.id: (each.command, each.remedy, each.created_at, each.times) for each in all_of(learner)} == seen
     assert len(seen) == 4
     assert [unknown(error, log) for error in learner.learned()] == [[]]
 

@@ -41,8 +41,7 @@ class Mended:
 
 
 CASES = [
-    Mended(**json.loads(line))
-    for line in Path(__file__).with_name("remedies.jsonl").read_text("utf-8").splitlines()
+    Mended(**json.loads(line)) for line in Path(__file__).with_name("remedies.jsonl").read_text("utf-8").splitlines()
 ]
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -223,9 +223,7 @@ def test_one_error_has_one_signature_in_every_client(output: str) -> None:
         ("error: set LC_ALL=C.UTF-8", "flask run", ("LC_ALL",)),
     ],
 )
-def test_what_an_error_names_is_known_without_its_values(
-    output: str, command: str, expected: tuple[str, ...]
-) -> None:
+def test_what_an_error_names_is_known_without_its_values(output: str, command: str, expected: tuple[str, ...]) -> None:
     assert named_in(output, command) == expected
 
 

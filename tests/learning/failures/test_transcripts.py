@@ -23,16 +23,11 @@ from tests.learning.failures.written import MISSING, NOON, failed, lines_of, ran
 
 
 def read(path: Path, passed: Passed | None = None) -> list[tuple[str, str | None]]:
-    return [
-        (each.command, each.output if each.has_failed else None)
-        for each in commands_in(path, passed or Passed())
-    ]
+    return [(each.command, each.output if each.has_failed else None) for each in commands_in(path, passed or Passed())]
 
 
 def test_a_command_has_its_session_time_folder_and_error(tmp_path: Path) -> None:
-    path = write_transcript(
-        tmp_path / "a.jsonl", failed("python -m pytest"), ran("python3 -m pytest", "1 passed")
-    )
+    path = write_transcript(tmp_path / "a.jsonl", failed("python -m pytest"), ran("python3 -m pytest", "1 passed"))
     first, second = commands_in(path, Passed())
     assert (first.session, first.agent, first.folder) == ("first", "", "/work/shop")
     assert (first.command, first.output, first.at) == ("python -m pytest", MISSING, NOON)
@@ -109,9 +104,7 @@ def test_half_a_character_can_be_stored(tmp_path: Path) -> None:
     assert found.command == "echo ?"
 
 
-@pytest.mark.parametrize(
-    "stamp", [None, 5, "yesterday", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"]
-)
+@pytest.mark.parametrize("stamp", [None, 5, "yesterday", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"])
 def test_a_command_without_a_time_is_left_out(tmp_path: Path, stamp: object) -> None:
     path = write_transcript(tmp_path / "a.jsonl", ran("ls", record={"timestamp": stamp}))
     assert read(path) == []
@@ -181,9 +174,7 @@ def test_progress_is_told_in_bytes(tmp_path: Path) -> None:
 
 
 def test_a_task_is_the_first_prompt_and_the_last_answer(tmp_path: Path) -> None:
-    task = task_in(
-        write_transcript(tmp_path / "a.jsonl", ran("ls"), prompt="Tidy the shed", ending="It is tidy.")
-    )
+    task = task_in(write_transcript(tmp_path / "a.jsonl", ran("ls"), prompt="Tidy the shed", ending="It is tidy."))
     assert task is not None
     assert (task.session, task.folder) == ("first", "/work/shop")
     assert (task.prompt, task.ending, task.at) == (

@@ -46,9 +46,7 @@ def values_over(parts: Parts) -> ValueStore:
         clock=parts.clock,
         min_experiences=12,
     )
-    return ValueStore(
-        parts.values, parts.verdicts, parts.collector, clusterer, parts.index, parts.writer, parts.clock
-    )
+    return ValueStore(parts.values, parts.verdicts, parts.collector, clusterer, parts.index, parts.writer, parts.clock)
 
 
 def listing(parts: Parts) -> ValueListing:

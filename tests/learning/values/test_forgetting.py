@@ -14,9 +14,7 @@ from tests.support import ALICE, CAROL, NOON, numbered
 
 def value(name: str, *members: str, project: str = ALICE.project) -> Value:
     evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.4, "digest")
-    return Value(
-        name, f"text {name}", ClusterId(Axis.FULL, 0), project, NOON, evidence, request=f"request {name}"
-    )
+    return Value(name, f"text {name}", ClusterId(Axis.FULL, 0), project, NOON, evidence, request=f"request {name}")
 
 
 @pytest.fixture
@@ -63,9 +61,7 @@ def test_a_purge_removes_a_values_text_and_keeps_it_forgotten(log: ValueLog, jou
     assert again.look_up(["a"]).before == ("a",)
 
 
-def test_a_value_outlives_its_evidence(
-    log: ValueLog, journal: Journal, collector: ObservationCollector
-) -> None:
+def test_a_value_outlives_its_evidence(log: ValueLog, journal: Journal, collector: ObservationCollector) -> None:
     entry = numbered(1)
     log.add(value("d", entry.id, "ghap_2"))
     collector.add_resolved([entry])

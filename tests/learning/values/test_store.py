@@ -29,9 +29,7 @@ def listed(parts: Parts, **which: Any) -> list[Value]:
     return [standing.value for standing in listing(parts).list_values(**which)]
 
 
-async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(
-    store: ValueStore, parts: Parts
-) -> None:
+async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(store: ValueStore, parts: Parts) -> None:
     topic = (await store.validate(GOOD, FULL_0)).topic
     value = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
 
@@ -85,9 +83,7 @@ async def test_concurrent_calls_with_the_same_text_store_one_value(store: ValueS
 
 
 @pytest.mark.slow
-async def test_the_same_text_elsewhere_or_no_longer_in_force_is_another_value(
-    store: ValueStore, parts: Parts
-) -> None:
+async def test_the_same_text_elsewhere_or_no_longer_in_force_is_another_value(store: ValueStore, parts: Parts) -> None:
     there = value("there", cluster=ClusterId(Axis.STRATEGY, 0), project=ALICE.project)
     parts.values.add(replace(there, text=GOOD))
     for caller in (ALICE, CAROL):
@@ -104,9 +100,7 @@ async def test_the_same_text_elsewhere_or_no_longer_in_force_is_another_value(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["something that nobody ever spoke of", f"{TOPICS['cache']} first"])
-async def test_a_text_outside_the_cluster_is_refused_and_not_stored(
-    text: str, store: ValueStore, parts: Parts
-) -> None:
+async def test_a_text_outside_the_cluster_is_refused_and_not_stored(text: str, store: ValueStore, parts: Parts) -> None:
     topic = (await store.validate(text, FULL_0)).topic
     assert not topic.valid
     with pytest.raises(InvalidInputError, match=r"^text: not accepted as a value of full_0") as caught:

@@ -44,9 +44,7 @@ async def test_a_superseded_value_leaves_the_list_but_is_kept(tmp_path: Path) ->
         assert new.similar == ()
         assert new.standing.value.supersedes == old.id
         assert [each.value.id for each in listing(parts).list_values()] == [new.standing.value.id]
-        assert [each.value.id for each in (await store.validate(GOOD, FULL_0)).similar] == [
-            new.standing.value.id
-        ]
+        assert [each.value.id for each in (await store.validate(GOOD, FULL_0)).similar] == [new.standing.value.id]
         judging(parts).judge(ALICE, old.id, POOL[0].id, Stance.SUPPORTS)
 
     async with open_values(tmp_path, learn=False) as (_, parts):
@@ -80,9 +78,7 @@ async def test_a_repeated_call_supersedes_once(store: ValueStore, parts: Parts) 
     old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
     caller = replace(ALICE, request="front:7")
     first = await store.store(caller, REWORDED, FULL_0, Axis.FULL, supersedes=old.id)
-    again = await values_over(parts).store(
-        replace(caller, again=True), REWORDED, FULL_0, Axis.FULL, supersedes=old.id
-    )
+    again = await values_over(parts).store(replace(caller, again=True), REWORDED, FULL_0, Axis.FULL, supersedes=old.id)
 
     assert again == first
     assert len(parts.values.all()) == 2
@@ -91,10 +87,7 @@ async def test_a_repeated_call_supersedes_once(store: ValueStore, parts: Parts) 
 async def test_concurrent_calls_supersede_a_value_once(store: ValueStore, parts: Parts) -> None:
     old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
     results = await asyncio.gather(
-        *(
-            store.store(ALICE, f"{REWORDED}{end}", FULL_0, Axis.FULL, supersedes=old.id)
-            for end in ("", " of all")
-        ),
+        *(store.store(ALICE, f"{REWORDED}{end}", FULL_0, Axis.FULL, supersedes=old.id) for end in ("", " of all")),
         return_exceptions=True,
     )
 
@@ -115,9 +108,7 @@ async def test_the_same_text_supersedes_nothing_and_keeps_verdicts(store: ValueS
     assert parts.values.all() == [old, new.value]
 
 
-async def test_superseding_with_the_text_of_an_existing_value_names_that_value(
-    store: ValueStore, parts: Parts
-) -> None:
+async def test_superseding_with_the_text_of_an_existing_value_names_that_value(store: ValueStore, parts: Parts) -> None:
     one = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
     other = (await store.store(ALICE, REWORDED, FULL_0, Axis.FULL)).standing.value
     with pytest.raises(InvalidInputError, match=f"^supersedes: {one.id} already has this text") as refused:

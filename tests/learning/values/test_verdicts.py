@@ -69,9 +69,7 @@ async def test_a_call_that_is_repeated_after_a_later_verdict_changes_nothing(tmp
         judging(parts).judge(first, "v", ENTRIES[0].id, YES)
         judging(parts).judge(replace(ALICE, request="front:2"), "v", ENTRIES[0].id, NO)
 
-        fresh = ValueJudge(
-            parts.values, VerdictLog(parts.journal.verdicts), parts.collector, parts.index, parts.clock
-        )
+        fresh = ValueJudge(parts.values, VerdictLog(parts.journal.verdicts), parts.collector, parts.index, parts.clock)
         repeated = fresh.judge(replace(first, again=True), "v", ENTRIES[0].id, YES)
 
         assert repeated.standing.support == Support(0, 1)
@@ -223,9 +221,7 @@ async def test_a_test_of_a_text_shows_the_lessons_and_failed_hypotheses_closest_
         wrong = [
             replace(
                 about("pool", number),
-                resolution=replace(
-                    about("pool", number).outcome, status=OutcomeStatus.FALSIFIED, lesson=None
-                ),
+                resolution=replace(about("pool", number).outcome, status=OutcomeStatus.FALSIFIED, lesson=None),
             )
             for number in (50, 51, 52, 53)
         ]

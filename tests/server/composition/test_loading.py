@@ -20,9 +20,7 @@ def test_the_packaged_model_is_loaded_ahead_once(raw: dict[str, object]) -> None
     assert load() is load() is model
 
 
-@pytest.mark.parametrize(
-    "raw", [{"embedding_backend": "hashing"}, {"embedding_model": "/models/another"}], ids=str
-)
+@pytest.mark.parametrize("raw", [{"embedding_backend": "hashing"}, {"embedding_model": "/models/another"}], ids=str)
 def test_no_other_model_is_loaded_ahead(raw: dict[str, object]) -> None:
     assert load_ahead(raw) is load_packaged
 

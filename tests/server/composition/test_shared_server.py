@@ -43,9 +43,7 @@ async def test_several_hubs_that_start_at_once_on_an_empty_server_share_its_coll
     double.delay = 0.02
     async with AsyncExitStack() as opened:
         hubs = [
-            await opened.enter_async_context(
-                open_services(settings_in(tmp_path / name, double.url), purpose="a test")
-            )
+            await opened.enter_async_context(open_services(settings_in(tmp_path / name, double.url), purpose="a test"))
             for name in ("ann", "bob", "eve")
         ]
         for each in hubs:

@@ -82,9 +82,7 @@ class Chat:
     def _serve(self, route: Route, request: Request) -> None:
         self.asked.add(request.url)
         if request.url == "http://sandbox.example/":
-            route.fulfill(
-                body=_SANDBOX, content_type="text/html", headers={"Content-Security-Policy": _POLICY}
-            )
+            route.fulfill(body=_SANDBOX, content_type="text/html", headers={"Content-Security-Policy": _POLICY})
         elif request.url == "http://chat.example/":
             route.fulfill(body=_CHAT, content_type="text/html")
         else:
@@ -93,9 +91,7 @@ class Chat:
     @property
     def app(self) -> Frame:
         """The frame in which the page is."""
-        (found,) = (
-            each for each in self._page.frames if each.parent_frame and each.parent_frame.parent_frame
-        )
+        (found,) = (each for each in self._page.frames if each.parent_frame and each.parent_frame.parent_frame)
         return found
 
     @property
@@ -130,9 +126,7 @@ class Chat:
     def ask(self, method: str) -> dict[str, Any]:
         """Ask the page something, and return its answer."""
         self._page.evaluate("(method) => tell({id: `asked ${method}`, method, params: {}})", method)
-        found = self._page.wait_for_function(
-            "(method) => said.find((one) => one.id === `asked ${method}`)", arg=method
-        )
+        found = self._page.wait_for_function("(method) => said.find((one) => one.id === `asked ${method}`)", arg=method)
         answer: dict[str, Any] = found.json_value()
         return answer
 

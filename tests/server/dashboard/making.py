@@ -41,11 +41,7 @@ def entry(number: int, **changes: Any) -> Ghap:
     at = NOON + timedelta(days=number)
     held = number % 2 == 0
     status = (
-        OutcomeStatus.ABANDONED
-        if number % 11 == 10
-        else OutcomeStatus.CONFIRMED
-        if held
-        else OutcomeStatus.FALSIFIED
+        OutcomeStatus.ABANDONED if number % 11 == 10 else OutcomeStatus.CONFIRMED if held else OutcomeStatus.FALSIFIED
     )
     end = Resolution(
         status,

@@ -104,9 +104,7 @@ async def test_of_a_very_long_memory_the_beginning_is_shown(services: Services) 
 
 @pytest.mark.slow
 async def test_a_project_has_only_its_own(services: Services) -> None:
-    await learn(
-        services, *(entry(number, project="mine" if number < 4 else "theirs") for number in range(10))
-    )
+    await learn(services, *(entry(number, project="mine" if number < 4 else "theirs") for number in range(10)))
     document = await gathered(services, "mine")
     assert len(document["entries"]) == len(document["axes"]["full"]["of"]) == 4
     assert "theirs" not in json.dumps(document)
@@ -123,9 +121,7 @@ async def test_a_value_is_at_its_cluster_though_a_projects_clusters_have_ids_of_
         named = {each["cluster_id"]: each["members"] for each in document["axes"]["full"]["clusters"]}
         for each in document["values"]:
             assert document["entries"][named[each["cluster"]][0]]["hypothesis"] == THEMES[0]
-    assert {each["cluster"] for each in everywhere["values"]}.isdisjoint(
-        each["cluster"] for each in here["values"]
-    )
+    assert {each["cluster"] for each in everywhere["values"]}.isdisjoint(each["cluster"] for each in here["values"])
 
 
 @pytest.mark.slow
@@ -137,8 +133,7 @@ async def test_a_new_entry_moves_no_other(services: Services) -> None:
         document = await dashboard.document()
         full = document["axes"]["full"]
         return {
-            document["entries"][number]["id"]: place
-            for number, place in zip(full["of"], full["places"], strict=True)
+            document["entries"][number]["id"]: place for number, place in zip(full["of"], full["places"], strict=True)
         }
 
     before = await places()

@@ -24,9 +24,7 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(browser: Bro
     shown = seen.view("map")
     assert count(shown, '[aria-label="dot"] path') == 30
     # A circle, a diamond and a triangle.
-    shapes = shown.eval_on_selector_all(
-        '[aria-label="dot"] path', "all => all.map(one => one.getAttribute('d'))"
-    )
+    shapes = shown.eval_on_selector_all('[aria-label="dot"] path', "all => all.map(one => one.getAttribute('d'))")
     assert len(set(shapes)) == 3
     assert count(shown, '[aria-label="hull"] path') == 3
     assert count(shown, "[data-cluster]") == 3
@@ -86,9 +84,7 @@ def test_calibration_has_the_figures_of_the_command(browser: Browser, filled: Pa
     assert count(shown, '[aria-label="Brier score over time"] [aria-label="line"] path') == 1
     for field in ("domain", "strategy"):
         names = {getattr(each, field).value for each in entries}
-        assert count(shown, f'[aria-label="Share that held by {field}"] [aria-label="dot"] circle') == len(
-            names
-        )
+        assert count(shown, f'[aria-label="Share that held by {field}"] [aria-label="dot"] circle') == len(names)
     seen.require_quiet()
 
 
@@ -152,9 +148,7 @@ def test_a_search_filters_every_view_and_needs_no_mouse(browser: Browser, filled
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
-def test_every_view_fits_its_window_in_light_and_dark(
-    browser: Browser, filled: Path, width: int, scheme: str
-) -> None:
+def test_every_view_fits_its_window_in_light_and_dark(browser: Browser, filled: Path, width: int, scheme: str) -> None:
     seen = Seen(browser, filled, width=width, scheme=scheme)
     for name in VIEWS:
         shown = seen.view(name)
@@ -230,9 +224,7 @@ def test_every_view_prints_black_on_white_and_whole(browser: Browser, filled: Pa
         texts = shown.evaluate(_TEXTS)
         assert len(texts) > 5, name
         assert {each["paper"] for each in texts} <= {"rgb(255, 255, 255)"}, name
-        assert [each["text"] for each in texts if contrast(each["ink"], "rgb(255, 255, 255)") < 4.5] == [], (
-            name
-        )
+        assert [each["text"] for each in texts if contrast(each["ink"], "rgb(255, 255, 255)") < 4.5] == [], name
         assert [each["text"] for each in texts if each["left"] < 0 or each["right"] > 794] == [], name
         for hidden in ("nav", "#search", ".cursor", ".switch button"):
             assert not any(each.is_visible() for each in shown.locator(hidden).all()), (name, hidden)

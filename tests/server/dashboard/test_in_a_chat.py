@@ -48,9 +48,7 @@ def test_it_has_the_theme_of_the_chat_not_of_the_system(browser: Browser, filled
     chat.require_quiet()
 
 
-def test_its_frame_is_as_high_as_a_low_view_and_no_higher_than_the_chat_allows(
-    browser: Browser, filled: Path
-) -> None:
+def test_its_frame_is_as_high_as_a_low_view_and_no_higher_than_the_chat_allows(browser: Browser, filled: Path) -> None:
     chat = Chat(browser, filled.read_text("utf-8"), containerDimensions={"maxHeight": 700})
     chat.wait_for_said(SIZE)
     chat.show("open")

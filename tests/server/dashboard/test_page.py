@@ -70,13 +70,7 @@ def test_only_the_known_scripts_run_and_nothing_is_asked_of_a_network() -> None:
     assert policy["script-src"] == [digest(script) for script in scripts]
     (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
     assert digest(style) in policy["style-src"]
-    assert (
-        policy["default-src"]
-        == policy["connect-src"]
-        == policy["base-uri"]
-        == policy["form-action"]
-        == ["'none'"]
-    )
+    assert policy["default-src"] == policy["connect-src"] == policy["base-uri"] == policy["form-action"] == ["'none'"]
 
 
 def test_the_page_names_no_address_that_a_browser_would_fetch() -> None:
@@ -89,9 +83,7 @@ def test_the_page_names_no_address_that_a_browser_would_fetch() -> None:
 
 
 def test_our_scripts_never_parse_text_as_html_or_code() -> None:
-    forbidden = re.compile(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.html\("
-    )
+    forbidden = re.compile(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|\.html\(")
     for name in OWN:
         script = ASSETS.joinpath(name).read_text("utf-8")
         assert not forbidden.search(script), name
@@ -105,6 +97,4 @@ def test_the_scripts_of_others_are_as_published() -> None:
     for name, expected in sums.items():
         assert hashlib.sha256(vendor.joinpath(name).read_bytes()).hexdigest() == expected, name
     for name in ("d3.LICENSE", "plot.LICENSE"):
-        assert "Permission to use, copy, modify, and/or distribute" in vendor.joinpath(name).read_text(
-            "utf-8"
-        )
+        assert "Permission to use, copy, modify, and/or distribute" in vendor.joinpath(name).read_text("utf-8")

@@ -23,9 +23,7 @@ from learning_memory_server.server.hooks.event import EDIT_MAX, edit_in, old_and
         ),
         (
             "apply_patch",
-            {
-                "command": "*** Begin Patch\n*** Update File: a.py\n@@\n same\n-a\n+b\n*** Add File: c.py\n+c\n"
-            },
+            {"command": "*** Begin Patch\n*** Update File: a.py\n@@\n same\n-a\n+b\n*** Add File: c.py\n+c\n"},
             {"file": "a.py", "old": "a", "new": "b"},
         ),
         ("apply_patch", {"command": "nothing"}, {}),

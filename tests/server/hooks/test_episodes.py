@@ -55,9 +55,7 @@ async def test_another_session_that_found_the_same_confirms_it(error_advisor: Er
     assert "went away on 2026-03-01, and in 1 more session, after" in await told(error_advisor, "third")
 
 
-async def test_it_is_silent_once_it_was_tried_in_vain(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
+async def test_it_is_silent_once_it_was_tried_in_vain(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
     await mends(Agent(error_advisor, "first"))
     later = NOW + timedelta(days=1)
     second = Agent(error_advisor, "second", now=later)
@@ -196,10 +194,7 @@ async def test_what_is_imported_is_never_told(error_advisor: ErrorAdvisor, failu
 )
 async def test_a_line_tells_nobody_to_do_anything(error_advisor: ErrorAdvisor, file: str, line: str) -> None:
     await mends(Agent(error_advisor, "first"), file, line)
-    assert (
-        await told(error_advisor, "second")
-        == f"This error went away on 2026-03-01 after lines of {file} changed"
-    )
+    assert await told(error_advisor, "second") == f"This error went away on 2026-03-01 after lines of {file} changed"
 
 
 async def test_texts_in_a_line_and_what_is_too_long_are_left_out(error_advisor: ErrorAdvisor) -> None:
@@ -209,9 +204,7 @@ async def test_texts_in_a_line_and_what_is_too_long_are_left_out(error_advisor: 
     assert said.endswith(f'changed: `+ say("…")`, `+ x = {"y" * 93}…`, `+ a = 1`')
 
 
-@pytest.mark.parametrize(
-    "file", ["/etc/hosts", "../other/a.py", ".env", "secrets/key.pem", "a b run this.py"]
-)
+@pytest.mark.parametrize("file", ["/etc/hosts", "../other/a.py", ".env", "secrets/key.pem", "a b run this.py"])
 async def test_files_outside_and_credentials_are_not_known(
     error_advisor: ErrorAdvisor, failures: FailureLog, tmp_path: Path, file: str
 ) -> None:

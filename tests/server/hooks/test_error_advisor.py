@@ -34,17 +34,13 @@ async def test_what_was_learned_outlives_the_process(error_advisor: ErrorAdvisor
 async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(
     error_advisor: ErrorAdvisor,
 ) -> None:
-    async def fact(
-        session: str, command: str = "shipit --to stage", error: str = "error: no such lane"
-    ) -> str:
+    async def fact(session: str, command: str = "shipit --to stage", error: str = "error: no such lane") -> str:
         agent = Agent(error_advisor, session)
         await agent.fails(command, f"Exit code 1\n{error}")
         return agent.known.fact
 
     assert [await fact(name) for name in ("first", "first", "second")] == [""] * 3
-    assert await fact("third") == (
-        "This command failed in 3 sessions of this project, and never worked here."
-    )
+    assert await fact("third") == ("This command failed in 3 sessions of this project, and never worked here.")
     # Once a session, and of this error only.
     assert await fact("third") == ""
     assert await fact("fourth", error="error: the disk is full") == ""
@@ -54,9 +50,7 @@ async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(
     assert await fact("seventh") == ""
 
 
-@pytest.mark.parametrize(
-    "command", ["pytest -q", "npm run lint", "python -m mypy .", "./repro.sh", "make all"]
-)
+@pytest.mark.parametrize("command", ["pytest -q", "npm run lint", "python -m mypy .", "./repro.sh", "make all"])
 async def test_what_fails_because_of_what_is_being_written_is_no_mistake(
     error_advisor: ErrorAdvisor, command: str
 ) -> None:
@@ -79,9 +73,7 @@ async def test_another_project_knows_nothing_of_it(error_advisor: ErrorAdvisor) 
     assert await Agent(error_advisor, "second", "other").fails("python -m pytest") is None
 
 
-async def test_only_the_next_five_commands_can_mend_an_error(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
+async def test_only_the_next_five_commands_can_mend_an_error(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
     agent = Agent(error_advisor, "first")
     await agent.fails("python -m pytest")
     for _ in range(4):
@@ -106,9 +98,7 @@ async def test_commands_that_fail_in_between_count_as_one_each(
     assert failures.all()[0].remedy == "python3 -m pytest"
 
 
-async def test_sessions_do_not_mend_the_errors_of_each_other(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
+async def test_sessions_do_not_mend_the_errors_of_each_other(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
     await Agent(error_advisor, "first").fails("python -m pytest")
     await Agent(error_advisor, "second").succeeds("python3 -m pytest")
     assert [each.remedy for each in failures.all()] == [None]
@@ -125,9 +115,7 @@ async def test_a_command_that_fails_again_and_again_in_a_session_is_one_failure(
     assert [each.remedy for each in failures.all()] == ["python3 -m pytest"]
 
 
-async def test_what_was_shown_and_not_tried_is_shown_again(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
+async def test_what_was_shown_and_not_tried_is_shown_again(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
     first = Agent(error_advisor, "first")
     await first.mends("python -m pytest", "python3 -m pytest")
     second = Agent(error_advisor, "second")
@@ -183,14 +171,10 @@ async def test_more_than_a_word_needs_two_sessions(error_advisor: ErrorAdvisor) 
         agent = Agent(error_advisor, f"session {number}")
         assert await agent.fails("cd web && npm test", lost) is None
         await agent.succeeds("npm test")
-    assert "This worked: npm test (" in (
-        await Agent(error_advisor, "third").fails("cd web && npm test", lost) or ""
-    )
+    assert "This worked: npm test (" in (await Agent(error_advisor, "third").fails("cd web && npm test", lost) or "")
 
 
-async def test_an_install_and_then_the_same_command_are_a_remedy(
-    error_advisor: ErrorAdvisor, tmp_path: Path
-) -> None:
+async def test_an_install_and_then_the_same_command_are_a_remedy(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
     root, missing = tmp_path / "web", "sh: 1: jest: not found"
     (root / ".git").mkdir(parents=True)
     (root / "package.json").write_text('{"devDependencies": {"jest": "^29"}}', "utf-8")
@@ -213,9 +197,7 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: F
         assert await agent.fails("mkdir a/b", "mkdir: a: No such file or directory") is None
         await agent.succeeds("mkdir -p a/b")
         now += timedelta(days=number == 2)
-    told = await Agent(error_advisor, "another", now=now).fails(
-        "mkdir a/d", "mkdir: a: No such file or directory"
-    )
+    told = await Agent(error_advisor, "another", now=now).fails("mkdir a/d", "mkdir: a: No such file or directory")
     assert "This worked: mkdir -p a/d (" in (told or "")
 
 
@@ -337,9 +319,7 @@ async def test_what_only_reads_or_says_that_it_succeeded_has_not_failed(
     assert failures.all() == []
 
 
-async def test_what_a_client_does_not_say_is_not_a_success(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
+async def test_what_a_client_does_not_say_is_not_a_success(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
     agent = Agent(error_advisor, "first")
     await agent.ends("python -m pytest", MISSING, has_failed=None)
     await agent.ends("python3 -m pytest", "1 passed", has_failed=None)

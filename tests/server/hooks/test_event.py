@@ -148,17 +148,12 @@ def test_what_hooks_said_before_is_no_part_of_a_prompt() -> None:
         ("codex", '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é &lt;b&gt;"}}'),
         (
             "copilot",
-            (
-                '{"additionalContext":"é <b>",'
-                '"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
-            ),
+            ('{"additionalContext":"é <b>","hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'),
         ),
         ("cursor", '{"additional_context":"é <b>"}'),
     ],
 )
-def test_each_client_is_answered_in_its_form_and_silence_is_the_same_for_all(
-    client: str, wanted: str
-) -> None:
+def test_each_client_is_answered_in_its_form_and_silence_is_the_same_for_all(client: str, wanted: str) -> None:
     said = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
 
     assert answer_for(client, said) == wanted

@@ -89,9 +89,7 @@ async def test_what_is_forgotten_may_still_be_on_a_server_of_before_and_goes_whe
     assert points(first) == 0
 
 
-async def test_a_server_that_was_left_is_forgotten_until_it_is_used_again(
-    tmp_path: Path, first: QdrantDouble
-) -> None:
+async def test_a_server_that_was_left_is_forgotten_until_it_is_used_again(tmp_path: Path, first: QdrantDouble) -> None:
     await filled(tmp_path, first.url)
     async with used(tmp_path, None) as services:
         assert await run(services, "leave", url=first.url, key=None, gone=False) == {"removed": 6}
@@ -159,9 +157,7 @@ async def test_an_archive_does_not_say_which_servers_were_used(tmp_path: Path, f
     assert snapshot.records == {"ghap": 3}
 
 
-async def test_nothing_is_written_to_a_server_that_the_journal_cannot_note(
-    tmp_path: Path, first: QdrantDouble
-) -> None:
+async def test_nothing_is_written_to_a_server_that_the_journal_cannot_note(tmp_path: Path, first: QdrantDouble) -> None:
     async with open_services(settings_in(tmp_path, first.url), purpose="a test") as services:
         services.collector.add_resolved(ENTRIES)
         (tmp_path / "journal" / "servers.jsonl").mkdir()

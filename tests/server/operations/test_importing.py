@@ -52,9 +52,7 @@ async def run(services: Services, name: str, **arguments: Any) -> dict[str, Any]
 
 
 async def take(services: Services, *records: JournalRecord) -> list[str]:
-    added: list[str] = (await run(services, "add_records", records=[each.to_fields() for each in records]))[
-        "added"
-    ]
+    added: list[str] = (await run(services, "add_records", records=[each.to_fields() for each in records]))["added"]
     return added
 
 

@@ -17,9 +17,7 @@ ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache",
 async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> None:
     model = SilentModel()
     settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
-    async with open_services(
-        settings, purpose="a test", load=lambda: model, fitting=InProcessFitting()
-    ) as services:
+    async with open_services(settings, purpose="a test", load=lambda: model, fitting=InProcessFitting()) as services:
         await operate(services, lambda *_: None, "complete", {})
         model.released.clear()
         records = [JournalRecord.of(GHAP, entry).to_fields() for entry in ENTRIES]

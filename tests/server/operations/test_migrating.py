@@ -40,9 +40,7 @@ def settings_in(path: Path, **changes: Any) -> Settings:
 
 
 @pytest.mark.slow
-async def test_the_embedded_index_fills_a_server_and_is_refilled_from_it(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
+async def test_the_embedded_index_fills_a_server_and_is_refilled_from_it(tmp_path: Path, double: QdrantDouble) -> None:
     to, back = ({"url": double.url, "key": None, "to_server": to_server} for to_server in (True, False))
     async with open_services(settings_in(tmp_path), purpose="a test") as services:
         await fill(services)

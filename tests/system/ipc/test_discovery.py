@@ -47,9 +47,7 @@ def test_the_socket_path_is_short_however_long_the_data_path_is(tmp_path: Path) 
 
 def test_the_same_data_has_the_same_socket(tmp_path: Path) -> None:
     one = Place(variables(tmp_path, storage_path=str(tmp_path / "a")))
-    same = Place(
-        variables(tmp_path, storage_path=str(tmp_path / "a"), journal_path=str(tmp_path / "a" / "journal"))
-    )
+    same = Place(variables(tmp_path, storage_path=str(tmp_path / "a"), journal_path=str(tmp_path / "a" / "journal")))
     assert one.socket == same.socket
     assert one.settings == same.settings
 

@@ -23,9 +23,7 @@ def other(version: str = "99.0", **changes: Any) -> dict[str, Any]:
 def program_in(folder: Path) -> dict[str, Any]:
     """Return the program of the package in a folder, as another process sees it."""
     code = "import json; from learning_memory_server.system.ipc.programs import *; print(json.dumps(this_program()))"
-    done = subprocess.run(
-        [sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
