@@ -1,4 +1,4 @@
-"""Eight people, a thousand random merges, rebases, squashes, cherry-picks and reverts: no conflict, and one state."""
+"""Eight people, random merges, rebases, squashes, cherry-picks and reverts: no conflict, and one state."""
 
 import itertools
 import random
@@ -11,7 +11,7 @@ from learning_memory_server.sharing.state import SharedLesson, state_of
 from learning_memory_server.sharing.tree import sound_files as files_of
 from tests.sharing.repositories import Team, git
 
-PEOPLE, STEPS = 8, 1_000
+PEOPLE, STEPS = 8, 250
 
 
 def tree_of(clone: Path) -> str:
