@@ -18,7 +18,4 @@ class PackagePage(MetadataHookInterface):
         """Set the field `readme`."""
         pages = f"{metadata['urls']['Homepage']}/blob/main"
         text = Path(self.root, "README.md").read_text("utf-8")
-        metadata["readme"] = {
-            "content-type": "text/markdown",
-            "text": _RELATIVE.sub(rf"]({pages}/\1)", text),
-        }
+        metadata["readme"] = {"content-type": "text/markdown", "text": _RELATIVE.sub(rf"]({pages}/\1)", text)}

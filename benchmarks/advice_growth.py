@@ -95,10 +95,7 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
     caller = replace(CALLER, folder=str(project))
     data = storage / "data"
     await populate(
-        data,
-        size,
-        load_packaged(),
-        lambda entry: replace(entry, anchors=tuple(chance.sample(anchors, count))),
+        data, size, load_packaged(), lambda entry: replace(entry, anchors=tuple(chance.sample(anchors, count)))
     )
     took: dict[str, list[tuple[float, float]]] = {"without": [], "with": []}
     shown = 0
@@ -110,12 +107,7 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
         advisors = {
             "without": Silence(),
             "with": Advisor(
-                finder,
-                services.advice_log,
-                services.collector,
-                services.value_log,
-                services.clock,
-                within=None,
+                finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
             ),
         }
         tools = {kind: Boundary(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors}

@@ -275,10 +275,7 @@ def fitted(vectors: Vectors) -> Partition:
 
 def scored(labels: Labels, truth: Labels) -> Figures:
     """Return how well the clusters agree with the truth; -1 in `labels` is noise."""
-    from sklearn.metrics import (  # noqa: PLC0415
-        adjusted_rand_score,
-        normalized_mutual_info_score,
-    )
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score  # noqa: PLC0415
 
     apart = np.where(labels < 0, labels.max() + 1 + np.arange(len(labels)), labels)
     inside = labels >= 0

@@ -35,11 +35,7 @@ def main() -> None:
         generator = random.Random(1)
         entries = [make_entry(number, generator) for number in range(options.entries)]
         ObservationCollector(Journal(Path(folder) / "journal"), utc_now).add_resolved(entries)
-        environment = {
-            **os.environ,
-            "LEARNING_MEMORY_STORAGE_PATH": folder,
-            "XDG_RUNTIME_DIR": folder,
-        }
+        environment = {**os.environ, "LEARNING_MEMORY_STORAGE_PATH": folder, "XDG_RUNTIME_DIR": folder}
         commands = {
             "bare": [sys.executable, "-c", "pass"],
             "search": [*PROGRAM, "search", "a cache that returns stale prices"],

@@ -34,11 +34,7 @@ SEARCHES: Final = ("search_memory", "search_experiences")
 SESSIONS: Final = 16
 ROUNDS: Final = 5
 """Rounds of each number of searches at once; of single searches, ten times as many."""
-GOALS: Final = {
-    "errors": ("at most", 0.0),
-    "hybrid_share": ("at least", 0.9),
-    "cold_to_tools_ratio": ("at most", 0.1),
-}
+GOALS: Final = {"errors": ("at most", 0.0), "hybrid_share": ("at least", 0.9), "cold_to_tools_ratio": ("at most", 0.1)}
 _MODE: Final = re.compile(r"^Mode: (\w+)", re.MULTILINE)
 _ENTRY: Final = {
     "domain": "debugging",

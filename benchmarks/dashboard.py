@@ -86,10 +86,7 @@ def measure(sizes: tuple[int, ...] = SIZES) -> None:
             drawn = _draw(file)
             shown = "no browser" if drawn is None else f"{drawn:.2f}"
             megabytes = file.stat().st_size / 1e6
-            print(
-                f"{size:>12,}{first:>10.1f}{again:>10.1f}{spent:>9.1f}{megabytes:>10.1f}{shown:>14}",
-                flush=True,
-            )
+            print(f"{size:>12,}{first:>10.1f}{again:>10.1f}{spent:>9.1f}{megabytes:>10.1f}{shown:>14}", flush=True)
 
 
 if __name__ == "__main__":

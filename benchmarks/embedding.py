@@ -102,10 +102,7 @@ def measure(runtime: str, work: dict[str, Any]) -> dict[str, Any]:
     """Return one process's measurements, and the seconds from its start to its first vector."""
     started = time.perf_counter()
     with subprocess.Popen(
-        [sys.executable, "-c", CHILD, runtime],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", CHILD, runtime], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
         if process.stdin is None or process.stdout is None or process.stdout.readline() != "ready\n":
             raise RuntimeError(f"{runtime} did not start")

@@ -73,11 +73,7 @@ async def ask(questions: Questions, data: Path, storage: Path) -> dict[str, list
         storage: An empty folder.
     """
     settings = Settings(storage_path=storage)
-    async with open_services(
-        settings,
-        purpose="benchmark",
-        load=load_packaged,
-    ) as services:
+    async with open_services(settings, purpose="benchmark", load=load_packaged) as services:
         with data.open("rb") as lines:
             parsed = parse_entries(lines, project="predecessor")
         kept = services.collector.add_resolved(list(parsed.entries.values()))

@@ -77,8 +77,7 @@ def measure_rounds(count: int, rounds: int, embedder: Embedder) -> dict[str, Any
         for number in range(rounds):
             found = {**measure_alone(made), **measure_beside_others(made, taken)}
             print(
-                f"round {number + 1}: " + "  ".join(f"{name} {value:.2f}" for name, value in found.items()),
-                flush=True,
+                f"round {number + 1}: " + "  ".join(f"{name} {value:.2f}" for name, value in found.items()), flush=True
             )
             for name, value in found.items():
                 figures.setdefault(name, []).append(value)
@@ -98,10 +97,7 @@ def measure_alone(made: Memory) -> dict[str, float]:
     hub, children = processor_seconds(made.hub())
     figures = {"first_seconds": timed(partial(session.call, "get_clusters", axis="full"))}
     hub_after, children_after = processor_seconds(made.hub())
-    figures |= {
-        "hub_processor_seconds": hub_after - hub,
-        "child_processor_seconds": children_after - children,
-    }
+    figures |= {"hub_processor_seconds": hub_after - hub, "child_processor_seconds": children_after - children}
     figures["kept_seconds"] = timed(partial(session.call, "get_clusters", axis="full"))
     session.close()
     return figures

@@ -200,13 +200,7 @@ def judged(project: str, releases: Sequence[Release], root: Path) -> Iterator[Sa
             whole = "gone" if content is None else "same" if content == earlier.files[function.file] else "changed"
             days = (release.at - earlier.at).total_seconds() / 86_400
             yield Said(
-                project,
-                bool(number % 2),
-                fate(function, later),
-                said,
-                whole,
-                days,
-                found.changed if found else 0.0,
+                project, bool(number % 2), fate(function, later), said, whole, days, found.changed if found else 0.0
             )
         long = [each for each in functions if each.last - each.first >= EDITED - 1]
         for function in chance.sample(long, min(DRAWN, len(long))):
@@ -267,10 +261,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory(prefix="lms-") as folder:
             said += judged(name, releases, Path(folder))
     groups = {"all": said}
-    groups |= {
-        "edited": [each for each in said if each.is_edit],
-        "named": [each for each in said if not each.is_edit],
-    }
+    groups |= {"edited": [each for each in said if each.is_edit], "named": [each for each in said if not each.is_edit]}
     groups |= {name: [each for each in said if each.project == name] for name in projects}
     figures = {}
     for group, chosen in groups.items():

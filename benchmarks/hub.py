@@ -111,10 +111,7 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=500, help="entries that each session writes")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument(
-        "--experiences",
-        type=int,
-        default=10_000,
-        help="experiences stored in the hub whose memory is measured",
+        "--experiences", type=int, default=10_000, help="experiences stored in the hub whose memory is measured"
     )
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()

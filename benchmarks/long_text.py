@@ -95,11 +95,7 @@ def measure(text: str) -> dict[str, float]:
     with served() as (made, session):
         hub = made.hub()
         assert hub is not None  # noqa: S101 - it has just answered
-        before = {
-            "resident": resident(hub),
-            "own": resident(hub, "RssAnon"),
-            "cpu": sum(processor_seconds(hub)),
-        }
+        before = {"resident": resident(hub), "own": resident(hub, "RssAnon"), "cpu": sum(processor_seconds(hub))}
         heard = [time.monotonic()]
         watch = Watch(hub)
         with watch.looking():
@@ -139,8 +135,7 @@ def served() -> Iterator[tuple[HubMemory, StdioSession]]:
             session.initialize()
             warm = "\n\n".join(long_text(20_000).split("\n\n")[::-1])
             session.request(
-                "tools/call",
-                {"name": "add_memory", "arguments": {"text": warm}, "_meta": {"progressToken": "0"}},
+                "tools/call", {"name": "add_memory", "arguments": {"text": warm}, "_meta": {"progressToken": "0"}}
             )
             while not session.call("get_stats")["index"]["complete"]:
                 time.sleep(0.2)

@@ -85,10 +85,7 @@ class Ranking:
         self._writer = IndexWriter(self._index, [self._log], OutdatedPoints(folder / "outdated.json"))
         self._memories = MemoryStore(self._log, self._writer, utc_now)
         # Without a deadline: a real search has one because the user waits for the model.
-        reranking, none = (
-            Reranking(embeddings, (lambda: reranker) if reranker else None),
-            Reranking(embeddings, None),
-        )
+        reranking, none = (Reranking(embeddings, (lambda: reranker) if reranker else None), Reranking(embeddings, None))
         self._searcher = MemorySearcher(Recall(self._index, self._writer, none), self._log, math.inf)
         self._reranker = MemorySearcher(Recall(self._index, self._writer, reranking), self._log, math.inf)
         self._runner.run(self._writer.complete())

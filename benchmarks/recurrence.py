@@ -44,14 +44,7 @@ from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.recurrence_edits import edits_of, is_right_of_edits, last_edit
 from benchmarks.values import groups
-from learning_memory_server.cli.recurring import (
-    PROMPT,
-    START,
-    Session,
-    failures,
-    last_success,
-    tell,
-)
+from learning_memory_server.cli.recurring import PROMPT, START, Session, failures, last_success, tell
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.entry_documents import axis_texts
@@ -216,12 +209,7 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
             )
             # However long it takes: figures must not depend on the machine.
             advisor = Advisor(
-                finder,
-                services.advice_log,
-                services.collector,
-                services.value_log,
-                services.clock,
-                within=None,
+                finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
             )
             if not asked[0][0]:
                 services.collector.add_resolved(list(entries))

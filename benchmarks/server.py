@@ -221,10 +221,7 @@ async def faults(folder: Path, entries: int) -> None:
                         # Each tool meets it as the first one. A refusal is met at once, whoever was there before.
                         double.heal()
                         await recovered(services)
-                    double.refuse(
-                        fault,
-                        only=(lambda request: request.method == "PUT") if is_write else lambda _: True,
-                    )
+                    double.refuse(fault, only=(lambda request: request.method == "PUT") if is_write else lambda _: True)
                     waits.append(max([await seconds_of(operation) for _ in range(3)]))
                 double.heal()
                 caught_up = await seconds_of(lambda: recovered(services))

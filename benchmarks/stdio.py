@@ -50,10 +50,7 @@ class StdioSession:
         return content
 
     def request(
-        self,
-        method: str,
-        params: Mapping[str, Any],
-        hear: Callable[[dict[str, Any]], object] = lambda _: None,
+        self, method: str, params: Mapping[str, Any], hear: Callable[[dict[str, Any]], object] = lambda _: None
     ) -> dict[str, Any]:
         """Send a request and return its result; `hear` gets the messages before it, such as progress."""
         self._last_id += 1

@@ -169,12 +169,7 @@ async def of_own(model: Embedder) -> dict[str, float]:
                     found[text, least] = [names[each.entry.id] for each in result.found]
             figures = shares(good, lambda text, least: found[text, least])
             figures |= await of_prompts(services, names)
-    return {
-        "unrelated": scale.unrelated,
-        "spread": scale.spread,
-        **figures,
-        **of_pairs(model, scale, members),
-    }
+    return {"unrelated": scale.unrelated, "spread": scale.spread, **figures, **of_pairs(model, scale, members)}
 
 
 def of_set(judged: RetrievalSet, model: Embedder) -> dict[str, float]:
@@ -182,8 +177,7 @@ def of_set(judged: RetrievalSet, model: Embedder) -> dict[str, float]:
     vectors = model.embed_documents([text for _, text in judged.documents])
     with open_ranking(judged.documents, vectors, model) as ranking:
         return shares(
-            judged.queries,
-            lambda text, least: (ranking.search if least is None else ranking.search_all)(text, LIMIT),
+            judged.queries, lambda text, least: (ranking.search if least is None else ranking.search_all)(text, LIMIT)
         )
 
 

@@ -29,14 +29,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.value import Evidence, Value
-from learning_memory_server.model.vocabulary import (
-    Axis,
-    Domain,
-    OutcomeStatus,
-    RootCauseCategory,
-    Stance,
-    Strategy,
-)
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance, Strategy
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings

@@ -110,12 +110,7 @@ class RefusedError(StorageUnavailableError):
     """
 
     def __init__(
-        self,
-        message: str,
-        *,
-        hint: str | None = None,
-        seconds: float | None = None,
-        is_of_collection: bool = False,
+        self, message: str, *, hint: str | None = None, seconds: float | None = None, is_of_collection: bool = False
     ) -> None:
         super().__init__(message, hint=hint)
         self.seconds = seconds

@@ -69,12 +69,7 @@ class Session:
         self._all = threading.Event()
         with (folder / f"front-{requests.session}.log").open("wb") as log:
             self.process = subprocess.Popen(  # noqa: S603 - this project's program
-                _PROGRAM,
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment,
-                cwd=folder,
+                _PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, env=environment, cwd=folder
             )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -166,14 +161,7 @@ class Session:
             if attempt.tool == "add_memory":
                 self.requests.memory_ids.append(reply["id"])
         self.requests.learn(attempt, reply)
-        if attempt.tool in {
-            "start_ghap",
-            "update_ghap",
-            "resolve_ghap",
-            "add_memory",
-            "delete_memory",
-            "store_value",
-        }:
+        if attempt.tool in {"start_ghap", "update_ghap", "resolve_ghap", "add_memory", "delete_memory", "store_value"}:
             self.acknowledged.append((attempt, reply["id"]))
 
 

@@ -91,13 +91,7 @@ class Generator:
         return self._text(name)
 
     def _text(self, name: str) -> str:
-        if name.endswith("id") or name in {
-            "helped",
-            "misled",
-            "supported_by",
-            "contradicted_by",
-            "supersedes",
-        }:
+        if name.endswith("id") or name in {"helped", "misled", "supported_by", "contradicted_by", "supersedes"}:
             return self._chance.choice((*_FORMS, *self._ids[-5:]))
         if name in {"since", "date_from", "date_to", "timestamp"}:
             return self._chance.choice(("2026-01-31", "2026-01-31T10:00:00+02:00"))

@@ -233,10 +233,7 @@ class Requests:
         attempt = self._call("search_experiences", {"query": _SUBJECTS[0]})
         params = {"requestId": attempt.identity}
         cancel = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-        return [
-            Attempt(attempt.line, attempt.identity, may_be_silent=True),
-            Attempt(json.dumps(cancel).encode()),
-        ]
+        return [Attempt(attempt.line, attempt.identity, may_be_silent=True), Attempt(json.dumps(cancel).encode())]
 
     def _hostile(self) -> Attempt:
         identity = self._identity()

@@ -97,10 +97,7 @@ def manifest(facts: dict[str, Any]) -> dict[str, Any]:
             },
         },
         "tools": [{"name": tool.name, "description": _first_sentence(tool.description)} for tool in TOOLS],
-        "compatibility": {
-            "platforms": ["darwin", "linux", "win32"],
-            "runtimes": {"python": facts["requires-python"]},
-        },
+        "compatibility": {"platforms": ["darwin", "linux", "win32"], "runtimes": {"python": facts["requires-python"]}},
     }
 
 

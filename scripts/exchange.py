@@ -31,10 +31,7 @@ _RESOLUTION: Final = {
     "status": "falsified",
     "result": "Three tests still fail, but only in builds after 23:00 UTC",
     "surprise": "The driver's version makes no difference, and the time of day does",
-    "root_cause": {
-        "category": "wrong-assumption",
-        "description": "The tests compare a local date with a date in UTC",
-    },
+    "root_cause": {"category": "wrong-assumption", "description": "The tests compare a local date with a date in UTC"},
     "lesson": {
         "what_worked": "Running one failing test with the clock set to 23:30",
         "takeaway": "If a test fails on one machine only, compare clocks and time zones before versions",

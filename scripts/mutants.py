@@ -33,17 +33,7 @@ CATALOGUE: Final = Path(__file__).with_suffix(".toml")
 _PACKAGE: Final = "learning_memory_server"
 _LEFT_OUT: Final = shutil.ignore_patterns(".*", "__pycache__")
 """The virtual environment, the repository, caches."""
-_PYTEST: Final = (
-    "-m",
-    "pytest",
-    "-x",
-    "-q",
-    "-rfE",
-    "--tb=no",
-    "-p",
-    "no:cacheprovider",
-    "--hypothesis-seed=0",
-)
+_PYTEST: Final = ("-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "--hypothesis-seed=0")
 _MARKERS: Final = ("not slow", "slow")
 _FAILED: Final = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 _NO_TESTS: Final = 5
@@ -117,9 +107,7 @@ class Run:
 def main(arguments: Sequence[str] | None = None, root: Path = ROOT, catalogue: Path = CATALOGUE) -> int:
     """Run the tests against the chosen faults and return the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m scripts.mutants",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        prog="python -m scripts.mutants", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("names", nargs="*", help="only faults with one of these in their name or module")
     parser.add_argument("--list", action="store_true", help="list the faults and run nothing")

@@ -51,13 +51,7 @@ def main() -> None:
 
 def tools() -> str:
     """Return the page of the MCP tools."""
-    parts = [
-        "# Tools\n",
-        "What the server tells an agent about itself:\n",
-        "```text",
-        INSTRUCTIONS.rstrip(),
-        "```\n",
-    ]
+    parts = ["# Tools\n", "What the server tells an agent about itself:\n", "```text", INSTRUCTIONS.rstrip(), "```\n"]
     for tool in TOOLS:
         parts += [f"## {tool.name}\n", tool.description, "", *_table(tool), ""]
         parts += ["Reply:", "", *_fields(tool.output_schema), ""] if tool.output_schema else ["Reply: text.\n"]
@@ -112,14 +106,7 @@ def settings() -> str:
         "`CLAUDE_CODE_SESSION_ID` is the session, else each process is one."
     )
     return "\n".join(
-        [
-            "# Settings\n",
-            order,
-            "| key | variable | default | meaning |",
-            "| --- | --- | --- | --- |",
-            *rows,
-            clients,
-        ]
+        ["# Settings\n", order, "| key | variable | default | meaning |", "| --- | --- | --- | --- |", *rows, clients]
     )
 
 

@@ -8,8 +8,7 @@ from learning_memory_server.index.moving import Moved
 from learning_memory_server.server.views.failure_views import RepeatedError
 
 ScanFinding = TypedDict(
-    "ScanFinding",
-    {"what": str, "id": str, "field": str, "secret": str, "count": int, "in": list[str]},
+    "ScanFinding", {"what": str, "id": str, "field": str, "secret": str, "count": int, "in": list[str]}
 )
 
 

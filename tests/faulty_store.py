@@ -86,12 +86,7 @@ class FaultyStore:
         return await self.inner.retrieve(collection, ids, with_vectors=with_vectors)
 
     async def scroll(
-        self,
-        collection: str,
-        *,
-        with_vectors: bool = False,
-        fields: Sequence[str] = (),
-        most: int | None = None,
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = (), most: int | None = None
     ) -> list[Record]:
         await self._check()
         return await self.inner.scroll(collection, with_vectors=with_vectors, fields=fields, most=most)

@@ -189,8 +189,7 @@ def ghaps(resolutions: st.SearchStrategy[Resolution | None] = RESOLUTIONS) -> st
         first_confidence=CONFIDENCES,
         notes=st.lists(TEXTS, max_size=3).map(tuple),
         runs=st.lists(
-            st.builds(Run, MOMENTS, TEXTS, st.integers(0, 255), *[st.none() | st.integers(0, 9)] * 3),
-            max_size=2,
+            st.builds(Run, MOMENTS, TEXTS, st.integers(0, 255), *[st.none() | st.integers(0, 9)] * 3), max_size=2
         ).map(tuple),
         orphaned=st.booleans(),
         resolution=resolutions,

@@ -15,18 +15,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from tokenizers.processors import TemplateProcessing
 
-WORDS: Final = (
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "query:",
-    "passage:",
-    "pool",
-    "connection",
-    "theme",
-    "colour",
-)
+WORDS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "query:", "passage:", "pool", "connection", "theme", "colour")
 SIZE: Final = 8
 TABLE: Final = np.random.default_rng(7).normal(size=(len(WORDS), SIZE)).astype(np.float32)
 POSITIONS: Final = 12

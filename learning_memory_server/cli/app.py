@@ -115,8 +115,7 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     _version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit."),
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """A memory for coding agents that keeps what they believed, what happened, and what they learned.

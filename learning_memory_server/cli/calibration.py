@@ -14,14 +14,7 @@ from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
 
-_PARTS: Final = (
-    "brier",
-    "reliability",
-    "resolution",
-    "uncertainty",
-    "within_bin_variance",
-    "within_bin_covariance",
-)
+_PARTS: Final = ("brier", "reliability", "resolution", "uncertainty", "within_bin_variance", "within_bin_covariance")
 
 commands = Commands()
 

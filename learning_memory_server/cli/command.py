@@ -42,15 +42,11 @@ StrategyOption = Annotated[Strategy | None, typer.Option("--strategy", help="Onl
 ProjectOption = Annotated[
     str | None,
     typer.Option(
-        "--project",
-        metavar="NAME",
-        help="Only this project; `current` is this folder's.",
-        autocompletion=_projects,
+        "--project", metavar="NAME", help="Only this project; `current` is this folder's.", autocompletion=_projects
     ),
 ]
 SinceOption = Annotated[
-    str | None,
-    typer.Option("--since", metavar="DATE", help="Only entries resolved since then: ISO 8601, in UTC."),
+    str | None, typer.Option("--since", metavar="DATE", help="Only entries resolved since then: ISO 8601, in UTC.")
 ]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many to show.")]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show where each score comes from.")]

@@ -70,8 +70,7 @@ commands.add_typer(hub, name="hub")
 @commands.command()
 def hook(
     client: Annotated[
-        str,
-        typer.Argument(help="codex, copilot, cursor or gemini, which differ from Claude Code."),
+        str, typer.Argument(help="codex, copilot, cursor or gemini, which differ from Claude Code.")
     ] = "",
 ) -> None:
     """Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
@@ -235,11 +234,7 @@ def status() -> Result:
     values, failures = ValueLog(journal.values), FailureLog(journal.failures)
     server, holder, hub = (_found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status))
     document: dict[str, Any] = {
-        "journal": {
-            "path": str(journal.path),
-            "bytes": journal.size(),
-            "damaged_lines": len(journal.damage()),
-        },
+        "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": len(journal.damage())},
         "index": describe_engine(settings),
         "server": server,
         "locked_by": holder,

@@ -68,10 +68,7 @@ def list_(
     """List resolved GHAP entries, newest first."""
     settings = open_settings()
     query = EntryQuery(
-        domain=domain,
-        outcome=outcome,
-        project=chosen_project(project, settings),
-        since=chosen_time(since),
+        domain=domain, outcome=outcome, project=chosen_project(project, settings), since=chosen_time(since)
     )
     entries = read_entries(settings).list_resolved(query)
     nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"

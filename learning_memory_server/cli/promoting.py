@@ -88,11 +88,7 @@ async def promote(
 
 
 def _earned(
-    project: str,
-    standings: list[Standing],
-    entries: ObservationCollector,
-    lessons: SharedLessons,
-    advice: AdviceLog,
+    project: str, standings: list[Standing], entries: ObservationCollector, lessons: SharedLessons, advice: AdviceLog
 ) -> Iterator[Rule]:
     """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
     own = [each for each in standings if each.value.project == project and each.is_in_force]

@@ -24,12 +24,7 @@ from typing import Any, Final, NamedTuple
 
 from learning_memory_server.cli.maintenance.restoring import file_errors
 from learning_memory_server.learning.failures.pending import Ran
-from learning_memory_server.learning.failures.transcripts import (
-    Passed,
-    commands_in,
-    find_transcripts,
-    task_in,
-)
+from learning_memory_server.learning.failures.transcripts import Passed, commands_in, find_transcripts, task_in
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.hooks import event as events
 from learning_memory_server.server.hooks.event import Event

@@ -48,12 +48,10 @@ commands = Commands()
 @commands.command()
 async def replay(
     since: Annotated[
-        str | None,
-        typer.Option("--since", metavar="DATE", help="Only entries started since then: ISO 8601, in UTC."),
+        str | None, typer.Option("--since", metavar="DATE", help="Only entries started since then: ISO 8601, in UTC.")
     ] = None,
     judgements: Annotated[
-        Path | None,
-        typer.Option("--judgements", metavar="FILE", help="Judged pairs; others are added to it."),
+        Path | None, typer.Option("--judgements", metavar="FILE", help="Judged pairs; others are added to it.")
     ] = None,
     transcripts: Annotated[
         Path | None,

@@ -8,18 +8,8 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.capture.memories.log import MemoryLog
-from learning_memory_server.cli.access.connection import (
-    WITHOUT_INDEX,
-    Connection,
-    open_connection,
-    prepare_search,
-)
-from learning_memory_server.cli.access.reading import (
-    known_projects,
-    open_settings,
-    read_entries,
-    read_memories,
-)
+from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
+from learning_memory_server.cli.access.reading import known_projects, open_settings, read_entries, read_memories
 from learning_memory_server.cli.command import (
     Commands,
     DomainOption,
@@ -109,10 +99,7 @@ async def search(  # noqa: PLR0913 - one for each option
     )
     everything = axis is Axis.FULL and not (domain or outcome or strategy)
     texts = MemoryQuery(
-        wanted.text,
-        min(limit, _OTHERS),
-        MemoryFilter((), None, chosen_time(since), None, named),
-        min_score=0.0,
+        wanted.text, min(limit, _OTHERS), MemoryFilter((), None, chosen_time(since), None, named), min_score=0.0
     )
 
     def scan() -> FoundBoth:
@@ -253,8 +240,7 @@ TagOption = Annotated[
 ]
 SourceOption = Annotated[str | None, typer.Option("--source", metavar="TEXT", help="Only from this source.")]
 DatedOption = Annotated[
-    str | None,
-    typer.Option("--since", metavar="DATE", help="Only memories dated then or later: ISO 8601, in UTC."),
+    str | None, typer.Option("--since", metavar="DATE", help="Only memories dated then or later: ISO 8601, in UTC.")
 ]
 
 memories = Commands()

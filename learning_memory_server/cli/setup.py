@@ -26,14 +26,7 @@ from learning_memory_server.cli.clients.catalog import (
     new_entry,
     this_machine,
 )
-from learning_memory_server.cli.clients.change import (
-    Change,
-    addition,
-    find_entry,
-    removal,
-    settings_addition,
-    snippet,
-)
+from learning_memory_server.cli.clients.change import Change, addition, find_entry, removal, settings_addition, snippet
 from learning_memory_server.cli.clients.hooks import hooks_change, packaged
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.sharing import offer_join
@@ -271,8 +264,7 @@ def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, y
         return False
     if not (yes or (is_for_people() and sys.stdin.isatty() and os.isatty(2))):
         raise InvalidInputError(
-            "Nothing was changed, because there is no terminal to ask on.",
-            hint="To skip the question, add --yes.",
+            "Nothing was changed, because there is no terminal to ask on.", hint="To skip the question, add --yes."
         )
     if not (yes or typer.confirm(question, err=True)):
         raise typer.Exit(1)

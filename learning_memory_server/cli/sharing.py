@@ -29,16 +29,7 @@ from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of
-from learning_memory_server.sharing.files import (
-    FOLDER,
-    TEACHING,
-    Kind,
-    SharedFile,
-    fold,
-    of_entry,
-    of_value,
-    verdict,
-)
+from learning_memory_server.sharing.files import FOLDER, TEACHING, Kind, SharedFile, fold, of_entry, of_value, verdict
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of
 from learning_memory_server.sharing.state import foldable, state_of
 
@@ -54,8 +45,7 @@ commands.add_typer(lessons, name="lessons")
 @commands.command()
 async def share(
     ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values."),
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values.")
     ] = None,
     kind: Annotated[
         Kind | None, typer.Option("--kind", help="Not the lessons, but what they say of the one in --about.")
@@ -140,11 +130,7 @@ async def lessons_check(
     For a team's CI: it needs no hub and no model, and prints no secret.
     """
     top = folder or repository()
-    redactor, problems, files = (
-        await secrets_finder(open_settings()),
-        list[tuple[str, str]](),
-        tree.sound_files(top),
-    )
+    redactor, problems, files = (await secrets_finder(open_settings()), list[tuple[str, str]](), tree.sound_files(top))
     for name, said in tree.working_files(top):
         if isinstance(said, str):
             problems.append((name, said))

@@ -145,11 +145,7 @@ def _whole_value(standing: Standing) -> dict[str, Any]:
     """Return a value with all ids; listings name five of each at most."""
     view = value_views.value(standing)
     view["evidence"]["member_ids"] = list(standing.value.evidence.member_ids)
-    return {
-        **view,
-        "supported_by": list(standing.supporting),
-        "contradicted_by": list(standing.contradicting),
-    }
+    return {**view, "supported_by": list(standing.supporting), "contradicted_by": list(standing.contradicting)}
 
 
 def _show_entry(entry: dict[str, Any]) -> None:

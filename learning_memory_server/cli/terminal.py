@@ -14,15 +14,7 @@ from typing import Any, Final, Literal, NamedTuple
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
@@ -121,11 +113,7 @@ def show_failure(error: LearningMemoryError) -> None:
         _TOOLS.sub(lambda found: f"`{_COMMANDS[found[0]]}`", text or "") for text in (error.message, error.hint)
     )
     errors().print(
-        Text.assemble(
-            ("error: ", "bold red"),
-            (text_lines(message), "red"),
-            f"\n{text_lines(hint)}" if hint else "",
-        )
+        Text.assemble(("error: ", "bold red"), (text_lines(message), "red"), f"\n{text_lines(hint)}" if hint else "")
     )
 
 
@@ -163,10 +151,7 @@ def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, number
         _show_stacked(console, [titles, *cells], widths, [header in numbers for header in headers])
         return
     table = Table(
-        box=box.SIMPLE_HEAD if console.is_terminal else None,
-        pad_edge=False,
-        header_style="bold",
-        padding=(0, 1),
+        box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False, header_style="bold", padding=(0, 1)
     )
     for header in headers:
         justify: Literal["left", "right"] = "right" if header in numbers else "left"
@@ -263,13 +248,7 @@ def working(sentence: str) -> Iterator[Report]:
         yield _in_lines()
         return
     bar = (BarColumn(),) if console.width >= _BAR_FITS else ()
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}", markup=False),
-        *bar,
-        _Count(),
-        TimeElapsedColumn(),
-    )
+    columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *bar, _Count(), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task(one_line(sentence), total=None)
 

@@ -31,14 +31,7 @@ _CACHES: Final = (
     *(LOG, f"{LOG}.1", "hub.json"),
 )
 """What is in the storage folder and can be made again."""
-_DATA: Final = (
-    "backups",
-    SHARED,
-    "claims.json",
-    "sessions.json",
-    "qdrant-owner.json",
-    "outdated-points.json",
-)
+_DATA: Final = ("backups", SHARED, "claims.json", "sessions.json", "qdrant-owner.json", "outdated-points.json")
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
 
 commands = Commands()
@@ -47,8 +40,7 @@ commands = Commands()
 @commands.command()
 def uninstall(
     data: Annotated[
-        bool,
-        typer.Option("--data", help="Also remove the data: journal, backups and the rest of the folder."),
+        bool, typer.Option("--data", help="Also remove the data: journal, backups and the rest of the folder.")
     ] = False,
     export: Annotated[
         Path | None,

@@ -74,12 +74,7 @@ class OnnxEmbedder:
             raise ValueError("The model has no graph.")
         self._graph = source.graph
         self._batch_tokens = batch_tokens
-        from onnxruntime import (  # noqa: PLC0415 - only here
-            InferenceSession,
-            OrtValue,
-            SessionOptions,
-            disable_telemetry_events,
-        )
+        from onnxruntime import InferenceSession, OrtValue, SessionOptions, disable_telemetry_events  # noqa: PLC0415 - only here
 
         # The variable that the package sets does not reach what Windows itself collects.
         disable_telemetry_events()

@@ -101,8 +101,7 @@ def check_packaged() -> None:
     """Check the weights of the default model."""
     if file_digest(packaged_model() / "weights.bin") != DEFAULT_WEIGHTS_SHA256:
         raise EmbeddingUnavailableError(
-            f"The packaged weights of {DEFAULT_MODEL} are damaged.",
-            hint="Reinstall learning-memory-server.",
+            f"The packaged weights of {DEFAULT_MODEL} are damaged.", hint="Reinstall learning-memory-server."
         )
 
 

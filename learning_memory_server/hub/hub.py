@@ -54,10 +54,7 @@ reacquire it after each: with Python's default of 5 ms, a clustering thread stal
 
 
 def run(
-    place: discovery.Place,
-    door: Door,
-    settings: Settings,
-    packaged: Callable[[], Embedder] = load_packaged,
+    place: discovery.Place, door: Door, settings: Settings, packaged: Callable[[], Embedder] = load_packaged
 ) -> bool:
     """Serve on the socket until the hub is not needed. Return whether Ctrl-C ended it."""
     configure_logging(settings.log_level, settings.storage_path / discovery.LOG)
@@ -107,10 +104,7 @@ class Hub:
         # Only now that the journal is open: a program that cannot read it must not be the one to start.
         self._record()
         locations.end_silence(str(self._place.storage))
-        background = [
-            asyncio.create_task(self._services.writer.run(self._used)),
-            asyncio.create_task(self._watch()),
-        ]
+        background = [asyncio.create_task(self._services.writer.run(self._used)), asyncio.create_task(self._watch())]
         log.info("hub.started", pid=os.getpid(), version=self._program["version"])
         await self._ending.wait()
         if self._server:
@@ -188,11 +182,7 @@ class Hub:
         return ack
 
     async def _serve_front(
-        self,
-        hello: dict[str, Any],
-        ack: dict[str, Any],
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
+        self, hello: dict[str, Any], ack: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         folder = hello["directory"], hello["project"]
         session = session_hash(hello["session"])

@@ -29,10 +29,7 @@ def _serve() -> int:
     place = discovery.Place(os.environ)
     _raise_descriptor_limit()
     try:
-        with (
-            hold(place.journal, place.storage, "the memory hub", socket=place.socket),
-            open_door(place) as door,
-        ):
+        with hold(place.journal, place.storage, "the memory hub", socket=place.socket), open_door(place) as door:
             # Fronts can connect now; they wait for the ack during these imports.
             with fast_imports():
                 from learning_memory_server.embedding.loading import load_ahead  # noqa: PLC0415

@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap, RootCause
 
 SHAPES: Final = dict.fromkeys(
-    map(Collection.of, Axis),
-    DocumentShape(("project", "domain", "strategy", "outcome_status"), ("resolved_at",)),
+    map(Collection.of, Axis), DocumentShape(("project", "domain", "strategy", "outcome_status"), ("resolved_at",))
 )
 """What experience searches filter on."""
 

@@ -9,11 +9,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.embedding.base import agrees
-from learning_memory_server.errors import (
-    DamagedCollectionError,
-    MissingCollectionError,
-    WrongDimensionError,
-)
+from learning_memory_server.errors import DamagedCollectionError, MissingCollectionError, WrongDimensionError
 from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of
 from learning_memory_server.index.recipe import completed, embed
 

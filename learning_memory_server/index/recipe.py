@@ -14,22 +14,8 @@ import structlog
 
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, agrees
 from learning_memory_server.errors import ForbiddenCollectionError
-from learning_memory_server.index.document import (
-    DIGEST,
-    Collection,
-    Document,
-    DocumentShape,
-    digest_of,
-    in_batches,
-)
-from learning_memory_server.index.engines.base import (
-    CollectionSpec,
-    Payload,
-    Point,
-    Rebuild,
-    SparseVector,
-    VectorStore,
-)
+from learning_memory_server.index.document import DIGEST, Collection, Document, DocumentShape, digest_of, in_batches
+from learning_memory_server.index.engines.base import CollectionSpec, Payload, Point, Rebuild, SparseVector, VectorStore
 from learning_memory_server.index.ranking.terms import encode_document
 
 if TYPE_CHECKING:

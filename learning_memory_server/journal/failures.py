@@ -73,12 +73,7 @@ class FailureLog(Records[Failure]):
         return super().look_up(chain.from_iterable(names), also)
 
     def forget(
-        self,
-        ids: Iterable[str],
-        at: datetime,
-        *,
-        unknown_too: bool = False,
-        also: Mapping[str, Failure] = _NOTHING,
+        self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False, also: Mapping[str, Failure] = _NOTHING
     ) -> Forgetting[Failure]:
         """Forget failures, or all of an error's; see `Records.forget`."""
         forgetting = super().forget(ids, at, unknown_too=unknown_too, also=also)

@@ -228,10 +228,7 @@ class Log:
                     yield Line(path, text, JournalRecord.from_line(text))
                 except DamagedLineError as error:
                     yield Line(
-                        path,
-                        text,
-                        None,
-                        Damage(path, number, str(error), torn=last and not text.endswith(b"\n")),
+                        path, text, None, Damage(path, number, str(error), torn=last and not text.endswith(b"\n"))
                     )
 
     def _is_whole(self, line: bytes) -> bool:

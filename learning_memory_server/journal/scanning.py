@@ -16,13 +16,7 @@ from typing import Any, Final
 
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import (
-    DamagedLineError,
-    JournalRecord,
-    content_of,
-    open_file_of,
-    with_data,
-)
+from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_file_of, with_data
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactedData, redact_data
 

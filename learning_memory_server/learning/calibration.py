@@ -234,11 +234,7 @@ def trials_of(advice: Iterable[Advice], entries: Iterable[Ghap]) -> list[Trial]:
     for each in advice:
         first.setdefault(each.ghap_id, each)
     return [
-        Trial(
-            first[entry.id].withheld,
-            first[entry.id].probability,
-            entry.outcome.status is OutcomeStatus.CONFIRMED,
-        )
+        Trial(first[entry.id].withheld, first[entry.id].probability, entry.outcome.status is OutcomeStatus.CONFIRMED)
         for entry in entries
         if entry.id in first and entry.outcome.status is not OutcomeStatus.ABANDONED
     ]

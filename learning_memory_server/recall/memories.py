@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.capture.memories.log import MemoryLog, needles
-from learning_memory_server.errors import (
-    DeadlineExceededError,
-    NoAnswerError,
-)
+from learning_memory_server.errors import DeadlineExceededError, NoAnswerError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import FoundMemory, MemoryFilter, MemoryQuery, SearchResult
 from learning_memory_server.index.ranking.fusion import Basis, Explanation, relevance
@@ -121,12 +118,7 @@ class MemorySearcher:
         return [texts.get((each.memory.id, each.start, each.end), each.chunk) for each in found]
 
     async def _ranked(
-        self,
-        query: MemoryQuery,
-        depth: int,
-        without: AbstractSet[str],
-        basis: Basis | None,
-        timer: SearchTimer,
+        self, query: MemoryQuery, depth: int, without: AbstractSet[str], basis: Basis | None, timer: SearchTimer
     ) -> list[FoundMemory]:
         """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
         where = query.where.for_engine(without)

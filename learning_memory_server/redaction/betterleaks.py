@@ -138,8 +138,4 @@ def _located(text: str, findings: Iterable[Any]) -> Iterator[Span]:
             continue
         searched[match] = begin + len(match)
         kind = _KINDS.get(rule, rule.replace("-", " "))
-        yield Span(
-            begin + offset,
-            begin + offset + len(finding.secret),
-            kind if KIND.fullmatch(kind) else "secret",
-        )
+        yield Span(begin + offset, begin + offset + len(finding.secret), kind if KIND.fullmatch(kind) else "secret")

@@ -165,11 +165,7 @@ class RedactionGate:
     """
 
     def __init__(
-        self,
-        redactor: Redactor | None = None,
-        detector: BetterleaksDetector | None = None,
-        *,
-        is_bounded: bool = True,
+        self, redactor: Redactor | None = None, detector: BetterleaksDetector | None = None, *, is_bounded: bool = True
     ) -> None:
         self._redactor = redactor
         self._detector = detector

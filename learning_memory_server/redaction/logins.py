@@ -78,12 +78,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         ),
         lambda value: not is_placeholder(value) and (is_random(value) or _is_pair(value) or is_uuid(value)),
     ),
-    Form(
-        "authorization",
-        ("bearer",),
-        r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})",
-        _is_session,
-    ),
+    Form("authorization", ("bearer",), r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})", _is_session),
     Form("authorization", ("basic ",), r"(?i)basic (?P<secret>[\w+/-]{8,}={0,2})", _is_pair),
     Form(
         "docker login",
@@ -193,13 +188,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         ),
         lambda value: is_real_token(value) and (is_random(value) or is_uuid(value)),
     ),
-    Form(
-        "secret",
-        ("$(echo ",),
-        r"\$\(echo (?:-n )?[\"']?(?P<secret>[\w+/=-]{20,400}+)[\"')]",
-        is_mixed,
-        inside=True,
-    ),
+    Form("secret", ("$(echo ",), r"\$\(echo (?:-n )?[\"']?(?P<secret>[\w+/=-]{20,400}+)[\"')]", is_mixed, inside=True),
     Form(
         "recovery code",
         ("recovery code", "backup code", "scratch code", "emergency code", "2fa code", "mfa code"),
@@ -231,13 +220,7 @@ LOGINS: Final[tuple[Form, ...]] = (
         r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>\S{1,256})",
         _is_real_value,
     ),
-    Form(
-        "pgpass password",
-        (":543", ":643", ":*:"),
-        _pgpass(r"54[34]\d|643\d|\*", r"\w"),
-        _is_real_value,
-        inside=True,
-    ),
+    Form("pgpass password", (":543", ":643", ":*:"), _pgpass(r"54[34]\d|643\d|\*", r"\w"), _is_real_value, inside=True),
     Form("pgpass password", (":",), _pgpass(r"\d{3,5}", "A-Za-z_"), is_spoken_password, inside=True),
     Form(
         "command line password",

@@ -98,9 +98,7 @@ class DetectingRedactor:
 
 
 def build_redactor(
-    patterns: Sequence[str] | Mapping[str, str] = (),
-    allow: Sequence[str] = (),
-    detector: Detector | None = None,
+    patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequence[str] = (), detector: Detector | None = None
 ) -> Redactor:
     """Return the redactor of the settings.
 

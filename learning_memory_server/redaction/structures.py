@@ -71,17 +71,8 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         rf"webhook\.office\.com/webhookb2/(?P<secret>{_UUID}@{_UUID}/\w+/{_HEX32}/{_UUID})",
         inside=True,
     ),
-    Form(
-        "google chat webhook",
-        ("chat.googleapis",),
-        r"chat\.googleapis\.com/\S{1,200}?token=(?P<secret>[\w%-]{30,})",
-    ),
-    Form(
-        "zapier webhook",
-        ("hooks.zapier",),
-        r"hooks\.zapier\.com/hooks/catch/(?P<secret>\d+/\w{6,})",
-        inside=True,
-    ),
+    Form("google chat webhook", ("chat.googleapis",), r"chat\.googleapis\.com/\S{1,200}?token=(?P<secret>[\w%-]{30,})"),
+    Form("zapier webhook", ("hooks.zapier",), r"hooks\.zapier\.com/hooks/catch/(?P<secret>\d+/\w{6,})", inside=True),
     Form(
         # In a URL it follows the word bot.
         "telegram token",
@@ -128,13 +119,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         inside=True,
         near=r"aws|amazon|secret|akia|asia|\bs3\b|\biam\b|boto",
     ),
-    Form(
-        "vault token",
-        ("s.",),
-        r"s\.[0-9A-Za-z]{24}(?![\w.])",
-        is_random,
-        near="vault|token|secret|key|credential",
-    ),
+    Form("vault token", ("s.",), r"s\.[0-9A-Za-z]{24}(?![\w.])", is_random, near="vault|token|secret|key|credential"),
     Form(
         "airtable key",
         ("airtable",),

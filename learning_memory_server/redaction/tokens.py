@@ -101,11 +101,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("vault token", ("hvs.", "hvb.", "hvr."), rf"{_URL}{{24,}}"),
     token("doppler token", ("dp.pt.", "dp.st.", "dp.ct.", "dp.sa.", "dp.scim.", "dp.audit."), r"[\w.-]{40,}"),
     token("1password token", ("ops_eyJ",), r"[\w+/=-]{100,}"),
-    token(
-        "1password secret key",
-        ("A3-",),
-        r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}",
-    ),
+    token("1password secret key", ("A3-",), r"[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"),
     token("infisical token", ("st.",), r"[0-9a-f]{24}\.[0-9a-f]{32}\.[0-9a-f]{32}"),
     token("age key", ("AGE-SECRET-KEY-1", "AGE-PLUGIN-"), r"[0-9A-Z-]{40,}"),
     token("tailscale key", ("tskey-",), r"[\w-]{20,}"),
@@ -139,11 +135,7 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("tavily key", ("tvly-",), rf"{_URL}{{28,}}"),
     token("weights and biases key", ("wandb_v1_",), r"\w{60,}"),
     # Payment.
-    token(
-        "stripe key",
-        ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_"),
-        rf"{_WORD}{{16,}}",
-    ),
+    token("stripe key", ("sk_live_", "sk_test_", "rk_live_", "rk_test_", "sk_prod_", "rk_prod_"), rf"{_WORD}{{16,}}"),
     token("webhook secret", ("whsec_",), r"[A-Za-z0-9+/=]{24,}"),
     token("square token", ("sq0atp-", "sq0csp-", "sq0idp-"), rf"{_URL}{{22,}}"),
     token("square token", ("EAAA",), rf"{_URL}{{60}}(?![\w-])"),

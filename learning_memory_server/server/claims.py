@@ -72,10 +72,7 @@ class Claims:
         if place not in kept["names"]:
             bare = bare_name(directory)
             is_only = not any(self._others(kept, directory, bare))
-            kept["names"][place] = [
-                bare,
-                bare if is_only and self._mentions(bare) else _unique(bare, directory),
-            ]
+            kept["names"][place] = [bare, bare if is_only and self._mentions(bare) else _unique(bare, directory)]
             if keep:
                 self._try_to_write(kept)
         return str(kept["names"][place][1])

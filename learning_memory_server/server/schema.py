@@ -29,11 +29,7 @@ _KINDS: Final = {
     dict: "an object",
     type(None): "null",
 }
-_CALLED: Final = {
-    "status": "outcome status",
-    "outcome": "outcome status",
-    "root_cause.category": "root_cause category",
-}
+_CALLED: Final = {"status": "outcome status", "outcome": "outcome status", "root_cause.category": "root_cause category"}
 """What messages call an argument, where that is not its name."""
 _NUMBERS: Final = {"integer": "a whole number", "number": "a number"}
 _OUT_OF_RANGE: Final = ("less_than", "greater_than")

@@ -101,12 +101,10 @@ class Settings(BaseModel):
     )
     qdrant_api_key: SecretStr | None = Field(default=None, description="The key for qdrant_url.")
     qdrant_allow_plaintext_key: bool = Field(
-        default=False,
-        description="Whether the key may be sent over http:// to another machine than this one.",
+        default=False, description="Whether the key may be sent over http:// to another machine than this one."
     )
     qdrant_shard_number: Annotated[Number, Field(ge=1)] | None = Field(
-        default=None,
-        description="How many shards a new collection at qdrant_url has; by default the server decides.",
+        default=None, description="How many shards a new collection at qdrant_url has; by default the server decides."
     )
     qdrant_replication_factor: Annotated[Number, Field(ge=1)] | None = Field(
         default=None, description="How many copies a Qdrant cluster keeps of each shard of a new collection."

@@ -41,13 +41,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
 
         folder, named = str(folder_of(os.environ)), settings.project
         telling = await Folders(services.claims, services.knows).telling(folder, named, caller.project)
-        calls = Calls(
-            services.injectable(),
-            caller,
-            around=noticed,
-            has_hooks=has_hooks,
-            may_tell=telling,
-        )
+        calls = Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks, may_tell=telling)
         server = build_server(calls)
         indexing = asyncio.create_task(services.writer.run(used))
         try:

@@ -140,13 +140,7 @@ class SharedFile:
     def render(self) -> str:
         """Return the file's text."""
         pick = random.Random(f"{self.date} {self.content}")  # noqa: S311 - the same for the same file
-        fields = {
-            "learning-memory": VERSION,
-            "date": self.date,
-            "kind": self.kind,
-            "id": self.content,
-            **self.fields,
-        }
+        fields = {"learning-memory": VERSION, "date": self.date, "kind": self.kind, "id": self.content, **self.fields}
         lines = [_spaced(f"<!-- {'; '.join(f'{name}: {value}' for name, value in fields.items())} -->", pick)]
         for heading in filter(self.texts.__contains__, _HEADINGS):
             text = _spaced(self.texts[heading], pick)

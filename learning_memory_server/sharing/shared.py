@@ -223,10 +223,7 @@ class SharedLessons:
             NotFoundError: If it is not joined.
         """
         # The repository may be gone.
-        names = {
-            await asyncio.wrap_future(in_daemon_thread(partial(tree.place_of, folder))),
-            str(folder / ".git"),
-        }
+        names = {await asyncio.wrap_future(in_daemon_thread(partial(tree.place_of, folder))), str(folder / ".git")}
         place = next((place for place in self.joined if place in names), None)
         if place is None:
             raise NotFoundError(f"{folder}: the shared lessons of this repository are not read.")

@@ -173,16 +173,7 @@ def authors(folder: Path, commit: str) -> Mapping[str, str]:
         return {}
     said = git(
         folder,
-        *(
-            "log",
-            "--first-parent",
-            "-m",
-            "--no-renames",
-            "--diff-filter=A",
-            "--name-only",
-            "-z",
-            "--format=%x01%an",
-        ),
+        *("log", "--first-parent", "-m", "--no-renames", "--diff-filter=A", "--name-only", "-z", "--format=%x01%an"),
         *(commit, "--", FOLDER),
     )
     found: dict[str, str] = {}

@@ -39,12 +39,7 @@ def hold(journal: Path, storage: Path, purpose: str, *, socket: Path | None = No
 
 @contextmanager
 def exclusive(
-    folder: Path,
-    purpose: str,
-    *,
-    name: str = "the folder",
-    socket: Path | None = None,
-    hint: str = _WAIT,
+    folder: Path, purpose: str, *, name: str = "the folder", socket: Path | None = None, hint: str = _WAIT
 ) -> Iterator[None]:
     """Lock a folder, which is created if need be, for this process until the block ends.
 

@@ -36,10 +36,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 async def test_a_full_disk_is_an_error_and_loses_nothing(small_disk: Path) -> None:
     settings = load_settings(
-        {
-            "LEARNING_MEMORY_STORAGE_PATH": str(small_disk / "memory"),
-            "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
-        }
+        {"LEARNING_MEMORY_STORAGE_PATH": str(small_disk / "memory"), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
     )
     async with open_services(settings, purpose="a test") as services:
         first = start(services.collector, ALICE)

@@ -86,12 +86,7 @@ def test_a_client_completes_the_handshake_and_sees_all_tools(tmp_path: Path, era
     for tool in tools:
         assert tool["inputSchema"]["additionalProperties"] is False
         assert tool.get("outputSchema", {}).get("type") == (None if tool["name"] in SPEAK_TEXT else "object")
-        assert tool["annotations"].keys() >= {
-            "readOnlyHint",
-            "destructiveHint",
-            "idempotentHint",
-            "openWorldHint",
-        }
+        assert tool["annotations"].keys() >= {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     wire.kill()
 
 
@@ -267,10 +262,7 @@ def test_stderr_is_one_json_object_a_line(tmp_path: Path) -> None:
     lines = wire.stderr().splitlines()
     assert lines
     assert all("event" in json.loads(line) for line in lines)
-    assert [json.loads(line)["outcome"] for line in lines if "tool.called" in line] == [
-        *["ok"] * 2,
-        *["refused"] * 2,
-    ]
+    assert [json.loads(line)["outcome"] for line in lines if "tool.called" in line] == [*["ok"] * 2, *["refused"] * 2]
     assert TOPICS[0] not in wire.stderr()
     assert str(tmp_path) not in wire.stderr()
 

@@ -69,18 +69,12 @@ async def test_nothing_waits_for_a_model_that_is_loading(tmp_path: Path) -> None
         try:
             services.collector.add_resolved([numbered(7, goal="Mend machine7")])
             early = await services.searcher.search_experiences(query)
-            assert (early.mode, [found.entry.id for found in early.found]) == (
-                SearchMode.LEXICAL,
-                [numbered(7).id],
-            )
+            assert (early.mode, [found.entry.id for found in early.found]) == (SearchMode.LEXICAL, [numbered(7).id])
         finally:
             gate.set()
         await services.writer.settle(LOADED_WITHIN)
         later = await services.searcher.search_experiences(query)
-        assert (later.mode, [found.entry.id for found in later.found]) == (
-            SearchMode.HYBRID,
-            [numbered(7).id],
-        )
+        assert (later.mode, [found.entry.id for found in later.found]) == (SearchMode.HYBRID, [numbered(7).id])
         running.cancel()
         with suppress(asyncio.CancelledError):
             await running

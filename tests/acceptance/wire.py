@@ -52,12 +52,7 @@ class Wire:
     """Variables of the process, in addition to its settings."""
 
     def __init__(
-        self,
-        storage: Path,
-        era: Era = "2026-07-28",
-        *,
-        command: Sequence[str | Path] | None = None,
-        **settings: str,
+        self, storage: Path, era: Era = "2026-07-28", *, command: Sequence[str | Path] | None = None, **settings: str
     ) -> None:
         self.era = era
         self.command = command or self.command

@@ -58,12 +58,7 @@ def test_three_agents_of_a_session_have_an_entry_each(claude: ClaudeCode) -> Non
     opened, ran = threading.Barrier(3), threading.Barrier(3)
 
     def work(name: str, *between: Said) -> list[Said]:
-        return [
-            start(name),
-            after(opened, run(f"echo {name}")),
-            *between,
-            after(ran, end(f"the end of {name}")),
-        ]
+        return [start(name), after(opened, run(f"echo {name}")), *between, after(ran, end(f"the end of {name}"))]
 
     session = claude.session(
         "divide the work",

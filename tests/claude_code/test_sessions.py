@@ -63,12 +63,7 @@ def session_id(session: Session) -> str:
 
 def context_command(claude: ClaudeCode) -> str:
     done = subprocess.run(
-        [COMMAND, "context"],
-        env=claude.environment(),
-        cwd=claude.project,
-        capture_output=True,
-        text=True,
-        check=True,
+        [COMMAND, "context"], env=claude.environment(), cwd=claude.project, capture_output=True, text=True, check=True
     )
     return done.stdout
 
@@ -178,9 +173,7 @@ def test_each_way_a_session_starts_brings_the_context_again(claude: ClaudeCode) 
 
 def test_check_ins_reach_the_agent_if_they_are_switched_on(claude: ClaudeCode) -> None:
     session = claude.session(
-        "look at this",
-        [load(), start(), run("true"), run("true"), say("Done.")],
-        LEARNING_MEMORY_CHECK_IN_CALLS="1",
+        "look at this", [load(), start(), run("true"), run("true"), say("Done.")], LEARNING_MEMORY_CHECK_IN_CALLS="1"
     )
 
     assert "1 commands since entry" in session.told()
@@ -236,9 +229,7 @@ def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     disk = tmp_path / "data"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(disk)],
-        check=False,
-        capture_output=True,
+        ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(disk)], check=False, capture_output=True
     )
     if mounted.returncode:
         pytest.skip("mounting a file system needs root")

@@ -16,9 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 ERROR = "Exit code 1\nSyntaxError: invalid syntax"
 
 
-def test_one_command_after_the_installation_an_agent_is_told_what_its_predecessors_learned(
-    claude: ClaudeCode,
-) -> None:
+def test_one_command_after_the_installation_an_agent_is_told_what_its_predecessors_learned(claude: ClaudeCode) -> None:
     past = claude.home / ".claude" / "projects" / folder_name(claude.project)
     past.mkdir(parents=True)
     for number, name in enumerate(("a", "b")):
@@ -45,11 +43,6 @@ def test_one_command_after_the_installation_an_agent_is_told_what_its_predecesso
 
     assert "This worked: python3 new.py (instead of: python new.py)" in session.told()
     status = subprocess.run(
-        [COMMAND, "status"],
-        env=claude.environment(),
-        cwd=claude.project,
-        capture_output=True,
-        text=True,
-        check=True,
+        [COMMAND, "status"], env=claude.environment(), cwd=claude.project, capture_output=True, text=True, check=True
     )
     assert "what mended an error: 1 time" in status.stdout

@@ -35,17 +35,8 @@ class Trap:
         script.write_text(f'#!/bin/sh\necho "{self.says}" >&2\nexit 4\n')
         script.chmod(0o755)
         for goal, hypothesis, takeaway in ((self.goal, self.hypothesis, self.takeaway), *OTHERS):
-            begun = {
-                "goal": goal,
-                "hypothesis": hypothesis,
-                "action": "Try it",
-                "prediction": "It works then",
-            }
-            end = {
-                "status": "falsified",
-                "result": "It was something else",
-                "surprise": "The guess was wrong",
-            }
+            begun = {"goal": goal, "hypothesis": hypothesis, "action": "Try it", "prediction": "It works then"}
+            end = {"status": "falsified", "result": "It was something else", "surprise": "The guess was wrong"}
             cause = {"category": "missing-knowledge", "description": "The tool has a rule of its own"}
             lesson = {"what_worked": "what the takeaway says", "takeaway": takeaway}
             claude.session(

@@ -16,12 +16,7 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
 from tests.support import CONFIRMED, NOON, numbered
 
-STATUSES = (
-    OutcomeStatus.CONFIRMED,
-    OutcomeStatus.FALSIFIED,
-    OutcomeStatus.ABANDONED,
-    OutcomeStatus.CONFIRMED,
-)
+STATUSES = (OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED, OutcomeStatus.ABANDONED, OutcomeStatus.CONFIRMED)
 
 
 @pytest.fixture

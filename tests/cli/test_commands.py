@@ -97,10 +97,7 @@ def test_version_names_the_program(run: Any) -> None:
 @pytest.mark.usefixtures("filled")
 def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any) -> None:
     lines = run("list", "--limit", "2").stdout.splitlines()
-    assert [line.split()[0] for line in lines[:2]] == [
-        "ghap_20260101_000023_abcdef",
-        "ghap_20260101_000022_abcdef",
-    ]
+    assert [line.split()[0] for line in lines[:2]] == ["ghap_20260101_000023_abcdef", "ghap_20260101_000022_abcdef"]
     assert lines[2] == "2 of 24 entries; --limit shows more."
 
 
@@ -174,10 +171,7 @@ def test_status_says_which_version_a_server_has_and_whether_it_was_tried(run: An
         upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
         double.refuse(upgraded, only=lambda request: request.path == "/")
         assert "Qdrant 1.21.0; this was tried with 1.15.5 and 1.18.3" in run("status", **server).stdout
-        assert json.loads(run("status", "--json", **server).stdout)["server"] == {
-            "version": "1.21.0",
-            "tried": False,
-        }
+        assert json.loads(run("status", "--json", **server).stdout)["server"] == {"version": "1.21.0", "tried": False}
         double.refuse(Wrong.RESETS)
         assert "cannot be reached" in run("status", **server).stdout
         assert {request.method for request in double.asked} == {"GET"}

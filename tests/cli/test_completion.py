@@ -16,12 +16,7 @@ VARIABLE = "_LEARNING_MEMORY_SERVER_COMPLETE"
 
 def asked(environment: dict[str, str], **variables: str) -> str:
     done = subprocess.run(
-        [PROGRAM],
-        input="",
-        env={**os.environ, **environment, **variables},
-        capture_output=True,
-        text=True,
-        check=False,
+        [PROGRAM], input="", env={**os.environ, **environment, **variables}, capture_output=True, text=True, check=False
     )
     assert done.stderr == ""
     return done.stdout
@@ -32,10 +27,7 @@ def asked(environment: dict[str, str], **variables: str) -> str:
     [
         ("bash", {"COMP_WORDS": "learning-memory-server st", "COMP_CWORD": "1"}),
         ("zsh", {"_TYPER_COMPLETE_ARGS": "learning-memory-server st"}),
-        (
-            "fish",
-            {"_TYPER_COMPLETE_ARGS": "learning-memory-server st", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
-        ),
+        ("fish", {"_TYPER_COMPLETE_ARGS": "learning-memory-server st", "_TYPER_COMPLETE_FISH_ACTION": "get-args"}),
     ],
 )
 @pytest.mark.slow

@@ -44,12 +44,7 @@ CALLS = {
     "restore": ["{archive} --yes"],
     "reindex": ["", "strategy"],
     "migrate": [],
-    "forget": [
-        "ghap_20260101_000001_abcdef --dry-run",
-        f"{VALUE} --yes",
-        f"{ERROR} --yes",
-        "--purge --backups --yes",
-    ],
+    "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", f"{ERROR} --yes", "--purge --backups --yes"],
     "scan": ["", "--backups"],
     "hub status": [""],
 }

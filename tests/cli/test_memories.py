@@ -24,8 +24,7 @@ def test_memories_are_listed_the_last_one_first(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
-    [["--tag", "decision", "--tag", "storage"], ["--source", "docs/db.md"], ["--project", "current"]],
+    "options", [["--tag", "decision", "--tag", "storage"], ["--source", "docs/db.md"], ["--project", "current"]]
 )
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow

@@ -5,16 +5,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.recurring import (
-    EACH,
-    Row,
-    Session,
-    failures,
-    figures,
-    is_right,
-    last_success,
-    rows,
-)
+from learning_memory_server.cli.recurring import EACH, Row, Session, failures, figures, is_right, last_success, rows
 from learning_memory_server.learning.failures.pending import Ran
 from tests.learning.failures.written import failed, ran, write_transcript
 from tests.support import NOON

@@ -6,14 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from learning_memory_server.cli.replay import (
-    Past,
-    Replayed,
-    document_of,
-    read_judgements,
-    walk,
-    write_judgements,
-)
+from learning_memory_server.cli.replay import Past, Replayed, document_of, read_judgements, walk, write_judgements
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause

@@ -37,8 +37,7 @@ def test_search_explains_scores_on_request(run: Any) -> None:
     found = run("search", "slow query", "--limit", "1", "--explain")
     line = next(line for line in found.stdout.splitlines() if line.strip().startswith("score "))
     assert re.search(
-        r"0\.\d+ x cosine [\d.]+ \+ 0\.55 x lexical [\d.]+ \(bm25 [\d.]+, contrast [\d.]+\); nearest axis \w+;",
-        line,
+        r"0\.\d+ x cosine [\d.]+ \+ 0\.55 x lexical [\d.]+ \(bm25 [\d.]+, contrast [\d.]+\); nearest axis \w+;", line
     )
     lexical = run("search", "slow query", "--limit", "1", "--explain", "--lexical").stdout
     assert re.search(r"score +lexical [\d.]+ \(bm25 [\d.]+\); terms ", lexical)

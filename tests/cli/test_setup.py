@@ -188,10 +188,7 @@ def test_settings_can_go_to_the_settings_file_secrets_included(
     run: Run, home: Path, environment: dict[str, str]
 ) -> None:
     config = Path(environment["LEARNING_MEMORY_CONFIG"])
-    more = {
-        "LEARNING_MEMORY_QDRANT_API_KEY": "hush",
-        "LEARNING_MEMORY_QDRANT_URL": "https://a:hush@example.org",
-    }
+    more = {"LEARNING_MEMORY_QDRANT_API_KEY": "hush", "LEARNING_MEMORY_QDRANT_URL": "https://a:hush@example.org"}
     to_client = run("setup", "cursor", "--yes", **more)
     assert "LEARNING_MEMORY_QDRANT_API_KEY is not written" in to_client.stderr
     assert "LEARNING_MEMORY_PROJECT is not written" in to_client.stderr

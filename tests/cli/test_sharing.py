@@ -58,13 +58,7 @@ def test_what_is_refused_is_not_written_and_the_words_are_named(run: Any, reposi
     assert len(lines) == 6
     assert lines[-1] == "5 shared files, 5 problems."
     assert token not in checked.stdout
-    for reason in (
-        "redaction would mark",
-        "it instructs",
-        "it is a copy of",
-        "gone.py, which is gone",
-        "its name is",
-    ):
+    for reason in ("redaction would mark", "it instructs", "it is a copy of", "gone.py, which is gone", "its name is"):
         assert sum(reason in line for line in lines) == 1, reason
 
 

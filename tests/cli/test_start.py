@@ -70,10 +70,7 @@ def test_mistakes_are_put_together_by_what_mended_them(run: Run, transcripts: Pa
     told = [(each["command"], each["remedy"], each["sessions"]) for each in found["mistakes"]]
     # What an option changed is not told: it could be anything.
     assert told == [("python a.py", "python3 a.py", 3), ("cd beds && make", "make", 2)]
-    assert found["mistakes"][0]["errors"] == [
-        "<path>: No module named pytest",
-        "SyntaxError: invalid syntax",
-    ]
+    assert found["mistakes"][0]["errors"] == ["<path>: No module named pytest", "SyntaxError: invalid syntax"]
     assert set(found["clients"].values()) == {"absent"}
 
 

@@ -20,12 +20,7 @@ from learning_memory_server.model.lines import one_line
 
 @pytest.mark.parametrize(
     ("size", "shown"),
-    [
-        (0, "0.0 KiB"),
-        (1024 * 1024 // 10, "0.1 MiB"),
-        (5 * 1024 * 1024, "5.0 MiB"),
-        (82_800_000_000, "77.1 GiB"),
-    ],
+    [(0, "0.0 KiB"), (1024 * 1024 // 10, "0.1 MiB"), (5 * 1024 * 1024, "5.0 MiB"), (82_800_000_000, "77.1 GiB")],
 )
 def test_a_size_has_the_unit_that_makes_it_readable(size: int, shown: str) -> None:
     assert readable_size(size) == shown
@@ -40,8 +35,7 @@ def test_a_text_cannot_control_the_terminal() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["plain words, many of them", "修复内存泄漏修复内存泄漏", "🚀🌹🚀🌹🚀🌹🚀🌹", "\n\x1b[31mred and long"],
+    "text", ["plain words, many of them", "修复内存泄漏修复内存泄漏", "🚀🌹🚀🌹🚀🌹🚀🌹", "\n\x1b[31mred and long"]
 )
 def test_a_text_is_shortened_by_the_columns_that_it_takes(text: str) -> None:
     for columns in range(2, 30):

@@ -28,8 +28,7 @@ def test_the_readme_counts_the_tools_and_their_tokens() -> None:
     ]
     estimate = sum(ModelTokens(model_folder(DEFAULT_MODEL)).count([*shown, INSTRUCTIONS])) * 3_845 / 6_219
     stated = re.search(
-        r"descriptions of (\d+) tools and the instructions are ([\d,]+) tokens",
-        (ROOT / "README.md").read_text("utf-8"),
+        r"descriptions of (\d+) tools and the instructions are ([\d,]+) tokens", (ROOT / "README.md").read_text("utf-8")
     )
 
     assert stated is not None

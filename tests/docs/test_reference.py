@@ -75,20 +75,14 @@ def test_the_page_of_errors_has_every_type_and_class() -> None:
 
 NARROW: Final = {"date_from": "2026-02-02", "date_to": "2026-02-01"}
 CALLS: Final[list[list[tuple[str, dict[str, Any]]]]] = [
-    [
-        ("start_ghap", {**ENTRY, "domain": "debuging"}),
-        ("search_memory", {"query": "x", "response_format": "y"}),
-    ],
+    [("start_ghap", {**ENTRY, "domain": "debuging"}), ("search_memory", {"query": "x", "response_format": "y"})],
     [("start_ghap", {**ENTRY, "goal": " "}), ("search_memory", {"query": " "})],
     [("start_ghap", {**ENTRY, "goal": "x" * 1001}), ("search_memory", {"query": "x" * 1001})],
     [
         ("store_value", {"text": "x", "supported_by": ["x"] * 51}),
         ("search_memory", {"query": "x", "filters": {"tags": ["x"] * 51}}),
     ],
-    [
-        ("start_ghap", {**ENTRY, "x": "y" * 100_000}),
-        ("add_memory", {"text": "x", "metadata": {"x": "y" * 100_000}}),
-    ],
+    [("start_ghap", {**ENTRY, "x": "y" * 100_000}), ("add_memory", {"text": "x", "metadata": {"x": "y" * 100_000}})],
     [("start_ghap", {**ENTRY, "goal": "a\x00b"}), ("add_memory", {"text": "a\x00b"})],
     [("list_ghap_entries", {"limit": 0}), ("search_memory", {"query": "x", "limit": 0})],
     [

@@ -10,14 +10,7 @@ IDENTITY = EmbeddingIdentity("provider", "model", "weights", 384, 256)
 
 @pytest.mark.parametrize(
     "change",
-    [
-        {"provider": "x"},
-        {"model": "x"},
-        {"weights": "x"},
-        {"dimension": 385},
-        {"max_tokens": 128},
-        {"definition": "x"},
-    ],
+    [{"provider": "x"}, {"model": "x"}, {"weights": "x"}, {"dimension": 385}, {"max_tokens": 128}, {"definition": "x"}],
 )
 def test_whatever_decides_about_vectors_changes_the_digest(change: dict[str, Any]) -> None:
     assert replace(IDENTITY, **change).digest != IDENTITY.digest

@@ -180,10 +180,7 @@ def test_the_commit_of_the_first_use_is_kept_and_a_changed_file_repaired(tmp_pat
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (
-            lambda folder: (folder / "tokenizer.json").rename(folder / "vocab.txt"),
-            "but no tokenizer.json, and",
-        ),
+        (lambda folder: (folder / "tokenizer.json").rename(folder / "vocab.txt"), "but no tokenizer.json, and"),
         (
             lambda folder: change(folder / "1_Pooling/config.json", pooling_mode="lasttoken"),
             "its pooling is lasttoken, and not mean or cls, and",
@@ -219,11 +216,7 @@ def test_a_file_outside_the_model_s_folder_is_refused(tmp_path: Path, folder: Pa
     ("model", "refuses", "said"),
     [
         ("nobody/none", None, "error: The hub has no model nobody/none, or it is private."),
-        (
-            "acme/small",
-            (403, "GatedRepo"),
-            "The publisher of acme/small requires you to agree to terms first.",
-        ),
+        ("acme/small", (403, "GatedRepo"), "The publisher of acme/small requires you to agree to terms first."),
         ("acme/small", (500, ""), "acme/small could not be downloaded (HTTPStatusError"),
     ],
 )

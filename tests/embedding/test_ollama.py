@@ -54,10 +54,7 @@ def test_a_model_that_wants_prompts_gets_them(stub: OllamaStub) -> None:
 
     assert stub.embedded == ["search_query: a b", "search_document: a b"]
     np.testing.assert_allclose(vector, HashingEmbedder(8).embed_query("search_query: a b"), atol=1e-6)
-    assert stub.requests[0] == (
-        "/api/embed",
-        {"model": MODEL, "input": ["search_query: a b"], "truncate": True},
-    )
+    assert stub.requests[0] == ("/api/embed", {"model": MODEL, "input": ["search_query: a b"], "truncate": True})
 
 
 @pytest.mark.parametrize(

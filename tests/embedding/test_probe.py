@@ -27,8 +27,7 @@ def test_another_model_disagrees() -> None:
 
 
 @pytest.mark.parametrize(
-    "kept",
-    [[], [1.0], [[1.0, 0.0]], [0.0, 0.0], [float("nan"), 1.0], ["x", "y"], None, {}, "text", [1.0, [2.0]]],
+    "kept", [[], [1.0], [[1.0, 0.0]], [0.0, 0.0], [float("nan"), 1.0], ["x", "y"], None, {}, "text", [1.0, [2.0]]]
 )
 def test_anything_but_a_vector_agrees_with_nothing(kept: Any) -> None:
     assert not agrees(kept, np.array([1.0, 0.0]))

@@ -122,12 +122,7 @@ def test_a_missing_model_is_a_clear_error_without_a_network() -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
 
     done = subprocess.run(
-        [sys.executable, "-c", MISSING],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-        timeout=60,
+        [sys.executable, "-c", MISSING], capture_output=True, text=True, check=True, env=environment, timeout=60
     )
 
     assert done.stdout == "The embedding model 'nobody/such-a-model' is not on this machine.\n"

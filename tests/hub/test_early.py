@@ -19,10 +19,7 @@ from learning_memory_server.server.wire import Result
 from tests.hub.lines import Wire, line, opening
 from tests.support import ALICE
 
-MODERN = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
+MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
 PLAIN: list[dict[str, Any]] = [
     {"name": "get_active_ghap"},
     {"name": "list_ghap_entries", "arguments": {"limit": 3}, "_meta": {"progressToken": 7}},

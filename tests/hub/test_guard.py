@@ -274,14 +274,7 @@ def holder_of(memory: Memory) -> int | None:
 def test_requests_and_paths_that_are_not_text_are_refused_and_no_crash(memory: Memory) -> None:
     front = memory.greeted()
     journal, storage = (str(path) for path in (memory.storage / "journal", memory.storage))
-    right = {
-        "hello": 1,
-        "role": "control",
-        "journal": journal,
-        "storage": storage,
-        "command": "compare",
-        "fields": {},
-    }
+    right = {"hello": 1, "role": "control", "journal": journal, "storage": storage, "command": "compare", "fields": {}}
     wrong: list[tuple[dict[str, Any], str]] = [
         *(({"journal": path}, "paths that are text") for path in (5, None, ["/"], "\0", "\ud800")),
         *(({"command": command}, "must be a text") for command in (5, None, ["status"], {"status": 1})),

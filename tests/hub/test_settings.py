@@ -105,10 +105,7 @@ def test_a_hub_that_nobody_uses_gives_way_to_the_settings_of_the_next_session(
     assert "note" not in found
     assert engine_of(second) == "Qdrant server"
     assert not is_alive(hub)
-    until(
-        lambda: second.call("search_experiences", query="totals")["mode"] == "hybrid",
-        "the server is not used",
-    )
+    until(lambda: second.call("search_experiences", query="totals")["mode"] == "hybrid", "the server is not used")
     assert any(request.path.endswith("/points") for request in double.asked)
     second.close()
     assert f"process {hub}) to shut down for other settings" in second.stderr()
@@ -121,12 +118,7 @@ def test_where_others_use_it_a_session_is_told_until_they_leave(memory: Memory, 
     assert second.refused("get_clusters", axis="full")["type"] == "insufficient_data"
     replies = [second.call("list_values"), second.call("list_values")]
     stats = second.call("get_stats")
-    told = [
-        json.dumps(replies[0]),
-        json.dumps(stats),
-        command(memory, "status"),
-        command(memory, "hub", "status"),
-    ]
+    told = [json.dumps(replies[0]), json.dumps(stats), command(memory, "status"), command(memory, "hub", "status")]
     told.append(json.loads(command(memory, "status", "--json"))["hub"]["notice"])
     for text in told:
         words = " ".join(text.split())

@@ -59,10 +59,7 @@ def test_the_domain_is_not_an_axis() -> None:
                 "debugging",
             ],
         ),
-        (
-            Axis.STRATEGY,
-            ["read-the-error", FULL.goal, "falsified after 2 iterations", "Measuring at every hop"],
-        ),
+        (Axis.STRATEGY, ["read-the-error", FULL.goal, "falsified after 2 iterations", "Measuring at every hop"]),
         (
             Axis.SURPRISE,
             [
@@ -74,12 +71,7 @@ def test_the_domain_is_not_an_axis() -> None:
         ),
         (
             Axis.ROOT_CAUSE,
-            [
-                "misleading-symptom: The load balancer queued them.",
-                FULL.hypothesis,
-                "debugging",
-                "read-the-error",
-            ],
+            ["misleading-symptom: The load balancer queued them.", FULL.hypothesis, "debugging", "read-the-error"],
         ),
     ],
 )

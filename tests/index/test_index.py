@@ -31,10 +31,7 @@ async def test_every_collection_exists_and_is_empty_once_the_index_is_open(parts
 async def test_a_server_is_given_up_after_a_while_and_an_engine_in_this_process_is_not() -> None:
     def index(*, is_on_server: bool) -> VectorIndex:
         return VectorIndex(
-            EmbeddingService(HashingEmbedder),
-            lambda _: pytest.fail("never opened"),
-            {},
-            is_on_server=is_on_server,
+            EmbeddingService(HashingEmbedder), lambda _: pytest.fail("never opened"), {}, is_on_server=is_on_server
         )
 
     with pytest.raises(NoAnswerError, match=r"^The index did not answer in time\.$"):

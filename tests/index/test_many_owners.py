@@ -106,10 +106,7 @@ async def test_each_has_exactly_what_is_their_own(tmp_path: Path) -> None:
         people = []
         for name in ("ann", "bob", "cleo"):
             settings = Settings(
-                storage_path=tmp_path / name,
-                embedding_backend="hashing",
-                qdrant_url=double.url,
-                redaction=False,
+                storage_path=tmp_path / name, embedding_backend="hashing", qdrant_url=double.url, redaction=False
             )
             people.append(Person(name, await opened.enter_async_context(open_services(settings, purpose=name))))
         await asyncio.gather(*(person.take_shared() for person in people))

@@ -71,10 +71,7 @@ def test_a_mark_that_is_cut_anywhere_or_of_other_programs_is_not_believed(tmp_pa
 
     async def scenario() -> None:
         cuts = [whole[:size] for size in range(len(whole))]
-        changed = [
-            whole.replace(b'"made_by":"', b'"made_by":"0'),
-            whole.replace(b'"values":3', b'"values":2'),
-        ]
+        changed = [whole.replace(b'"made_by":"', b'"made_by":"0'), whole.replace(b'"values":3', b'"values":2')]
         for content in (*cuts, *changed, b"[]", b"{}", whole + b"x"):
             mark.write_bytes(content)
             assert await everything_is_compared(index, journal)

@@ -41,9 +41,7 @@ async def test_a_mean_is_taken_again_when_a_collection_has_grown_by_a_quarter(tm
         assert means.sizes[NOTES] == 80
 
 
-async def test_a_small_collection_is_as_close_as_most_are_and_other_models_have_their_scale(
-    tmp_path: Path,
-) -> None:
+async def test_a_small_collection_is_as_close_as_most_are_and_other_models_have_their_scale(tmp_path: Path) -> None:
     async with open_parts(tmp_path) as parts:
         await parts.index.open()
         await write(parts, *range(25))

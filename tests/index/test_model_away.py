@@ -51,10 +51,7 @@ TOOLS: dict[Callable[[Services], Awaitable[None]], float] = {**LIMITS, store_val
 @asynccontextmanager
 async def opened(path: Path, ollama: OllamaStub) -> AsyncIterator[Services]:
     settings = Settings(
-        storage_path=path,
-        embedding_backend="ollama",
-        embedding_model="nomic-embed-text",
-        ollama_url=ollama.url,
+        storage_path=path, embedding_backend="ollama", embedding_model="nomic-embed-text", ollama_url=ollama.url
     )
     async with open_services(settings, purpose="a test") as services:
         services.collector.add_resolved([about("pool", number) for number in range(6)])

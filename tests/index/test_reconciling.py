@@ -15,16 +15,7 @@ from learning_memory_server.index.document import Collection, WholeDocument
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.reconciling import Reconciler
 from tests.fast_forward import fast_forward
-from tests.index.fake_index import (
-    FULL,
-    MEMORIES,
-    VALUES,
-    Course,
-    FakeIndex,
-    FakeJournal,
-    document,
-    reconciler_of,
-)
+from tests.index.fake_index import FULL, MEMORIES, VALUES, Course, FakeIndex, FakeJournal, document, reconciler_of
 
 
 async def test_a_later_version_replaces_an_earlier_one() -> None:
@@ -152,19 +143,7 @@ async def test_points_without_a_record_stay_and_those_of_forgotten_or_changed_re
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            [
-                "write",
-                "write",
-                "forget",
-                "forget",
-                "kill",
-                "arrive",
-                "lose",
-                "restore",
-                "wait",
-                "be_quiet",
-                "cut_power",
-            ]
+            ["write", "write", "forget", "forget", "kill", "arrive", "lose", "restore", "wait", "be_quiet", "cut_power"]
         ),
         st.sampled_from("abcd"),
         st.sampled_from(["none", "none", "down", "lost answer", "late"]),

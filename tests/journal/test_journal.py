@@ -128,11 +128,7 @@ def test_damage_in_every_log_is_reported(journal: Journal) -> None:
         (segment,) = log.segments()
         segment.write_bytes(segment.read_bytes().replace(b"one", b"eno"))
 
-    assert {damage.path.name for damage in journal.damage()} == {
-        "2026-03.jsonl",
-        "values.jsonl",
-        "clusters.jsonl",
-    }
+    assert {damage.path.name for damage in journal.damage()} == {"2026-03.jsonl", "values.jsonl", "clusters.jsonl"}
     assert not any(damage.torn for damage in journal.damage())
 
 

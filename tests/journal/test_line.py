@@ -53,8 +53,7 @@ def test_a_flipped_bit_anywhere_is_detected() -> None:
 
 
 @pytest.mark.parametrize(
-    "line",
-    [b"", b"\n", b"null\n", b"[]\n", b"{}\n", b'"text"\n', b"\0" * 64, b"\0" * 63, b"\xff\xfe\n", b"{"],
+    "line", [b"", b"\n", b"null\n", b"[]\n", b"{}\n", b'"text"\n', b"\0" * 64, b"\0" * 63, b"\xff\xfe\n", b"{"]
 )
 def test_a_line_that_is_not_a_record_is_damaged(line: bytes) -> None:
     with pytest.raises(DamagedLineError):

@@ -21,9 +21,7 @@ def advanced(position: Position) -> list[str]:
     return [record.id for record in position.advance()]
 
 
-def test_a_position_advances_over_what_is_appended_and_another_process_goes_on_from_there(
-    tmp_path: Path,
-) -> None:
+def test_a_position_advances_over_what_is_appended_and_another_process_goes_on_from_there(tmp_path: Path) -> None:
     log, monthly = Log(tmp_path / "values"), Log(tmp_path / "entries", monthly=True)
     position = Position([log, monthly])
     assert advanced(position) == []
@@ -40,9 +38,7 @@ def test_a_position_advances_over_what_is_appended_and_another_process_goes_on_f
     assert other.marks() == position.marks()
 
 
-def test_an_unfinished_or_damaged_line_is_no_record_and_an_unfinished_one_is_not_passed(
-    tmp_path: Path,
-) -> None:
+def test_an_unfinished_or_damaged_line_is_no_record_and_an_unfinished_one_is_not_passed(tmp_path: Path) -> None:
     log = Log(tmp_path / "values")
     append(log, "a")
     path = tmp_path / "values.jsonl"

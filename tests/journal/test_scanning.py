@@ -121,10 +121,7 @@ def test_only_the_named_records_are_looked_at_and_what_names_none(journal: Journ
 
     findings, changes = scanned(journal, ("value", "b"), ("memory", "a"))
 
-    assert [(finding.what, finding.id) for finding in findings] == [
-        ("value", "b"),
-        ("unreadable", "values.jsonl:3"),
-    ]
+    assert [(finding.what, finding.id) for finding in findings] == [("value", "b"), ("unreadable", "values.jsonl:3")]
     assert len(changes) == 2
 
 

@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.model.identity import (
-    bare_name,
-    normalised_remote,
-    place_in,
-    remote_name,
-    session_of,
-)
+from learning_memory_server.model.identity import bare_name, normalised_remote, place_in, remote_name, session_of
 
 SHOP = "github.com/acme/shop"
 
@@ -77,9 +71,7 @@ def git(directory: Path, *arguments: str) -> None:
     subprocess.run(["git", *identity, *arguments], cwd=directory, check=True, capture_output=True)  # noqa: S607
 
 
-def test_a_place_is_a_branch_and_the_changed_files_also_in_a_folder_of_the_repository(
-    repository: Path,
-) -> None:
+def test_a_place_is_a_branch_and_the_changed_files_also_in_a_folder_of_the_repository(repository: Path) -> None:
     git(repository, "checkout", "--quiet", "-b", "fix/rounding")
     (repository / "billing").mkdir()
     (repository / "billing" / "totals.py").write_text("x")

@@ -40,10 +40,5 @@ def test_a_caller_says_which_text_is_measured() -> None:
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    assert (limits.STATEMENT_MAX, limits.NARRATIVE_MAX, limits.VALUE_MAX, limits.QUERY_MAX) == (
-        1000,
-        2000,
-        500,
-        1000,
-    )
+    assert (limits.STATEMENT_MAX, limits.NARRATIVE_MAX, limits.VALUE_MAX, limits.QUERY_MAX) == (1000, 2000, 500, 1000)
     assert limits.REPLY_MAX == 32_000

@@ -48,11 +48,7 @@ def test_metadata_is_kept_as_given_without_null_fields() -> None:
 
 
 def test_markers_do_not_make_imported_metadata_too_long() -> None:
-    given = {
-        "source": marker("password") * 1000,
-        "tags": [marker("password") * 200],
-        "x": marker("jwt") * 60_000,
-    }
+    given = {"source": marker("password") * 1000, "tags": [marker("password") * 200], "x": marker("jwt") * 60_000}
     assert checked_metadata(given, shortened_markers) == given
     with pytest.raises(InvalidInputError, match=r"^metadata: "):
         checked_metadata(given)

@@ -34,10 +34,7 @@ def settle_others(double: QdrantDouble, name: str, texts: list[dict[str, Any]]) 
     points = [
         models.PointStruct(
             id=number,
-            vector={
-                "dense": rng.normal(size=384).tolist(),
-                "bm25": models.SparseVector(**texts[number % len(texts)]),
-            },
+            vector={"dense": rng.normal(size=384).tolist(), "bm25": models.SparseVector(**texts[number % len(texts)])},
             payload={"owner": "somebody else", "project": "theirs"},
         )
         for number in range(OTHERS)

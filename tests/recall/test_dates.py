@@ -26,8 +26,7 @@ def test_a_date_is_followed_by_its_iso_form(text: str, added: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["", "it may fail 3 times", "31 February 2023", "2023-05-25", "May 99", "yesterday", "4 marching ants"],
+    "text", ["", "it may fail 3 times", "31 February 2023", "2023-05-25", "May 99", "yesterday", "4 marching ants"]
 )
 def test_what_is_no_date_is_left_alone(text: str) -> None:
     assert with_iso_dates(text) == text

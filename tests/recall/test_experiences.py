@@ -73,10 +73,7 @@ LATE_END = replace(CONFIRMED, resolved_at=LATE)
         ({"domain": Domain.SECURITY}, {"domain": Domain.SECURITY}),
         ({"strategy": Strategy.ASK_USER}, {"strategy": Strategy.ASK_USER}),
         ({"project": CAROL.project}, {"project": CAROL.project}),
-        (
-            {"resolution": replace(LATE_END, status=OutcomeStatus.ABANDONED)},
-            {"outcome": OutcomeStatus.ABANDONED},
-        ),
+        ({"resolution": replace(LATE_END, status=OutcomeStatus.ABANDONED)}, {"outcome": OutcomeStatus.ABANDONED}),
         ({"resolution": LATE_END}, {"since": LATE}),
         (
             {"domain": Domain.SECURITY, "project": CAROL.project, "resolution": LATE_END},

@@ -39,11 +39,7 @@ async def library(path: Path, mode: SearchMode) -> AsyncIterator[Shelf]:
                 ALICE,
                 {"tags": ["db"], "source": "a.md", "timestamp": "2026-02-01T00:00:00Z"},
             ),
-            (
-                "the database has a replica",
-                ALICE,
-                {"tags": ["decision"], "timestamp": "2026-02-01T23:59:59.5Z"},
-            ),
+            ("the database has a replica", ALICE, {"tags": ["decision"], "timestamp": "2026-02-01T23:59:59.5Z"}),
             ("a database of butterflies", CAROL, {"timestamp": "2026-02-02"}),
             ("nothing of the kind", ALICE, {}),
         ]

@@ -275,9 +275,7 @@ async def test_without_time_left_nothing_is_re_ranked(embeddings: EmbeddingServi
     assert (model.calls, logs) == ([], [])
 
 
-async def test_another_query_waits_for_one_batch_and_the_event_loop_for_nothing(
-    embeddings: EmbeddingService,
-) -> None:
+async def test_another_query_waits_for_one_batch_and_the_event_loop_for_nothing(embeddings: EmbeddingService) -> None:
     model = Gated()
     reranking = await loaded(embeddings, model)
     await embeddings.identity()

@@ -23,20 +23,7 @@ PIECES = st.one_of(
     st.text(max_size=30),
     st.sampled_from([case.text for case in CASES]),
     st.sampled_from(
-        [
-            "password=",
-            "token: ",
-            "://",
-            "'",
-            '"',
-            "\\n",
-            "\n",
-            " is ",
-            "Bearer ",
-            "[redacted: ",
-            "]",
-            marker("jwt"),
-        ]
+        ["password=", "token: ", "://", "'", '"', "\\n", "\n", " is ", "Bearer ", "[redacted: ", "]", marker("jwt")]
     ),
 )
 TEXTS = st.lists(PIECES, max_size=8).map("".join)
@@ -249,12 +236,7 @@ def test_ids_and_times_are_no_secrets_even_if_a_users_pattern_matches_them() -> 
         "since": "2026-11-23",
     }
     assert redact_data(redactor, ours) == (ours, {}, {})
-    secrets = {
-        "born": "2026-11-23",
-        "since": "2026-11-23 and 123456",
-        "id": "123456",
-        "text": f"see {ghap_id}",
-    }
+    secrets = {"born": "2026-11-23", "since": "2026-11-23 and 123456", "id": "123456", "text": f"see {ghap_id}"}
     assert redact_data(redactor, secrets).data == {
         "born": "[redacted: birth date]",
         "since": "[redacted: birth date] and [redacted: number]",

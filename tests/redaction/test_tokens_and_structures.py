@@ -133,11 +133,7 @@ def test_certificates_and_empty_keys_stay(text: str) -> None:
         ("ann:", "$apr1$" + drawn(RNG, ALNUM, 8) + "$" + drawn(RNG, ALNUM, 22), "\n"),
         ("jdbc:oracle:thin:app/", "Falcon17", "@//h:1521/X"),
         ("recovery codes: ", "a1b2c-d3e4f, 9x8y7-6z5w4", " and so on"),
-        (
-            "seed phrase: ",
-            "ocean lunar velvet tiger zebra copper dune ability absorb accident abuse wage",
-            "",
-        ),
+        ("seed phrase: ", "ocean lunar velvet tiger zebra copper dune ability absorb accident abuse wage", ""),
         ("GET /reset-password/", "aB3" + drawn(RNG, ALNUM, 29), " 200"),
         ("https://x/?key=", drawn(RNG, HEX, 32), "&page=2"),
         ("INSERT INTO users (name, password) VALUES ('ann', '", "Falcon17!", "')"),

@@ -168,13 +168,7 @@ def test_the_bundle_holds_the_package_what_builds_it_and_its_manifest(dist: Path
         names = set(bundle.namelist())
         package = {name for name in wheel.namelist() if ".dist-info/" not in name}
 
-        assert names == package | {
-            "manifest.json",
-            "pyproject.toml",
-            "hatch_build.py",
-            "README.md",
-            "LICENSE",
-        }
+        assert names == package | {"manifest.json", "pyproject.toml", "hatch_build.py", "README.md", "LICENSE"}
         assert json.loads(bundle.read("manifest.json"))["server"]["entry_point"] in names
         assert all(bundle.read(name) == wheel.read(name) for name in package)
 

@@ -58,10 +58,7 @@ async def works(session: Session, agent: str, kept: dict[str, str]) -> Any:
         yield
         await session.ran(agent, f"make -C {agent or 'main'}{round_number}")
         yield
-        for tool, said in (
-            ("update_ghap", {"note": goal}),
-            ("resolve_ghap", {"status": "abandoned", "result": goal}),
-        ):
+        for tool, said in (("update_ghap", {"note": goal}), ("resolve_ghap", {"status": "abandoned", "result": goal})):
             reply = await session.call(agent, tool, **said)
             if "error" in reply:
                 yield

@@ -41,10 +41,7 @@ SENT: dict[str, dict[str, Any]] = {
 }
 """Arguments of each tool, in an order in which every call can succeed."""
 REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "start_ghap": (
-        {**ENTRY, "goal": " ", "action": 1001 * "x", "domain": WORD},
-        ["action", "domain", "goal"],
-    ),
+    "start_ghap": ({**ENTRY, "goal": " ", "action": 1001 * "x", "domain": WORD}, ["action", "domain", "goal"]),
     "update_ghap": ({"note": WORD, "ghap_id": WORD}, []),
     "resolve_ghap": (
         {"status": WORD, "result": WORD, "root_cause": {"category": WORD, "description": WORD}},
@@ -61,10 +58,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[str]]] = {
     "list_values": ({"sort": WORD}, ["sort"]),
     "search_experiences": ({"query": WORD, "limit": WORD}, ["limit"]),
     "add_memory": ({"text": WORD, "metadata": {"tags": WORD, "timestamp": WORD}}, ["metadata"]),
-    "search_memory": (
-        {"query": WORD, "filters": {WORD: WORD}, "min_similarity": WORD},
-        ["filters", "min_similarity"],
-    ),
+    "search_memory": ({"query": WORD, "filters": {WORD: WORD}, "min_similarity": WORD}, ["filters", "min_similarity"]),
     "delete_memory": ({"memory_id": WORD}, ["memory_id"]),
     "get_stats": ({WORD: WORD}, []),
 }
@@ -183,10 +177,6 @@ async def test_a_crash_is_one_line_with_where_and_of_what_type(services: Service
     for line in lines.values():
         assert (line["outcome"], line["level"]) == ("crashed", "error")
         error = line["error"]
-        assert (error["type"], error["cause"]["type"], error["cause"]["errno"]) == (
-            "RuntimeError",
-            "OSError",
-            5,
-        )
+        assert (error["type"], error["cause"]["type"], error["cause"]["errno"]) == ("RuntimeError", "OSError", 5)
         assert any(frame.startswith("learning_memory_server.server.tools.") for frame in error["frames"])
         assert error["frames"][-1].startswith("tests.server.test_call_log.crash:")

@@ -37,8 +37,7 @@ async def keep_entries(agent: Agent) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("query", "mode"),
-    [("stale price cache", "lexical"), ("stale price cache", "hybrid"), ("=> ?!", "semantic")],
+    ("query", "mode"), [("stale price cache", "lexical"), ("stale price cache", "hybrid"), ("=> ?!", "semantic")]
 )
 @pytest.mark.parametrize("axis", ["full", "surprise"])
 async def test_the_parts_of_a_score_add_up_to_it(

@@ -104,10 +104,7 @@ async def test_since_compares_the_time_of_resolution_and_a_bare_date_is_midnight
 async def test_a_project_filter_is_a_name_or_current(indexed: Services) -> None:
     async with agent_of(indexed) as shop, agent_of(indexed, OTHER_PROJECT) as blog:
         ours, theirs = await shop.resolve_new(), await blog.resolve_new()
-        for tool, query in (
-            ("list_ghap_entries", {}),
-            ("search_experiences", {"query": "stale price cache"}),
-        ):
+        for tool, query in (("list_ghap_entries", {}), ("search_experiences", {"query": "stale price cache"})):
 
             async def found(tool: str = tool, query: dict[str, str] = query, **filters: str) -> dict[str, str]:
                 reply = await shop.call(tool, **query, **filters)

@@ -224,13 +224,8 @@ async def test_a_failing_command_is_answered_with_what_mended_it_in_another_sess
     assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
 
 
-async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_error_once(
-    settings: Settings,
-) -> None:
-    failing = {
-        "command": "shipit deploy",
-        "error": f"Exit code 1\nerror: {ENTRY['goal']}: {ENTRY['hypothesis']}",
-    }
+async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_error_once(settings: Settings) -> None:
+    failing = {"command": "shipit deploy", "error": f"Exit code 1\nerror: {ENTRY['goal']}: {ENTRY['hypothesis']}"}
     async with (
         open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
         indexing(services),
@@ -367,10 +362,7 @@ async def learn_about(hooked: Hooked, services: Services, file: Path, status: st
     await hooked.call("start_ghap", **ENTRY)
     patch = json.dumps([{"lines": ["-total = price", f"+total = round(price, {file.stem[1]})"]}])
     assert await hooked.fire("PostToolUse", file=str(file), patch=patch, folder=str(file.parent)) == ""
-    why = {
-        "surprise": "it was empty",
-        "root_cause": {"category": "wrong-assumption", "description": "it rounds twice"},
-    }
+    why = {"surprise": "it was empty", "root_cause": {"category": "wrong-assumption", "description": "it rounds twice"}}
     entry: str = (await hooked.call("resolve_ghap", status=status, result="no", **why))["id"]
     await services.anchoring.close()
     return entry

@@ -44,10 +44,7 @@ async def test_no_stored_text_looks_like_another_part_of_a_reply(
         assert not set(FORGED[1:-1]).intersection(own)
         assert "\n   postgres" in text
     lines = [line for line in reply.splitlines() if not line.startswith("   ")]
-    assert [line for line in lines if line.startswith(("Mode:", "Found "))] == [
-        "Found 1 results:",
-        "Mode: lexical",
-    ]
+    assert [line for line in lines if line.startswith(("Mode:", "Found "))] == ["Found 1 results:", "Mode: lexical"]
     (head,) = [line for line in lines if re.match(r"\d+\. ", line)]
     parts = re.fullmatch(r"1\. \[Score: 0\.\d\d\] \[Tags: ([^\[\]]*)\]", head)
     assert parts
@@ -94,16 +91,8 @@ async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(agent: Agent)
         ),
         ("add_memory", {"text": 1}, "text: Input should be a valid string"),
         ("add_memory", {"text": "x", "metadata": "y"}, "metadata: Input should be an object"),
-        (
-            "add_memory",
-            {"text": "x", "metadata": {"tags": "y"}},
-            "metadata.tags: Input should be a valid array",
-        ),
-        (
-            "add_memory",
-            {"text": "x", "metadata": {"tags": [1]}},
-            "metadata.tags.0: Input should be a valid string",
-        ),
+        ("add_memory", {"text": "x", "metadata": {"tags": "y"}}, "metadata.tags: Input should be a valid array"),
+        ("add_memory", {"text": "x", "metadata": {"tags": [1]}}, "metadata.tags.0: Input should be a valid string"),
         (
             "add_memory",
             {"text": "x", "metadata": {"timestamp": "soon"}},
@@ -128,11 +117,7 @@ async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(agent: Agent)
         ("search_memory", {"query": "x", "limit": "5"}, "limit: Input should be a valid integer"),
         ("search_memory", {"query": "x", "limit": True}, "limit: Input should be a valid integer"),
         ("search_memory", {"query": "x", "min_similarity": 1.1}, "min_similarity: Input should be less than"),
-        (
-            "search_memory",
-            {"query": "x", "filters": {"tags": []}},
-            "filters.tags: List should have at least 1",
-        ),
+        ("search_memory", {"query": "x", "filters": {"tags": []}}, "filters.tags: List should have at least 1"),
         (
             "search_memory",
             {"query": "x", "filters": {"tag": ["a"]}},

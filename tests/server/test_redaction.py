@@ -145,10 +145,7 @@ async def test_the_same_text_is_kept_once_and_a_repeated_call_finds_its_memory(s
         ({"redaction": False}, f"{TOKEN} and acme-123456"),
         ({"redaction_allow": [r"gh\w_.*"]}, f"{TOKEN} and acme-123456"),
         ({"redaction_patterns": [r"acme-\d{6}"]}, f"{MARKED} and [redacted: own pattern]"),
-        (
-            {"redaction_patterns": {"acme id": r"acme-(?P<secret>\d{6})"}},
-            f"{MARKED} and acme-[redacted: acme id]",
-        ),
+        ({"redaction_patterns": {"acme id": r"acme-(?P<secret>\d{6})"}}, f"{MARKED} and acme-[redacted: acme id]"),
     ],
     ids=["default", "off", "allowed", "pattern", "kind"],
 )
@@ -171,10 +168,7 @@ async def test_settings_decide_what_is_a_secret(changes: dict[str, Any], kept: s
 @pytest.mark.slow
 async def test_a_text_on_which_a_users_pattern_is_late_is_refused_and_other_calls_run(tmp_path: Path) -> None:
     settings = Settings(
-        storage_path=tmp_path,
-        embedding_backend="hashing",
-        log_level="error",
-        redaction_patterns={"badge": r"(a|aa)+$"},
+        storage_path=tmp_path, embedding_backend="hashing", log_level="error", redaction_patterns={"badge": r"(a|aa)+$"}
     )
     async with open_services(settings, purpose="a test") as services, agent_of(services) as agent:
         late = asyncio.create_task(agent.refused("start_ghap", **{**ENTRY, "goal": "a" * 80 + "!"}))

@@ -185,8 +185,4 @@ def test_a_page_that_ends_at_the_limit_says_how_to_continue() -> None:
 
 
 def test_absent_parts_are_left_out_of_a_page() -> None:
-    assert page("results", [], mode="lexical", explanation=None) == {
-        "mode": "lexical",
-        "results": [],
-        "count": 0,
-    }
+    assert page("results", [], mode="lexical", explanation=None) == {"mode": "lexical", "results": [], "count": 0}

@@ -147,11 +147,7 @@ async def test_what_is_not_similar_enough_stays_away(reranked: Services) -> None
 
 async def test_a_missing_model_leaves_searches_as_they_are(settings: Settings) -> None:
     wanted = settings.model_copy(update={"reranker_model": "/nowhere/to/be/found"})
-    async with (
-        open_services(wanted, purpose="a test") as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
+    async with open_services(wanted, purpose="a test") as services, indexing(services), agent_of(services) as agent:
         cached = await agent.resolve_new()
         first = await agent.call("search_experiences", query=QUERY)
         reply = await operate(services, lambda *_: None, "complete", {"to_search": True})
@@ -166,11 +162,7 @@ async def test_a_missing_model_leaves_searches_as_they_are(settings: Settings) -
 
 async def test_no_model_is_loaded_before_a_search_needs_it(settings: Settings, reranker_folder: Path) -> None:
     wanted = settings.model_copy(update={"reranker_model": str(reranker_folder)})
-    async with (
-        open_services(wanted, purpose="a test") as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
+    async with open_services(wanted, purpose="a test") as services, indexing(services), agent_of(services) as agent:
         await agent.resolve_new()
         assert not [thread for thread in threading.enumerate() if thread.name == "reranker"]
         modes = [(await agent.call("search_experiences", query=QUERY))["mode"]]

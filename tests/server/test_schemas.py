@@ -69,15 +69,7 @@ def test_descriptions_are_short_enough_and_begin_distinctly(tool: Any) -> None:
 
 
 async def test_every_tool_carries_all_four_hints(agent: Agent) -> None:
-    writes = {
-        "start_ghap",
-        "update_ghap",
-        "resolve_ghap",
-        "store_value",
-        "judge_value",
-        "add_memory",
-        "delete_memory",
-    }
+    writes = {"start_ghap", "update_ghap", "resolve_ghap", "store_value", "judge_value", "add_memory", "delete_memory"}
     for name, tool in agent.tools.items():
         hints = tool.annotations
         assert hints is not None
@@ -201,16 +193,7 @@ def test_no_other_enum_is_advertised() -> None:
     enums = [node["enum"] for schema in SCHEMAS.values() for node in nodes(schema) if "enum" in node]
     vocabularies = [
         [member.value for member in vocabulary]
-        for vocabulary in (
-            Domain,
-            Strategy,
-            OutcomeStatus,
-            RootCauseCategory,
-            Axis,
-            ResponseFormat,
-            ValueOrder,
-            Stance,
-        )
+        for vocabulary in (Domain, Strategy, OutcomeStatus, RootCauseCategory, Axis, ResponseFormat, ValueOrder, Stance)
     ]
     assert all(enum in vocabularies for enum in enums)
     assert len(enums) == 17

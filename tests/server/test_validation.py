@@ -151,12 +151,7 @@ async def test_a_negative_offset_is_refused(services: Services, tool: str) -> No
 @pytest.mark.parametrize("value", [5, True, 3.0, ["x"], {"text": "x"}])
 @pytest.mark.parametrize(
     ("tool", "name"),
-    [
-        ("start_ghap", "goal"),
-        ("update_ghap", "note"),
-        ("search_experiences", "query"),
-        ("store_value", "text"),
-    ],
+    [("start_ghap", "goal"), ("update_ghap", "note"), ("search_experiences", "query"), ("store_value", "text")],
 )
 async def test_only_strings_are_text(services: Services, tool: str, name: str, value: object) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], name: value})
@@ -173,8 +168,7 @@ async def test_only_objects_are_accepted_as_objects(services: Services, name: st
 
 
 @pytest.mark.parametrize(
-    ("tool", "name"),
-    [(tool.name, name) for tool in STRUCTURED for name in tool.input_schema.get("required", ())],
+    ("tool", "name"), [(tool.name, name) for tool in STRUCTURED for name in tool.input_schema.get("required", ())]
 )
 async def test_a_missing_argument_is_named_and_explained(services: Services, tool: str, name: str) -> None:
     arguments = {key: value for key, value in REQUIRED[tool].items() if key != name}
@@ -183,8 +177,7 @@ async def test_a_missing_argument_is_named_and_explained(services: Services, too
 
 
 @pytest.mark.parametrize(
-    ("tool", "name"),
-    [(tool.name, name) for tool in STRUCTURED for name in tool.input_schema.get("required", ())],
+    ("tool", "name"), [(tool.name, name) for tool in STRUCTURED for name in tool.input_schema.get("required", ())]
 )
 async def test_null_for_a_required_argument_is_refused(services: Services, tool: str, name: str) -> None:
     message = await refusal(services, tool, {**REQUIRED[tool], name: None})
@@ -251,11 +244,7 @@ async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_wo
     services: Services, tool: str, path: str, typo: str, meant: str, allowed: Any
 ) -> None:
     message = await refusal(services, tool, with_part(REQUIRED[tool], path, typo))
-    called = {
-        "status": "outcome status",
-        "outcome": "outcome status",
-        "root_cause.category": "root_cause category",
-    }
+    called = {"status": "outcome status", "outcome": "outcome status", "root_cause.category": "root_cause category"}
     assert message.startswith(f"Invalid {called.get(path, path)} '{typo}'. Valid options: ")
     assert message.endswith(f" Did you mean {meant}?")
     assert ", ".join(allowed or ()) in message

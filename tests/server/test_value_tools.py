@@ -53,13 +53,13 @@ async def test_a_value_is_tested_stored_and_listed_with_its_evidence(agent: Agen
         "supported_by": read[7:2:-1],
         "contradicted_by": [read[8]],
     }
-    assert (
-        stored["text"],
-        stored["axis"],
-        stored["cluster_id"],
-        stored["cluster_size"],
-        stored["project"],
-    ) == (VALUE, "surprise", cluster["cluster_id"], 10, "shop")
+    assert (stored["text"], stored["axis"], stored["cluster_id"], stored["cluster_size"], stored["project"]) == (
+        VALUE,
+        "surprise",
+        cluster["cluster_id"],
+        10,
+        "shop",
+    )
     evidence = stored["evidence"]
     assert {key: evidence[key] for key in ("similarity", "centroid_distance", "threshold")} == {
         key: verdict[key] for key in ("similarity", "centroid_distance", "threshold")
@@ -190,10 +190,7 @@ async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
     assert "similar" not in new
     assert [value["id"] for value in (await agent.call("list_values"))["results"]] == [new["id"]]
     both = (await agent.call("list_values", include_superseded=True, sort="support"))["results"]
-    assert {value["id"]: value.get("superseded_by") for value in both} == {
-        new["id"]: None,
-        old["id"]: new["id"],
-    }
+    assert {value["id"]: value.get("superseded_by") for value in both} == {new["id"]: None, old["id"]: new["id"]}
     error = await agent.refused("store_value", **arguments, supersedes=old["id"])
     assert error["type"] == "validation_error"
     assert new["id"] in error["message"]

@@ -11,12 +11,7 @@ from learning_memory_server.sharing.tree import sound_files as files_of
 
 TITLES = ("Make the checkout load", "Keep the totals right", "Let the deploy finish", "Find the slow query")
 BELIEFS = ("the cache returns stale totals", "the pool runs dry under load", "the proxy drops the header")
-LESSONS = (
-    "look at the proxy first",
-    "clear the cache after a deploy",
-    "measure at every hop",
-    "read the plan",
-)
+LESSONS = ("look at the proxy first", "clear the cache after a deploy", "measure at every hop", "read the plan")
 
 
 def lesson(number: int, date: str = "2026-03-01", about: str = "", **texts: str) -> SharedFile:

@@ -75,15 +75,7 @@ def test_a_person_is_asked_about_folders_hosts_addresses_and_names() -> None:
     )
     names = parts_of(["Annika Sommer", "xy", "root"])
     assert doubtful(file, names) == [
-        *(
-            "/home/ann",
-            "10.1.2.3",
-            "Annika",
-            "Annika Sommer",
-            "Sommer",
-            "ann@example.org",
-            "build.corp.internal",
-        ),
+        *("/home/ann", "10.1.2.3", "Annika", "Annika Sommer", "Sommer", "ann@example.org", "build.corp.internal")
     ]
     assert doubtful(lesson(2), names) == []
 

@@ -59,14 +59,7 @@ def test_every_kind_is_read_as_it_was_written() -> None:
 
 
 def test_texts_that_look_like_the_format_stay_texts() -> None:
-    for text in (
-        "# Title",
-        "## Lesson",
-        "\\# a \\ b",
-        "one\n\n## What happened\n\ntwo",
-        "#",
-        "\u2028 x \x85 y",
-    ):
+    for text in ("# Title", "## Lesson", "\\# a \\ b", "one\n\n## What happened\n\ntwo", "#", "\u2028 x \x85 y"):
         file = lesson(1, Lesson=text * 30)
         assert read(file) == file
         assert read(file).texts["Lesson"] == " ".join((text * 30).split())

@@ -5,15 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.sharing.promote import (
-    BYTES_MAX,
-    LEARNED,
-    Rule,
-    patch,
-    promoted,
-    with_rules,
-    without_rules,
-)
+from learning_memory_server.sharing.promote import BYTES_MAX, LEARNED, Rule, patch, promoted, with_rules, without_rules
 
 ONE = Rule("ghap_1", "Look at the proxy first.", "a lesson", ("src/proxy.py", "src/net.py"))
 TWO = Rule("value_2", "Measure at every hop.", "a value")

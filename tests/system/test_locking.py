@@ -10,14 +10,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import AlreadyRunningError, LockUnavailableError
-from learning_memory_server.system.locking import (
-    describe_holder,
-    exclusive,
-    hold,
-    holder,
-    is_locked_by,
-    try_lock,
-)
+from learning_memory_server.system.locking import describe_holder, exclusive, hold, holder, is_locked_by, try_lock
 
 HOLD = """
 import sys

@@ -206,6 +206,5 @@ def _end_holder(place: discovery.Place, term_seconds: float) -> int | None:
         if _has_released(place, pid, time.monotonic() + seconds):
             return pid
     raise DeadlineExceededError(
-        f"The hub (process {pid}) was killed and has not ended.",
-        hint="It waits for the disk or another device.",
+        f"The hub (process {pid}) was killed and has not ended.", hint="It waits for the disk or another device."
     )

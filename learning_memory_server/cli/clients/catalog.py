@@ -307,11 +307,7 @@ def new_entry(client: Client, launch: Launch, variables: Mapping[str, str]) -> d
     if client.is_joined:
         joined = {**client.fixed, "command": [launch.command, *launch.arguments]}
         return {**joined, "environment": dict(variables)} if variables else joined
-    entry: dict[str, Any] = {
-        **client.fixed,
-        "command": launch.command,
-        "args": list(launch.arguments),
-    }
+    entry: dict[str, Any] = {**client.fixed, "command": launch.command, "args": list(launch.arguments)}
     return {**entry, "env": dict(variables)} if variables else entry
 
 
@@ -320,12 +316,7 @@ def as_others_have(entry: Mapping[str, Any]) -> dict[str, Any]:
     command = entry.get("command")
     if not isinstance(command, list):
         return dict(entry)
-    return {
-        **entry,
-        "command": next(iter(command), None),
-        "args": command[1:],
-        "env": entry.get("environment", {}),
-    }
+    return {**entry, "command": next(iter(command), None), "args": command[1:], "env": entry.get("environment", {})}
 
 
 def is_of_this_server(entry: Mapping[str, Any]) -> bool:

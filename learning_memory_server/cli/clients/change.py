@@ -141,12 +141,7 @@ def snippet(client: Client, entry: Mapping[str, Any]) -> str:
 
 
 def _merged(  # noqa: PLR0913 - a file, and an edit
-    path: Path,
-    before: bytes | None,
-    syntax: Syntax,
-    keys: tuple[str, ...],
-    values: Mapping[str, Any],
-    advice: str,
+    path: Path, before: bytes | None, syntax: Syntax, keys: tuple[str, ...], values: Mapping[str, Any], advice: str
 ) -> bytes:
     """Return a file's content with values merged in."""
     try:

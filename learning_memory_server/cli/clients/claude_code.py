@@ -38,15 +38,7 @@ _SERVERS: Final = Path(".mcp.json")
 _HOOKS: Final = Path("hooks", "hooks.json")
 _START: Final = Path("start.sh")
 _SHELL: Final = "/bin/sh"
-_OURS: Final = (
-    Path(".claude-plugin"),
-    _SERVERS,
-    _HOOKS,
-    _START,
-    Path("skills"),
-    Path("README.md"),
-    Path("icon.png"),
-)
+_OURS: Final = (Path(".claude-plugin"), _SERVERS, _HOOKS, _START, Path("skills"), Path("README.md"), Path("icon.png"))
 """What Claude Code reads; the rest is for other clients."""
 
 _Kind = TypeVar("_Kind")

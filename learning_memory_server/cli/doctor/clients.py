@@ -12,14 +12,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 from learning_memory_server.cli.clients import claude_code
-from learning_memory_server.cli.clients.catalog import (
-    CLIENTS,
-    Client,
-    ClientName,
-    Machine,
-    as_others_have,
-    find_launch,
-)
+from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine, as_others_have, find_launch
 from learning_memory_server.cli.clients.change import find_entry
 from learning_memory_server.cli.clients.hooks import hooks_change
 from learning_memory_server.cli.doctor import Finding, Level, green, red, yellow
@@ -63,8 +56,7 @@ def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> 
         return
     if entry is not None and installed:
         yield red(
-            _TOPIC,
-            f"{client.title} has this server and the plugin, so each tool twice; run: {_setup(client)} --plugin",
+            _TOPIC, f"{client.title} has this server and the plugin, so each tool twice; run: {_setup(client)} --plugin"
         )
         return
     if installed and (flaw := claude_code.flaw_of(installed, machine, find_launch())):
@@ -84,8 +76,7 @@ def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> 
     command, arguments, variables = entry.get("command"), entry.get("args", []), entry.get("env", {})
     if not isinstance(command, str) or not isinstance(arguments, list) or not isinstance(variables, dict):
         yield yellow(
-            _TOPIC,
-            f"{client.title} has an entry for this server that names no command, so it was not checked.",
+            _TOPIC, f"{client.title} has an entry for this server that names no command, so it was not checked."
         )
         return
     environment = client.passed(machine) | {str(name): str(value) for name, value in variables.items()}
@@ -144,10 +135,7 @@ def _setup(client: Client) -> str:
 
 
 async def connect(
-    command: Sequence[str],
-    environment: Mapping[str, str],
-    directory: Path,
-    seconds: float = timeouts.HANDSHAKE,
+    command: Sequence[str], environment: Mapping[str, str], directory: Path, seconds: float = timeouts.HANDSHAKE
 ) -> tuple[int, float]:
     """Start a server on stdio, greet it, list its tools, and end it. It may take as long to end, up to five seconds.
 

@@ -15,11 +15,7 @@ from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.doctor import Finding, Level, Repair, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engine
-from learning_memory_server.cli.doctor.journal import (
-    check_hub,
-    check_journal,
-    check_shared,
-)
+from learning_memory_server.cli.doctor.journal import check_hub, check_journal, check_shared
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
 from learning_memory_server.cli.doctor.settings import (
     check_claim,

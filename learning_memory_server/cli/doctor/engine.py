@@ -49,8 +49,7 @@ def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[F
         found = asyncio.run(_operate(settings, "doctor", load, "compare"))
     except AlreadyRunningError as error:
         yield green(
-            "engine",
-            f"Not opened: {error.message} To check the engine, run this again when that process has ended.",
+            "engine", f"Not opened: {error.message} To check the engine, run this again when that process has ended."
         )
     except LearningMemoryError as error:
         is_forbidden = isinstance(error, ForbiddenCollectionError)
@@ -116,10 +115,7 @@ def _repair(settings: Settings, operation: str, done: str, **fields: object) -> 
 
 
 def check_server(
-    settings: Settings,
-    specs: Callable[[], Awaitable[Sequence[CollectionSpec]]],
-    *,
-    is_forbidden: bool = False,
+    settings: Settings, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]], *, is_forbidden: bool = False
 ) -> Iterator[Finding]:
     """Ask the Qdrant server of the settings, without changing anything there.
 
@@ -212,14 +208,10 @@ def _findings(examined: Examined, url: str) -> Iterator[Finding]:
         yield red(_SERVER, examined.no_writing.sentence)
     if examined.no_creating and examined.missing:
         names = ", ".join(f"`{name}`" for name in examined.missing)
-        yield red(
-            _SERVER,
-            f"{examined.no_creating.message} These are missing: {names}. {HOW_THEY_ARE_MADE}",
-        )
+        yield red(_SERVER, f"{examined.no_creating.message} These are missing: {names}. {HOW_THEY_ARE_MADE}")
     elif examined.no_creating:
         yield yellow(
-            _SERVER,
-            f"{examined.no_creating.sentence} Another model or version of this program needs new collections.",
+            _SERVER, f"{examined.no_creating.sentence} Another model or version of this program needs new collections."
         )
     if examined.former:
         names = ", ".join(examined.former)

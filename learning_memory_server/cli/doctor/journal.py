@@ -7,13 +7,7 @@ from typing import Any, Final
 
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import HubClient
-from learning_memory_server.cli.access.reading import (
-    describe_hub,
-    describe_program,
-    holder_of,
-    in_the_way,
-    in_use_by,
-)
+from learning_memory_server.cli.access.reading import describe_hub, describe_program, holder_of, in_the_way, in_use_by
 from learning_memory_server.cli.doctor import Finding, green, red, yellow
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError

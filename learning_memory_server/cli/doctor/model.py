@@ -10,12 +10,7 @@ from learning_memory_server.cli.access.reading import describe_model
 from learning_memory_server.cli.doctor import Finding, Level, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE, Embedder
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, known_scale
-from learning_memory_server.embedding.source import (
-    check_packaged,
-    find_reranker,
-    find_source,
-    require_library,
-)
+from learning_memory_server.embedding.source import check_packaged, find_reranker, find_source, require_library
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
@@ -32,11 +27,7 @@ _TEXT: Final = (
 
 
 def check_model(
-    settings: Settings,
-    load: Callable[[], Embedder],
-    *,
-    quick: bool,
-    hub: dict[str, Any] | None = None,
+    settings: Settings, load: Callable[[], Embedder], *, quick: bool, hub: dict[str, Any] | None = None
 ) -> Iterator[Finding]:
     """Check the model's files and, unless the hub whose status is given has it, load it and embed a sentence."""
     if settings.embedding_backend == "hashing":

@@ -159,10 +159,7 @@ _REBUILT: Final = "(or remove it while nothing is running: the index is rebuilt 
 
 def check_folders(settings: Settings) -> Iterator[Finding]:
     """Check the folders of storage, journal and index, and the free space."""
-    places = [
-        ("storage", settings.storage_path, _check_folder),
-        ("journal", settings.journal_directory, _check_folder),
-    ]
+    places = [("storage", settings.storage_path, _check_folder), ("journal", settings.journal_directory, _check_folder)]
     if settings.qdrant_url is None:
         places.append(("index", settings.index_directory, _check_index))
     for topic, folder, check in places:
@@ -191,25 +188,17 @@ def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
         yield red(topic, f"{folder} is a file, not a folder; move it away, or set another path.")
         return
     if not _is_usable(folder):
-        yield red(
-            topic,
-            f"{folder} is not readable and writable; run: chmod u+rwx '{folder}' (or set another path).",
-        )
+        yield red(topic, f"{folder} is not readable and writable; run: chmod u+rwx '{folder}' (or set another path).")
         return
     found = folder.stat()
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
         yield yellow(topic, f"{folder} belongs to another user (uid {found.st_uid}).")
     if found.st_mode & _OTHERS:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        yield red(
-            topic,
-            f"{folder} is open to other users ({mode}); run: chmod 700 '{folder}'",
-            _closing(folder),
-        )
+        yield red(topic, f"{folder} is open to other users ({mode}); run: chmod 700 '{folder}'", _closing(folder))
     elif parent := _replaceable_in(folder):
         yield red(
-            topic,
-            f"Any user can replace {folder}, because {parent} is writable by all; run: chmod o-w '{parent}'",
+            topic, f"Any user can replace {folder}, because {parent} is writable by all; run: chmod o-w '{parent}'"
         )
     elif exposed := _exposed(folder):
         yield yellow(
@@ -270,8 +259,7 @@ def check_space(free: int) -> Finding:
     """Judge the free space on the disk of the storage folder, in bytes."""
     if free < MIN_FREE_BYTES:
         return red(
-            "disk",
-            f"{readable_size(free)} are free, but {readable_size(MIN_FREE_BYTES)} are needed; free some space.",
+            "disk", f"{readable_size(free)} are free, but {readable_size(MIN_FREE_BYTES)} are needed; free some space."
         )
     if free < _FREE_BYTES_WANTED:
         return yellow("disk", f"Only {readable_size(free)} are free; consider freeing some space.")

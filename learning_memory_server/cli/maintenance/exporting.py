@@ -38,9 +38,7 @@ def export(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="PATH",
-            dir_okay=False,
-            help="The archive to write; its name must end in .tar.gz, .tgz or .tar.",
+            metavar="PATH", dir_okay=False, help="The archive to write; its name must end in .tar.gz, .tgz or .tar."
         ),
     ],
     project: ProjectOption = None,
@@ -65,8 +63,7 @@ def export(
 @commands.command()
 def backup(
     folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="[FOLDER]", file_okay=False, help="By default `backups` in storage_path."),
+        Path | None, typer.Argument(metavar="[FOLDER]", file_okay=False, help="By default `backups` in storage_path.")
     ] = None,
     keep: Annotated[int, typer.Option("--keep", min=1, help="How many backups to keep.")] = BACKUPS_KEPT,
 ) -> Result:
@@ -137,8 +134,7 @@ def _require_journal(settings: Settings) -> None:
         exists = journal.exists()
     if not exists:
         raise NotFoundError(
-            f"There is no journal in {journal}.",
-            hint="The settings journal_path and storage_path say where it is.",
+            f"There is no journal in {journal}.", hint="The settings journal_path and storage_path say where it is."
         )
 
 

@@ -48,16 +48,14 @@ commands = Commands()
 @commands.command(json_help="Print JSON. Nothing is forgotten without --yes.")
 async def forget(  # noqa: PLR0913 - one for each option
     ids: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors."),
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors.")
     ] = None,
     project: Annotated[
         str | None,
         typer.Option("--project", metavar="NAME", help="Everything of a project; `current` is this folder's."),
     ] = None,
     purge: Annotated[
-        bool,
-        typer.Option("--purge", help="Rewrite the journal's files, leaving out everything ever forgotten."),
+        bool, typer.Option("--purge", help="Rewrite the journal's files, leaving out everything ever forgotten.")
     ] = False,
     backups: Annotated[
         bool, typer.Option("--backups", help="With --purge: also rewrite the backups in storage_path.")
@@ -76,11 +74,7 @@ async def forget(  # noqa: PLR0913 - one for each option
     settings = open_settings()
     if backups and not purge:
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
-    fields: dict[str, Any] = {
-        "ids": ids or [],
-        "project": chosen_project(project, settings),
-        "purge": purge,
-    }
+    fields: dict[str, Any] = {"ids": ids or [], "project": chosen_project(project, settings), "purge": purge}
     async with open_connection(settings, "forget") as connection:
         found = await connection.run("forget", **fields, preview=True)
         _show(found)

@@ -43,15 +43,12 @@ async def import_(
     project: Annotated[
         str | None,
         typer.Option(
-            "--project",
-            metavar="NAME",
-            help="Project for entries that name none; `current` is this folder's.",
+            "--project", metavar="NAME", help="Project for entries that name none; `current` is this folder's."
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would happen, and change nothing.")] = False,
     apply_deletions: Annotated[
-        bool,
-        typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten."),
+        bool, typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten.")
     ] = False,
 ) -> Result:
     """Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
@@ -161,10 +158,7 @@ def _show(name: str, document: dict[str, Any]) -> None:
             ("project", unnamed and f"{one_line(document['project'])}, for {unnamed} without one"),
             ("forgotten here", entries["forgotten_here"] and f"{entries['forgotten_here']}, not imported"),
             ("redacted", Text(listed(document["redacted"]), "yellow")),
-            (
-                "repeated",
-                document["repeated"] and f"{counted(document['repeated'], 'line')} superseded by later ones",
-            ),
+            ("repeated", document["repeated"] and f"{counted(document['repeated'], 'line')} superseded by later ones"),
             ("forgotten there", entries["forgotten_there"]),
             ("rejected", Text(counted(len(rejected), "line"), "red") if rejected else None),
             *(

@@ -53,16 +53,13 @@ async def reindex(
 @commands.command()
 async def migrate(
     to: Annotated[
-        str | None,
-        typer.Option("--to", metavar="URL", help="From the embedded engine to this Qdrant server."),
+        str | None, typer.Option("--to", metavar="URL", help="From the embedded engine to this Qdrant server.")
     ] = None,
     source: Annotated[
-        str | None,
-        typer.Option("--from", metavar="URL", help="From this Qdrant server to the embedded engine."),
+        str | None, typer.Option("--from", metavar="URL", help="From this Qdrant server to the embedded engine.")
     ] = None,
     leave: Annotated[
-        str | None,
-        typer.Option("--leave", metavar="URL", help="Remove all of your points from this Qdrant server."),
+        str | None, typer.Option("--leave", metavar="URL", help="Remove all of your points from this Qdrant server.")
     ] = None,
     gone: Annotated[
         bool, typer.Option("--gone", help="With --leave: the server no longer exists, and is not asked.")

@@ -120,10 +120,7 @@ class _Archive:
         show_facts(
             [
                 ("imported", Text(counted(imported["entry"], "entry"), "green")),
-                (
-                    "forgotten",
-                    f"{gone:,} here; {counted(noted, 'unknown id')} recorded" if gone or noted else None,
-                ),
+                ("forgotten", f"{gone:,} here; {counted(noted, 'unknown id')} recorded" if gone or noted else None),
                 *(("", counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
                 ("redacted", Text(listed(self.done["redacted"]), "yellow")),
                 ("index", self.done["index"]),
@@ -148,10 +145,7 @@ commands = Commands()
 
 @commands.command(json_help="Print JSON. A journal that is not empty needs --yes.")
 async def restore(
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup."),
-    ],
+    path: Annotated[Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup.")],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> Result:
     """Import a backup. If the journal is not empty, first show what will change, then ask.

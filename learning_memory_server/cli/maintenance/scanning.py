@@ -98,28 +98,18 @@ def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
     found = _Found(backups=list_backups(settings.backups_directory))
     with working("Reading the journal") as report:
         scanned = scan_journal(
-            Journal(settings.journal_directory),
-            scanner,
-            lambda done, total: report("Reading the journal", done, total),
+            Journal(settings.journal_directory), scanner, lambda done, total: report("Reading the journal", done, total)
         )
         found.add(_JOURNAL, dict.fromkeys(finding for _, each in scanned for finding in each.findings))
     if backups:
         found.unreadable = each_file(
-            found.backups,
-            lambda path: found.add(path.name, scan_archive(path, scanner)),
-            "Looking into the backups",
+            found.backups, lambda path: found.add(path.name, scan_archive(path, scanner)), "Looking into the backups"
         )
     return found
 
 
 async def _remove(settings: Settings, scanner: Scanner, found: _Found, *, is_unfinished: bool) -> dict[str, Any]:
-    done: dict[str, Any] = {
-        "changed": 0,
-        "indexed": True,
-        "backups": [],
-        "backups_removed": [],
-        "backups_left": [],
-    }
+    done: dict[str, Any] = {"changed": 0, "indexed": True, "backups": [], "backups_removed": [], "backups_left": []}
     if (findings := found.in_journal()) or is_unfinished:
         keys = sorted({finding.key for finding in findings if finding.key})
         async with open_connection(settings, "scan") as connection:

@@ -15,13 +15,7 @@ from typing import Any, Final
 
 import httpx
 
-from learning_memory_server.embedding.cache import (
-    RECORD,
-    hub_name,
-    is_hub_name,
-    recorded_commit,
-    repository_of,
-)
+from learning_memory_server.embedding.cache import RECORD, hub_name, is_hub_name, recorded_commit, repository_of
 from learning_memory_server.embedding.graph import NotRunnableError, read_graph
 from learning_memory_server.embedding.source import file_digest, is_reranker, require_library, split_file
 from learning_memory_server.errors import EmbeddingUnavailableError
@@ -97,8 +91,7 @@ class _Hub:
         """By path: a SHA-256, or the digest by which git knows a small file, or nothing if the hub does not say."""
         if not self.digests.keys() & _PARTS:
             raise EmbeddingUnavailableError(
-                f"{name} is not a sentence-transformers model.",
-                hint="Choose one with the tag sentence-transformers.",
+                f"{name} is not a sentence-transformers model.", hint="Choose one with the tag sentence-transformers."
             )
         self.snapshot = repository / "snapshots" / self.commit
 

@@ -103,8 +103,7 @@ class OllamaServer:
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.all(np.isfinite(lengths) & (lengths > 0)):
             raise EmbeddingUnavailableError(
-                f"Ollama's {model} made a vector without a direction.",
-                hint="Choose an embedding model.",
+                f"Ollama's {model} made a vector without a direction.", hint="Choose an embedding model."
             )
         normalised: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
         return normalised

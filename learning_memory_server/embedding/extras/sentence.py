@@ -7,12 +7,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.embedding.source import (
-    ModelSource,
-    find_reranker,
-    loading_errors,
-    require_library,
-)
+from learning_memory_server.embedding.source import ModelSource, find_reranker, loading_errors, require_library
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
 

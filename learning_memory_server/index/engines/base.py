@@ -143,12 +143,7 @@ class VectorStore(Protocol):
         """Return the points that exist among `ids`, in the order of `ids`."""
 
     async def scroll(
-        self,
-        collection: str,
-        *,
-        with_vectors: bool = False,
-        fields: Sequence[str] = (),
-        most: int | None = None,
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = (), most: int | None = None
     ) -> list[Record]:
         """Return every point, or `most` of them, ordered by id, with only these fields of their payloads."""
 

@@ -163,12 +163,7 @@ class EdgeStore(VectorStore):
 
     @override
     async def scroll(
-        self,
-        collection: str,
-        *,
-        with_vectors: bool = False,
-        fields: Sequence[str] = (),
-        most: int | None = None,
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = (), most: int | None = None
     ) -> list[Record]:
         shard = self._shards.get(collection)
         records: list[Record] = []

@@ -28,13 +28,7 @@ from learning_memory_server.index.engines.base import (
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place, Spread
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
-from learning_memory_server.index.engines.vectors import (
-    REBUILD,
-    VECTOR,
-    best_hits,
-    checked_matrix,
-    checked_terms,
-)
+from learning_memory_server.index.engines.vectors import REBUILD, VECTOR, best_hits, checked_matrix, checked_terms
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
@@ -144,12 +138,7 @@ class QdrantStore(VectorStore):
 
     @override
     async def scroll(
-        self,
-        collection: str,
-        *,
-        with_vectors: bool = False,
-        fields: Sequence[str] = (),
-        most: int | None = None,
+        self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = (), most: int | None = None
     ) -> list[Record]:
         place = self._place(collection)
         if with_vectors:

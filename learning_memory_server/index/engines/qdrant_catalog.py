@@ -24,11 +24,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.engines.qdrant_errors import Kind
-from learning_memory_server.index.engines.qdrant_requests import (
-    Requests,
-    changing_no_aliases,
-    writing_nothing,
-)
+from learning_memory_server.index.engines.qdrant_requests import Requests, changing_no_aliases, writing_nothing
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 
 if TYPE_CHECKING:
@@ -81,10 +77,7 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
 
 def lean_settings() -> dict[str, Any]:
     """Return the arguments of the vendor's `update_collection` that give a collection the vectors of new ones."""
-    return {
-        "vectors_config": {VECTOR: models.VectorParamsDiff(on_disk=True)},
-        "quantization_config": _copies_in_ram(),
-    }
+    return {"vectors_config": {VECTOR: models.VectorParamsDiff(on_disk=True)}, "quantization_config": _copies_in_ram()}
 
 
 def is_lean(info: models.CollectionInfo) -> bool:
@@ -100,9 +93,7 @@ def _copies_in_ram() -> models.ScalarQuantization:
     return models.ScalarQuantization(scalar=int8)
 
 
-def payload_indexes(
-    spec: CollectionSpec,
-) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
+def payload_indexes(spec: CollectionSpec) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
     """Return an index for each filterable field of `spec`.
 
     The owner is the tenant and comes first: until its index exists, no owner can read. The first datetime field is the

@@ -177,12 +177,7 @@ class OwnPoints:
         return qdrant_filter(demanded, where, None if ids is None else self._outside(ids))
 
     async def _pages(
-        self,
-        place: Place,
-        where: models.Filter,
-        size: int,
-        with_vectors: Sequence[str],
-        fields: Sequence[str] | bool,
+        self, place: Place, where: models.Filter, size: int, with_vectors: Sequence[str], fields: Sequence[str] | bool
     ) -> AsyncIterator[models.Record]:
         """Yield all points that match, read `size` at a time, with fields of their payloads; true for all fields."""
         offset: models.ExtendedPointId | None = None

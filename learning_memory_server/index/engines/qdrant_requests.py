@@ -14,12 +14,7 @@ from urllib.parse import urlsplit
 
 import structlog
 
-from learning_memory_server.errors import (
-    DiskFullError,
-    NoAnswerError,
-    RefusedError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import DiskFullError, NoAnswerError, RefusedError, StorageUnavailableError
 from learning_memory_server.index.engines.addresses import checked_address, is_here
 from learning_memory_server.index.engines.qdrant_errors import Kind, request_errors
 from learning_memory_server.system import timeouts

@@ -92,11 +92,7 @@ class ServerLog:
 
 
 def _to_data(server: KnownServer) -> dict[str, Any]:
-    return {
-        "urls": list(server.urls),
-        "owner": server.owner,
-        **({"left": True} if server.is_left else {}),
-    }
+    return {"urls": list(server.urls), "owner": server.owner, **({"left": True} if server.is_left else {})}
 
 
 def server_from_data(data: dict[str, Any]) -> KnownServer:

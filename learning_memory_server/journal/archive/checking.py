@@ -13,16 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import (
-    ADVICE,
-    FAILURE,
-    GHAP,
-    MALFORMED,
-    MEMORY,
-    VALUE,
-    VERDICT,
-    Codec,
-)
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MALFORMED, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice
@@ -174,10 +165,7 @@ def _checked_value(value: Value) -> Value:
         raise InvalidInputError("supersedes: a value cannot supersede itself.")
     evidence = value.evidence
     if not all(
-        map(
-            math.isfinite,
-            (*evidence.centroid, evidence.similarity, evidence.centroid_distance, evidence.threshold),
-        )
+        map(math.isfinite, (*evidence.centroid, evidence.similarity, evidence.centroid_distance, evidence.threshold))
     ):
         raise InvalidInputError("evidence: its metrics must be finite numbers.")
     # `request` names a call of a front that has ended.

@@ -8,21 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.checking import (
-    CLUSTERS,
-    checked_record,
-    entry_of_record,
-    is_id,
-    parse_open,
-)
+from learning_memory_server.journal.archive.checking import CLUSTERS, checked_record, entry_of_record, is_id, parse_open
 from learning_memory_server.journal.archive.reading import Archive
-from learning_memory_server.journal.codec import (
-    ADVICE,
-    FAILURE,
-    GHAP,
-    VALUE,
-    VERDICT,
-)
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.model.entry import Ghap

@@ -162,8 +162,7 @@ def _resolution(end: ForeignPart, story: ForeignPart) -> Resolution:
         lesson=None
         if lesson is None
         else Lesson(
-            lesson.text("what_worked", limits.NARRATIVE_MAX),
-            lesson.find_text("takeaway", limits.NARRATIVE_MAX),
+            lesson.text("what_worked", limits.NARRATIVE_MAX), lesson.find_text("takeaway", limits.NARRATIVE_MAX)
         ),
         auto_captured=end.flag("auto_captured"),
     )

@@ -127,8 +127,7 @@ def _verified(tar: tarfile.TarFile, members: dict[str, tarfile.TarInfo]) -> Arch
             raise InvalidInputError(f"The archive is refused: {name!r} is not the name of a journal file.")
     if odd := sorted((members.keys() - {MANIFEST}) ^ manifest.files.keys()):
         raise InvalidInputError(
-            f"The archive is damaged: its {MANIFEST} and its content disagree about {odd[0]!r}.",
-            hint=OTHER_COPY,
+            f"The archive is damaged: its {MANIFEST} and its content disagree about {odd[0]!r}.", hint=OTHER_COPY
         )
     for name in (each for each in members if each in manifest.files):
         about = manifest.files[name]

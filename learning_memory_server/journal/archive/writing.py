@@ -79,8 +79,7 @@ def remove_unfinished(folder: Path, pattern: str) -> None:
 def _refuse_existing(path: Path, *, replace: bool) -> None:
     if path.is_symlink() or (path.exists() and not (replace and path.is_file())):
         raise InvalidInputError(
-            f"{path} already exists.",
-            hint="Choose another name, or replace the file with --force.",
+            f"{path} already exists.", hint="Choose another name, or replace the file with --force."
         )
 
 

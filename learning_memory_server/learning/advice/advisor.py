@@ -17,16 +17,7 @@ from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.advice.ranking import is_instructive
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import (
-    Advice,
-    Channel,
-    Citation,
-    Effect,
-    Item,
-    Kind,
-    Reason,
-    advice_id,
-)
+from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, advice_id
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts

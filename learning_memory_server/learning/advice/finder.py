@@ -103,11 +103,7 @@ class AdviceFinder:
         return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
 
     async def rank_text(
-        self,
-        text: str,
-        project: str,
-        effects: Mapping[str, tuple[int, int]],
-        entry_id: str = "",
+        self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
     ) -> Ranked | None:
         """Return the candidates for what an agent or a user has written; see `rank`.
 
@@ -127,9 +123,7 @@ class AdviceFinder:
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
         near = {hit.id: hit.score for hit in hits}
         background = Background(
-            frozenset(terms(text)),
-            [self._terms_of(each) for each in newest.values()],
-            list(near.values()),
+            frozenset(terms(text)), [self._terms_of(each) for each in newest.values()], list(near.values())
         )
         pending = [each for point, each in newest.items() if point not in near]
         candidates = [(newest[point], closeness) for point, closeness in near.items()]

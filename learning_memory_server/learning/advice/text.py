@@ -149,10 +149,7 @@ def _value_items(values: Iterable[Standing]) -> Iterator[tuple[Item, str]]:
     for value in values:
         if value.is_in_force:
             doubt = " (unattested)" if value.support.status is Status.UNATTESTED else ""
-            yield (
-                Item(value.value.id, Kind.VALUE, reason=Reason.IN_FORCE),
-                f"{_line(value.value.text)}{doubt}",
-            )
+            yield (Item(value.value.id, Kind.VALUE, reason=Reason.IN_FORCE), f"{_line(value.value.text)}{doubt}")
 
 
 def _nearest(entries: Sequence[Ghap], about: AbstractSet[str]) -> list[Ghap]:
@@ -180,10 +177,7 @@ def _lesson_items(
             said.add(takeaway.casefold())
             reason = Reason.TERMS if entry in near else Reason.LATEST
             words = "; ".join(filter(None, (_source(entry), freshness(entry))))
-            yield (
-                Item(entry.id, Kind.EXPERIENCE, reason=reason),
-                f"{takeaway} ({words})" if words else takeaway,
-            )
+            yield (Item(entry.id, Kind.EXPERIENCE, reason=reason), f"{takeaway} ({words})" if words else takeaway)
 
 
 def _source(entry: Ghap) -> str:

@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 
 from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
-from learning_memory_server.learning.clustering.merging import (
-    Groups,
-    group_of,
-    joined,
-    readmitted,
-    without_misplaced,
-)
+from learning_memory_server.learning.clustering.merging import Groups, group_of, joined, readmitted, without_misplaced
 from learning_memory_server.learning.clustering.neighbours import (
     NEIGHBOURS,
     likeness_to_others,
@@ -172,11 +166,7 @@ class _Density:
     """The part of a clustering that is computed once for all cluster sizes."""
 
     def __init__(
-        self,
-        units: NDArray[np.float32],
-        min_samples: int,
-        effective_size: Callable[[int], int],
-        near_copy: float,
+        self, units: NDArray[np.float32], min_samples: int, effective_size: Callable[[int], int], near_copy: float
     ) -> None:
         self._rows = self._units = units
         wanted = max(NEIGHBOURS, min_samples)

@@ -255,8 +255,7 @@ class LiveAxis:
 
 def _late() -> NoAnswerError:
     return NoAnswerError(
-        "The index did not give all vectors in time.",
-        hint="They are still being read; call again in a few seconds.",
+        "The index did not give all vectors in time.", hint="They are still being read; call again in a few seconds."
     )
 
 

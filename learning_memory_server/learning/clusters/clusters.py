@@ -155,9 +155,7 @@ def _unforgotten(label: str, axis: Axis, members: Iterable[Ghap]) -> str:
 def _cluster(fitted: FittedCluster, label: str, members: Sequence[tuple[Ghap, float]]) -> ExperienceCluster:
     ranked = sorted(members, key=lambda member: (-member[1], member[0].id))
     best = nsmallest(
-        limits.EXEMPLARS_SHOWN,
-        ranked,
-        key=lambda member: (-member[0].weight * max(member[1], 0.0), member[0].id),
+        limits.EXEMPLARS_SHOWN, ranked, key=lambda member: (-member[0].weight * max(member[1], 0.0), member[0].id)
     )
     entries = tuple(entry for entry, _ in ranked)
     return ExperienceCluster(

@@ -136,10 +136,7 @@ class LineageLog:
         lineages = await self._all()
         nothing = Lineage()
         own = ((project, lineages.get((cluster.axis, _digest(project)), nothing)) for project in projects)
-        return next(
-            (name for name, each in own if cluster.number in each.members or cluster.number in each.gone),
-            None,
-        )
+        return next((name for name, each in own if cluster.number in each.members or cluster.number in each.gone), None)
 
     async def _all(self) -> dict[tuple[str, str | None], Lineage]:
         async with self._reading:

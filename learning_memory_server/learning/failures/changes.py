@@ -10,15 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Final, Literal
 
-from learning_memory_server.learning.failures.parse import (
-    ASSIGNMENT,
-    Command,
-    Step,
-    head,
-    is_typo,
-    program,
-    subcommand,
-)
+from learning_memory_server.learning.failures.parse import ASSIGNMENT, Command, Step, head, is_typo, program, subcommand
 
 _DIFFERENT_MAX: Final = 8
 """Words that may differ besides an edit: with more, it is another command."""

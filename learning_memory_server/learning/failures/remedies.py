@@ -71,7 +71,7 @@ _NEVER: Final = re.compile(
     r"(?<![\w./])-{0,2}(?:\w+[:-])*(?:rm|rmdir|rmi|del|delete|remove|drop\w*|destroy|flush\w*|reset|prune|purge|wipe|"
     r"truncate|downgrade|rollback|revert|force|hard|kill|pkill|killall|apply|deploy\w*|publish\w*|push|upload|unlock|dd|"
     r"mkfs\S*|shred|sudo|doas|su|chmod|chown|uninstall|revoke)(?:[:-]\w+)*(?![\w./])"
-    r"|rmtree|unlink|\bDROP\b|\bDELETE\b|\bdown\b.*\s(?:-v|--volumes)\b",
+    r"|rmtree|unlink|\bDROP\b|\bDELETE\b|\bdown\b.*\s(?:-v|--volumes)\b"
 )
 """Never shown, whatever was changed: what destroys, publishes, or asks for more rights."""
 _FOLDER_ERROR: Final = re.compile(r"\bcd\b|\bchdir\b|cannot change to|can't cd")
@@ -128,12 +128,7 @@ class Remedy(NamedTuple):
 
 
 def remedy_for(
-    command: str,
-    known: Sequence[Failure],
-    *,
-    named: Collection[str] = (),
-    session: str = "",
-    folder: str | None = None,
+    command: str, known: Sequence[Failure], *, named: Collection[str] = (), session: str = "", folder: str | None = None
 ) -> Remedy | None:
     """Return the remedy to show to an agent whose command failed with an error, if there is one.
 

@@ -36,14 +36,7 @@ _WAITING: Final = 1_000
 """The most commands that may be running. An agent runs a few at once; those of an interrupted session never end."""
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
 _SAYS: Final = b'"message"'
-_MADE: Final = (
-    "<command-",
-    "<local-command",
-    "<bash-",
-    "<system-reminder>",
-    "Caveat: ",
-    "[Request interrupted",
-)
+_MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
 _Edits = dict[str, tuple[Edited, ...]]

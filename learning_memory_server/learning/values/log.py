@@ -114,10 +114,7 @@ class VerdictLog(Records[Verdict]):
         for ghap_id, stance in stances.items():
             before = self.find(verdict_id(value.id, ghap_id))
             if before is None or before.stance is not stance:
-                requests = (
-                    *(before.requests if before else ()),
-                    *([caller.request] if caller.request else ()),
-                )
+                requests = (*(before.requests if before else ()), *([caller.request] if caller.request else ()))
                 new.append(Verdict(value.id, ghap_id, stance, value.project, at, requests))
         self.add(*new)
 
@@ -170,12 +167,7 @@ def weigh_all(
         )
 
     return [
-        Standing(
-            value,
-            entries(value, Stance.SUPPORTS),
-            entries(value, Stance.CONTRADICTS),
-            successors.get(value.id),
-        )
+        Standing(value, entries(value, Stance.SUPPORTS), entries(value, Stance.CONTRADICTS), successors.get(value.id))
         for value in values
     ]
 
@@ -190,7 +182,6 @@ def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
         newest.sort(key=lambda each: len(each.value.evidence.member_ids), reverse=True)
     if by is ValueOrder.SUPPORT:
         newest.sort(
-            key=lambda each: (each.support.status is not Status.CONTESTED, each.support.interval[0]),
-            reverse=True,
+            key=lambda each: (each.support.status is not Status.CONTESTED, each.support.interval[0]), reverse=True
         )
     return newest

@@ -116,10 +116,7 @@ async def server_version(settings: Settings, url: str) -> dict[str, Any]:
     from learning_memory_server.index.engines.qdrant_requests import Requests  # noqa: PLC0415
 
     requests = Requests(
-        urls_of(url),
-        settings.qdrant_key,
-        timeouts.REACH,
-        allow_plaintext_key=settings.qdrant_allow_plaintext_key,
+        urls_of(url), settings.qdrant_key, timeouts.REACH, allow_plaintext_key=settings.qdrant_allow_plaintext_key
     )
     try:
         requests.availability.version = await requests.version()
@@ -172,9 +169,7 @@ def open_server(
     from learning_memory_server.index.engines.qdrant_catalog import Spread  # noqa: PLC0415
 
     spread = Spread(
-        settings.qdrant_shard_number,
-        settings.qdrant_replication_factor,
-        settings.qdrant_write_consistency_factor,
+        settings.qdrant_shard_number, settings.qdrant_replication_factor, settings.qdrant_write_consistency_factor
     )
     owner = open_owner(settings.owner_file)
     return QdrantStore(

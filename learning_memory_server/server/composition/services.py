@@ -130,10 +130,7 @@ class Indexed(Kept):
             lambda: self.writer.server_returned(),  # noqa: PLW0108 - it needs this to be built
             self.advice_log.effects,
         )
-        self.sources: tuple[DocumentSource, ...] = (
-            *(self.collector, self.value_log, self.memory_log),
-            self.shared,
-        )
+        self.sources: tuple[DocumentSource, ...] = (*(self.collector, self.value_log, self.memory_log), self.shared)
         self.writer = IndexWriter(self.index, self.sources, self.outdated)
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.availability:
@@ -148,12 +145,7 @@ class Services(Indexed):
     """Everything that tools and commands work with, built once per process."""
 
     def __init__(
-        self,
-        settings: Settings,
-        journal: Journal,
-        clock: Clock,
-        load: Callable[[], Embedder],
-        fitting: Fitting,
+        self, settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder], fitting: Fitting
     ) -> None:
         super().__init__(settings, journal, clock, load)
         collector, index, values, verdicts = self.collector, self.index, self.value_log, self.verdicts

@@ -68,10 +68,7 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
     ),
     # VS Code reads the same files.
     "copilot": _Dialect(
-        re.compile(
-            r"\A(?P<output>.*?)\n?<shellId: \S{1,64} completed with exit code (?P<status>\d+)>\s*\Z",
-            re.DOTALL,
-        ),
+        re.compile(r"\A(?P<output>.*?)\n?<shellId: \S{1,64} completed with exit code (?P<status>\d+)>\s*\Z", re.DOTALL),
         (_CONTEXT, _NESTED),
     ),
     "cursor": _Dialect(replies=("additional_context",)),

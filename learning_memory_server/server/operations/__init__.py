@@ -18,14 +18,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
-from learning_memory_server.server.operations import (
-    forgetting,
-    importing,
-    indexing,
-    migrating,
-    scanning,
-    sharing,
-)
+from learning_memory_server.server.operations import forgetting, importing, indexing, migrating, scanning, sharing
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.views.memory_views import found_memory

@@ -53,10 +53,7 @@ async def migrate(services: Services, report: Report, *, url: str, key: str | No
             lambda: (document for each in services.sources for document in each.documents()),
             lambda done, total: report("Moving the index", done, total),
         )
-    return {
-        "collections": {name.value: asdict(each) for name, each in moved.items()},
-        "notices": move.notices,
-    }
+    return {"collections": {name.value: asdict(each) for name, each in moved.items()}, "notices": move.notices}
 
 
 async def leave(services: Services, report: Report, *, url: str, key: str | None, gone: bool = False) -> dict[str, Any]:

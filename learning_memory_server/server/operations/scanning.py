@@ -8,11 +8,7 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from learning_memory_server.errors import (
-    EmbeddingUnavailableError,
-    LearningMemoryError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.memory_documents import point_ids
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec

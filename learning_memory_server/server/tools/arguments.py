@@ -32,11 +32,7 @@ QueryText = Annotated[Text, _text(limits.QUERY_MAX)]
 Identifier = Annotated[Text, _text(limits.ID_MAX)]
 GhapId = Annotated[Identifier, Field(description="Default: your current one.")]
 ClusterName = Annotated[Identifier, Field(description="From get_clusters, such as full_0.")]
-MemoryText = Annotated[
-    Text,
-    _text(limits.MEMORY_MAX),
-    Field(description="Any text or code."),
-]
+MemoryText = Annotated[Text, _text(limits.MEMORY_MAX), Field(description="Any text or code.")]
 SourceText = Annotated[Text, _text(limits.SOURCE_MAX)]
 Tag = Annotated[Text, _text(limits.TAG_MAX)]
 ProjectName = Annotated[Text, _text(limits.PROJECT_MAX), Field(description="Or `current`; default: all.")]

@@ -101,14 +101,7 @@ async def get_cluster_members(
     shown = [entry_views.member(entry) for entry in cluster.members[offset : offset + limit]]
     return cast(
         "ClusterMembers",
-        page(
-            "members",
-            shown,
-            offset=offset,
-            of=len(cluster.members),
-            cluster_id=str(wanted),
-            axis=wanted.axis.value,
-        ),
+        page("members", shown, offset=offset, of=len(cluster.members), cluster_id=str(wanted), axis=wanted.axis.value),
     )
 
 

@@ -193,10 +193,7 @@ async def search_memory(
     caller: Caller,
     /,
     *,
-    query: Annotated[
-        args.QueryText,
-        Field(description="What the text might say."),
-    ],
+    query: Annotated[args.QueryText, Field(description="What the text might say.")],
     limit: args.ListingLimit = 10,
     filters: Annotated[FiltersArgument, Field(description="Which memories to search.")] | None = None,
     min_similarity: Similarity = 0.0,

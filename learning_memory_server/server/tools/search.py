@@ -81,8 +81,7 @@ async def search_experiences(
     asked = ExperienceQuery(query, axis, where, depth, min_score)
     # At once: a server far away is waited for only once.
     result, matching = await asyncio.gather(
-        searcher.search_experiences(asked),
-        listing.matching(query, where.project) if offset == 0 else _no_values(),
+        searcher.search_experiences(asked), listing.matching(query, where.project) if offset == 0 else _no_values()
     )
     notes = await validity.judged_notes((found.entry for found in result.found[offset:]), caller)
     shown = [
@@ -97,12 +96,7 @@ async def search_experiences(
         for each in (matching if result.mode is not SearchMode.LEXICAL else ())
     ]
     reply = page(
-        "results",
-        shown,
-        offset=offset,
-        mode=result.mode.value,
-        note=" ".join(said) or None,
-        values=values or None,
+        "results", shown, offset=offset, mode=result.mode.value, note=" ".join(said) or None, values=values or None
     )
     return cast("FoundExperiences", reply)
 

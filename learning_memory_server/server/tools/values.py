@@ -132,12 +132,5 @@ async def list_values(
     shown: list[dict[str, Any]] = [show(value) for value in found[offset : offset + limit]]
     return cast(
         "ValueList",
-        page(
-            "results",
-            shown,
-            offset=offset,
-            of=len(found),
-            mode=mode and mode.value,
-            note=listing.notice(found),
-        ),
+        page("results", shown, offset=offset, of=len(found), mode=mode and mode.value, note=listing.notice(found)),
     )

@@ -138,12 +138,7 @@ def lift_view(found: Lift) -> dict[str, Any]:
 def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:
     """Return `CalibrationStats` of resolved entries; share and mean confidence are of those with a confidence."""
     first, last = score(first_stated(entries)), score(last_stated(entries))
-    figures = {
-        "share": last.share,
-        "confidence": last.confidence,
-        "brier_first": first.brier,
-        "brier_last": last.brier,
-    }
+    figures = {"share": last.share, "confidence": last.confidence, "brier_first": first.brier, "brier_last": last.brier}
     return {
         "judged": rate(entries).total,
         "stated": last.count,

@@ -66,23 +66,14 @@ def test_nothing_is_written_before_anything_starts(collector: ObservationCollect
 def test_a_new_start_orphans_the_first_and_says_so(collector: ObservationCollector, journal: Journal) -> None:
     first = start(collector)
     second = collector.start(
-        ALICE,
-        domain=Domain.TESTING,
-        strategy=Strategy.ASK_USER,
-        goal="g",
-        hypothesis="h",
-        action="a",
-        prediction="p",
+        ALICE, domain=Domain.TESTING, strategy=Strategy.ASK_USER, goal="g", hypothesis="h", action="a", prediction="p"
     )
 
     assert second.orphan is not None
     assert second.orphan.id == first.id
     assert collector.find_current(ALICE) == second.entry
     assert ids(collector.list_orphans(ALICE)) == [first.id]
-    assert {entry.id: entry.orphaned for entry in journal.open_entries()} == {
-        first.id: True,
-        second.entry.id: False,
-    }
+    assert {entry.id: entry.orphaned for entry in journal.open_entries()} == {first.id: True, second.entry.id: False}
 
 
 def test_an_orphan_never_becomes_current_by_itself(collector: ObservationCollector, journal: Journal) -> None:

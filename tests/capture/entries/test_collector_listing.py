@@ -73,8 +73,7 @@ def mixed(collector: ObservationCollector) -> ObservationCollector:
             numbered(3, strategy=Strategy.ASK_USER),
             numbered(4, project=CAROL.project),
             numbered(
-                5,
-                resolution=replace(CONFIRMED, status=OutcomeStatus.ABANDONED, resolved_at=NOON + timedelta(hours=9)),
+                5, resolution=replace(CONFIRMED, status=OutcomeStatus.ABANDONED, resolved_at=NOON + timedelta(hours=9))
             ),
         ]
     )
@@ -131,10 +130,7 @@ def test_starts_within_one_second_have_different_ids(journal: Journal) -> None:
 AGENTS = replace(ALICE, agent=MAIN_AGENT), replace(BOB, agent=MAIN_AGENT)
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["start", "update", "resolve"]),
-        st.sampled_from(AGENTS),
-        st.none() | st.integers(0, 5),
-        TEXTS,
+        st.sampled_from(["start", "update", "resolve"]), st.sampled_from(AGENTS), st.none() | st.integers(0, 5), TEXTS
     ),
     max_size=12,
 )

@@ -59,11 +59,7 @@ def test_the_next_hub_takes_fronts_that_still_run_for_live_ones_for_a_while(watc
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     before = LiveSessions(watch, path)
-    with (
-        before.connected("gone", ended.pid),
-        before.connected("old front", None),
-        before.connected("a", os.getpid()),
-    ):
+    with before.connected("gone", ended.pid), before.connected("old front", None), before.connected("a", os.getpid()):
         # The hub is killed here.
         after = LiveSessions(watch, path)
     assert [after.is_live(name) for name in ("a", "gone", "old front")] == [True, False, False]

@@ -20,12 +20,7 @@ from tests.capture.memories.journalled import TEXT, reloaded
 from tests.capture.memories.shelf import LONG, Shelf, open_shelf
 from tests.support import ALICE, BOB, CAROL, NOON
 
-TAGGED: dict[str, Any] = {
-    "tags": ["db", "decision"],
-    "source": "notes.md",
-    "language": "en",
-    "x": {"y": [1, None]},
-}
+TAGGED: dict[str, Any] = {"tags": ["db", "decision"], "source": "notes.md", "language": "en", "x": {"y": [1, None]}}
 
 
 async def test_a_memory_is_in_the_journal_as_it_was_given(tmp_path: Path) -> None:
@@ -98,10 +93,7 @@ async def test_the_date_of_a_memory_is_its_timestamp_else_the_time_it_was_added(
 
 @pytest.mark.parametrize(
     ("metadata", "field"),
-    [
-        ({"timestamp": "soon"}, "metadata.timestamp: "),
-        ({"x": "\u00e9" * (limits.METADATA_MAX // 2)}, "metadata: "),
-    ],
+    [({"timestamp": "soon"}, "metadata.timestamp: "), ({"x": "\u00e9" * (limits.METADATA_MAX // 2)}, "metadata: ")],
 )
 async def test_invalid_metadata_is_refused_and_nothing_is_kept(
     metadata: dict[str, Any], field: str, shelf: Shelf

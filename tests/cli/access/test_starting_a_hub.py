@@ -86,11 +86,7 @@ def server() -> Iterator[Stub]:
 def variables_of(memory: Memory, **settings: str) -> dict[str, str]:
     # The package under test may be a copy of the installed one.
     package = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
-    return {
-        **environment(memory.storage, **{"hub_idle_minutes": "1", **settings}),
-        **memory.variables(),
-        **package,
-    }
+    return {**environment(memory.storage, **{"hub_idle_minutes": "1", **settings}), **memory.variables(), **package}
 
 
 def ended(process: Command) -> tuple[int, str, str]:
@@ -199,11 +195,7 @@ def test_ctrl_c_ends_the_command_and_the_hub_withdraws_its_work(
 
 @pytest.mark.parametrize("whom", ["command", "hub"])
 def test_an_import_that_was_cut_short_is_completed_by_another(
-    whom: str,
-    memory: Memory,
-    started: Callable[..., Command],
-    run: Callable[..., tuple[int, str, str]],
-    tmp_path: Path,
+    whom: str, memory: Memory, started: Callable[..., Command], run: Callable[..., tuple[int, str, str]], tmp_path: Path
 ) -> None:
     path = lines_of(tmp_path / "there", MANY)
     command = started("import", path)

@@ -10,13 +10,7 @@ import pytest
 
 from learning_memory_server.cli.clients import toml_text
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine
-from learning_memory_server.cli.clients.change import (
-    addition,
-    find_entry,
-    removal,
-    settings_addition,
-    snippet,
-)
+from learning_memory_server.cli.clients.change import addition, find_entry, removal, settings_addition, snippet
 from learning_memory_server.errors import ClientSetupError
 
 ENTRY = {"command": "/opt/bin/server", "args": [], "env": {"X": "1"}}

@@ -103,9 +103,7 @@ def test_settings_of_the_shell_are_written_with_absolute_paths(machine: Machine,
 
 def test_secrets_go_into_no_clients_file(machine: Machine) -> None:
     found = variables(
-        machine,
-        LEARNING_MEMORY_QDRANT_API_KEY="hush",
-        LEARNING_MEMORY_QDRANT_URL="https://ann:hush@qdrant.example.org",
+        machine, LEARNING_MEMORY_QDRANT_API_KEY="hush", LEARNING_MEMORY_QDRANT_URL="https://ann:hush@qdrant.example.org"
     )
 
     assert found.written == {}

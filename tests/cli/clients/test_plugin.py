@@ -128,8 +128,7 @@ def with_copy(machine: Machine, folder: Path | None = None, **files: object) -> 
 def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine) -> None:
     assert plugin.find_installed(machine) is None
     listed(
-        machine,
-        installed_plugins={"plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}},
+        machine, installed_plugins={"plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}}
     )
 
     found = plugin.find_installed(machine)

@@ -37,10 +37,7 @@ TABLES = [
 @st.composite
 def documents(draw: st.DrawFn) -> str:
     """A file of Codex as people and Codex write it."""
-    parts = [
-        *draw(st.lists(st.sampled_from(ROOT), unique=True)),
-        *draw(st.lists(st.sampled_from(TABLES), unique=True)),
-    ]
+    parts = [*draw(st.lists(st.sampled_from(ROOT), unique=True)), *draw(st.lists(st.sampled_from(TABLES), unique=True))]
     text = "".join(parts)
     if draw(st.booleans()):
         text = text.removesuffix("\n")

@@ -269,9 +269,7 @@ def test_a_re_ranking_model_is_loaded_and_timed(run: Any, reranker_folder: Path)
     [
         ("nobody/ranks", "Run `learning-memory-server download-model nobody/ranks`"),
         pytest.param(
-            str(ORIGINAL),
-            "is not a re-ranking model. Set reranker_model to a cross-encoder",
-            marks=pytest.mark.torch,
+            str(ORIGINAL), "is not a re-ranking model. Set reranker_model to a cross-encoder", marks=pytest.mark.torch
         ),
     ],
 )

@@ -50,11 +50,7 @@ def elsewhere(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=WITH_AND_WITHOUT)
 def run_there(
-    request: pytest.FixtureRequest,
-    run: Any,
-    environment: dict[str, str],
-    elsewhere: Path,
-    runtime_directory: Path,
+    request: pytest.FixtureRequest, run: Any, environment: dict[str, str], elsewhere: Path, runtime_directory: Path
 ) -> Iterator[Callable[..., Result]]:
     """Run a command over another, empty store, with or without a hub."""
     there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}

@@ -48,11 +48,7 @@ def test_an_archive_moves_everything_to_an_empty_store_and_a_second_import_chang
     assert ours.entries == theirs.entries
     assert ours.open.keys() == theirs.open.keys()
     assert all(entry.orphaned for entry in ours.open.values())
-    assert (ours.records, ours.clusters, ours.forgotten) == (
-        theirs.records,
-        theirs.clusters,
-        theirs.forgotten,
-    )
+    assert (ours.records, ours.clusters, ours.forgotten) == (theirs.records, theirs.clusters, theirs.forgotten)
     before = {file: file.read_bytes() for file in elsewhere.glob("journal/**/*.json*")}
     second = run_there("import", path)
     assert "entry 0 new, 23 already there" in shown(second)
@@ -221,12 +217,7 @@ def test_importing_a_raw_segment_does_not_restore_an_entry_that_it_forgets(
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["command", "hub"])
 def test_an_import_that_was_killed_halfway_can_be_repeated(  # noqa: PLR0913 - fixtures
-    run: Any,
-    environment: dict[str, str],
-    start_hub: Callable[[], int],
-    storage: Path,
-    tmp_path: Path,
-    victim: str,
+    run: Any, environment: dict[str, str], start_hub: Callable[[], int], storage: Path, tmp_path: Path, victim: str
 ) -> None:
     elsewhere = Journal(tmp_path / "elsewhere" / "journal")
     entries = [numbered(number) for number in range(2000)]

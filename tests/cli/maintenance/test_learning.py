@@ -105,16 +105,9 @@ def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, s
 
 def test_edits_until_an_error_was_gone_are_learned_too(learn: Any, run: Any, own: Path, storage: Path) -> None:
     error = "Exit code 1\nModuleNotFoundError: No module named 'garden'"
-    mended = [
-        failed("pytest", error),
-        edited("/work/shop/conftest.py", "", 'sys.path.insert(0, "src")'),
-        ran("pytest"),
-    ]
+    mended = [failed("pytest", error), edited("/work/shop/conftest.py", "", 'sys.path.insert(0, "src")'), ran("pytest")]
     write_transcript(own / "first.jsonl", *mended)
-    assert learn("--yes")["errors"][0]["failures"][0]["edits"] == [
-        "conftest.py",
-        '+ sys.path.insert(0, "src")',
-    ]
+    assert learn("--yes")["errors"][0]["failures"][0]["edits"] == ["conftest.py", '+ sys.path.insert(0, "src")']
     (kept,) = log_in(storage).all()
     assert "  edited    + sys.path" in run("show", kept.error).stdout
     agent = Agent(ErrorAdvisor(log_in(storage), RedactionGate()), "new", "garden")

@@ -84,10 +84,7 @@ def answering(place: discovery.Place) -> Iterator[Callable[..., OneAnswer]]:
 
 @pytest.mark.parametrize("project", [None, 'sh\u00f6p "1"\udcff'])
 def test_the_hub_hears_what_the_client_says_and_where(
-    place: discovery.Place,
-    answering: Callable[..., OneAnswer],
-    monkeypatch: pytest.MonkeyPatch,
-    project: str | None,
+    place: discovery.Place, answering: Callable[..., OneAnswer], monkeypatch: pytest.MonkeyPatch, project: str | None
 ) -> None:
     if project:
         monkeypatch.setenv("LEARNING_MEMORY_PROJECT", project)

@@ -159,10 +159,7 @@ def test_the_process_that_locked_the_data_is_named_if_no_hub_answers(place: Plac
     # The hub's socket is there, but nobody accepts connections.
     del hub
     link = HubLink(place, hello_of(place), [].append, connect_seconds=0.1)
-    with (
-        exclusive(place.journal, "a nightly import"),
-        pytest.raises(StorageUnavailableError, match="a nightly import"),
-    ):
+    with exclusive(place.journal, "a nightly import"), pytest.raises(StorageUnavailableError, match="a nightly import"):
         link.connect()
 
 

@@ -11,11 +11,7 @@ from learning_memory_server.system import timeouts
 from tests.hub.front.scripted import Client, ScriptedHub, answer, error_of, ids, notification, request
 
 INITIALIZE = request(
-    0,
-    "initialize",
-    protocolVersion="2025-11-25",
-    capabilities={},
-    clientInfo={"name": "a client", "version": "1"},
+    0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "a client", "version": "1"}
 )
 OPENING = {**INITIALIZE, "id": "learning-memory-front/initialize"}
 """What a hub gets, because the front has answered the client."""

@@ -38,10 +38,7 @@ def test_a_fence_that_is_never_closed_extends_to_the_end() -> None:
 
 
 def test_inline_code_opens_no_fence() -> None:
-    assert parts("```x``` is code\n\nand this is text") == [
-        ("text", "```x``` is code"),
-        ("text", "and this is text"),
-    ]
+    assert parts("```x``` is code\n\nand this is text") == [("text", "```x``` is code"), ("text", "and this is text")]
 
 
 def test_each_turn_of_a_conversation_is_a_block_with_the_lines_that_continue_it() -> None:

@@ -46,11 +46,7 @@ FAULTS: dict[str, tuple[Callable[[Stub], None], type[StorageUnavailableError], s
         StorageUnavailableError,
         "is still being created",
     ),
-    "too busy": (
-        answers(429, refusal("Rate limit exceeded"), Retry_After="3"),
-        RefusedError,
-        "come back in 3 seconds",
-    ),
+    "too busy": (answers(429, refusal("Rate limit exceeded"), Retry_After="3"), RefusedError, "come back in 3 seconds"),
     "busy at odds with itself": (
         answers(429, refusal("Rate limit exceeded"), Retry_After="soon"),
         RefusedError,

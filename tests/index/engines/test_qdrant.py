@@ -89,10 +89,7 @@ async def ensured(server: Stub, owner: Owner, **options: Any) -> QdrantStore:
     server.answer = FreshServer()
     await store.ensure(SPEC)
     server.asked.clear()
-    server.answer = lambda method, _path: (
-        200,
-        success(collection_info() if method == "GET" else {"points": []}),
-    )
+    server.answer = lambda method, _path: (200, success(collection_info() if method == "GET" else {"points": []}))
     return store
 
 
@@ -178,10 +175,7 @@ async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server
 async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(server: Stub, tmp_path: Path) -> None:
     server.answer = FreshServer()
     settings = Settings(
-        storage_path=tmp_path,
-        qdrant_shard_number=6,
-        qdrant_replication_factor=3,
-        qdrant_write_consistency_factor=2,
+        storage_path=tmp_path, qdrant_shard_number=6, qdrant_replication_factor=3, qdrant_write_consistency_factor=2
     )
     store = open_server(settings, server.url, None)
     await store.ensure(SPEC)
@@ -200,11 +194,7 @@ async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vec
 
     mine, named = {"key": "owner", "match": {"value": owner.name}}, {"has_id": [owner.outside(ID)]}
     near, worded = [body for _method, path, body in server.asked if path.endswith("/query")]
-    assert (near["using"], near["params"], near["filter"]) == (
-        "dense",
-        {"exact": True},
-        {"must": [mine, named]},
-    )
+    assert (near["using"], near["params"], near["filter"]) == ("dense", {"exact": True}, {"must": [mine, named]})
     assert worded["using"] == "bm25"
     # Nobody has them, so both are as rare as can be.
     rarity = math.log(1 + 0.5 / 0.5)
@@ -238,14 +228,7 @@ async def test_writes_wait_until_they_are_applied(server: Stub, owner: Owner) ->
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "localhost:6333",
-        "ftp://host",
-        "http://",
-        "http://host:port",
-        "https://me:hunter2@host:6333",
-        "https://[broken",
-    ],
+    ["localhost:6333", "ftp://host", "http://", "http://host:port", "https://me:hunter2@host:6333", "https://[broken"],
 )
 def test_a_malformed_url_is_refused_without_repeating_it(url: str, owner: Owner) -> None:
     with pytest.raises(InvalidSettingsError) as caught:

@@ -7,11 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.errors import (
-    ForbiddenCollectionError,
-    InvalidSettingsError,
-    StorageUnavailableError,
-)
+from learning_memory_server.errors import ForbiddenCollectionError, InvalidSettingsError, StorageUnavailableError
 from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore

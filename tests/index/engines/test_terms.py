@@ -9,14 +9,7 @@ from uuid import UUID
 import pytest
 
 from learning_memory_server.errors import MissingCollectionError, StorageUnavailableError
-from learning_memory_server.index.engines.base import (
-    CollectionSpec,
-    Filter,
-    Hit,
-    Point,
-    SparseVector,
-    VectorStore,
-)
+from learning_memory_server.index.engines.base import CollectionSpec, Filter, Hit, Point, SparseVector, VectorStore
 
 EAST = [1.0, 0.0, 0.0, 0.0]
 NORTH = [0.0, 1.0, 0.0, 0.0]

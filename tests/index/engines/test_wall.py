@@ -294,11 +294,7 @@ async def test_collections_of_the_layout_before_are_named_and_left_alone(
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
     # The last two: from before there were aliases, and what an interrupted rebuild left.
-    former = [
-        "experiences_full-0123456789ab-89abcdef",
-        "memories-0123456789ab",
-        "values_next-0123456789ab-89abcdef",
-    ]
+    former = ["experiences_full-0123456789ab-89abcdef", "memories-0123456789ab", "values_next-0123456789ab-89abcdef"]
     engine = double.engine.client
     settings = collection_settings(spec, Spread())
     for old in former:

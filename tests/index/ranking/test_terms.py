@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.index.ranking.terms import (
-    encode_document,
-    encode_query,
-    length,
-    term_id,
-    terms,
-    weight,
-)
+from learning_memory_server.index.ranking.terms import encode_document, encode_query, length, term_id, terms, weight
 from tests.support import TEXTS
 
 

@@ -123,9 +123,7 @@ async def test_the_strength_needed_is_that_of_the_points_that_pass_the_filter(tm
             assert basis.least == least_strength(points, basis.usual, 1.0)
 
 
-async def test_a_text_without_terms_and_a_model_whose_scale_is_not_known_have_no_threshold(
-    tmp_path: Path,
-) -> None:
+async def test_a_text_without_terms_and_a_model_whose_scale_is_not_known_have_no_threshold(tmp_path: Path) -> None:
     async with open_parts(tmp_path / "known", load=MeasuredModel) as parts:
         await stocked(parts)
         without_terms = await search(parts, "?!")

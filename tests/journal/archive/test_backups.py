@@ -119,9 +119,7 @@ def test_an_archive_that_cannot_be_read_is_left_alone(archive: Path, tmp_path: P
     assert newer.exists()
 
 
-def test_a_snapshot_covers_another_if_it_has_every_line_and_what_became_of_open_entries(
-    journal: Journal,
-) -> None:
+def test_a_snapshot_covers_another_if_it_has_every_line_and_what_became_of_open_entries(journal: Journal) -> None:
     older = take_snapshot(journal.path)
     journal.memories.append([memory_record(1)])
     newer = take_snapshot(journal.path)

@@ -16,15 +16,7 @@ from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.vocabulary import Axis
-from tests.journal.archive.making import (
-    archived,
-    compressed,
-    forged,
-    members_of,
-    memory_record,
-    sealed,
-    value_record,
-)
+from tests.journal.archive.making import archived, compressed, forged, members_of, memory_record, sealed, value_record
 from tests.support import NOON, in_format, numbered
 
 NAME = "journal/values.jsonl"

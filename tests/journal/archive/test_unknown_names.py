@@ -66,14 +66,7 @@ def with_unknown(data: Any, others: dict[str, Any]) -> Any:
 
 
 def others_in(journal: Journal) -> dict[str, list[dict[str, Any]]]:
-    logs = (
-        journal.entries,
-        journal.values,
-        journal.verdicts,
-        journal.advice,
-        journal.failures,
-        journal.memories,
-    )
+    logs = (journal.entries, journal.values, journal.verdicts, journal.advice, journal.failures, journal.memories)
     found = {
         each.kind: unknown_in(record.decoded(each.decode))
         for each, log in zip(CODECS, logs, strict=True)

@@ -19,10 +19,5 @@ class MeasuredModel(HashingEmbedder):
 def finder_over(parts: Parts, *, is_everywhere: bool = False, background: int = BACKGROUND) -> AdviceFinder:
     """A finder over these parts, wired as in the composition root."""
     return AdviceFinder(
-        parts.collector,
-        parts.index,
-        parts.values,
-        parts.verdicts,
-        is_everywhere=is_everywhere,
-        background=background,
+        parts.collector, parts.index, parts.values, parts.verdicts, is_everywhere=is_everywhere, background=background
     )

@@ -35,12 +35,7 @@ def advisor(parts: Parts, **options: Any) -> Advisor:
     """An advisor that may take its time: the machine may be busy."""
     given = {"within": None, **options}
     return Advisor(
-        finder_over(parts),
-        AdviceLog(parts.journal.advice),
-        parts.collector,
-        parts.values,
-        parts.clock,
-        **given,
+        finder_over(parts), AdviceLog(parts.journal.advice), parts.collector, parts.values, parts.clock, **given
     )
 
 
@@ -224,9 +219,7 @@ async def test_what_a_session_is_shown_before_its_first_entry_is_kept_with_that(
     assert len(kept(parts)) == 2
 
 
-async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entry_either(
-    parts: Parts,
-) -> None:
+async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entry_either(parts: Parts) -> None:
     shows = advisor(parts, withheld=0.5, chance=iter([0.4]).__next__)
     assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
     assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
@@ -278,9 +271,7 @@ async def test_another_project_is_shown_nothing(parts: Parts) -> None:
     assert await advisor(parts).find_lesson(PROMPT, CAROL, ()) is None
 
 
-async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeated_at_its_start(
-    parts: Parts,
-) -> None:
+async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeated_at_its_start(parts: Parts) -> None:
     shows = advisor(parts)
     found = await shows.find_lesson(PROMPT, ALICE, ())
     assert found is not None

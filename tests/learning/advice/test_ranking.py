@@ -85,8 +85,7 @@ def test_an_experience_that_misled_more_often_than_it_helped_sinks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("score", "shared", "reason"),
-    [(0.9, 0.1, Reason.SIMILAR), (0.9, 0.3, Reason.BOTH), (0.75, 0.4, Reason.TERMS)],
+    ("score", "shared", "reason"), [(0.9, 0.1, Reason.SIMILAR), (0.9, 0.3, Reason.BOTH), (0.75, 0.4, Reason.TERMS)]
 )
 def test_what_is_kept_says_what_it_matched_by(score: float, shared: float, reason: Reason) -> None:
     item = replace(scored(1, score), shared=shared).item(0.7)

@@ -94,16 +94,7 @@ async def test_what_git_ignores_what_holds_secrets_and_what_is_outside_is_not_ke
     (shop / ".env").write_text("x")
     with (shop / "huge.py").open("wb") as file:
         file.truncate(FILE_MAX + 1)
-    for name in (
-        "config.py",
-        f"{TOKEN}.py",
-        "out/log.py",
-        ".env",
-        "link.py",
-        "../other.py",
-        "huge.py",
-        "src",
-    ):
+    for name in ("config.py", f"{TOKEN}.py", "out/log.py", ".env", "link.py", "../other.py", "huge.py", "src"):
         anchoring.touch(ALICE, name, "a line")
 
     kept = await resolve(anchoring, shop, "config.py, out/log.py, .env, link.py, /etc/passwd and huge.py were read")

@@ -55,10 +55,7 @@ def test_git_says_what_it_tracks_and_what_it_ignores(repository: Path) -> None:
     git(repository, "add", "a.py")
 
     assert tracked_by_git(repository) == {"a.py": blob_ids(b"x")[0]}
-    assert set(known_to_git(repository, ["a.py", "new é.py", "out.log", "*.log"])) - {""} == {
-        "a.py",
-        "new é.py",
-    }
+    assert set(known_to_git(repository, ["a.py", "new é.py", "out.log", "*.log"])) - {""} == {"a.py", "new é.py"}
     assert known_to_git(repository, []) == []
 
 

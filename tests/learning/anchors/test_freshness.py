@@ -139,8 +139,7 @@ NAMES = st.text(st.sampled_from("ab./\0\n"), max_size=12) | st.sampled_from(["a"
 
 @given(
     anchors=st.lists(
-        st.builds(Anchor, NAMES, st.text("0a", max_size=40), st.text("0a", max_size=20), st.booleans()),
-        max_size=5,
+        st.builds(Anchor, NAMES, st.text("0a", max_size=40), st.text("0a", max_size=20), st.booleans()), max_size=5
     )
 )
 def test_any_anchors_are_judged_and_none_is_looked_for_outside(

@@ -60,14 +60,7 @@ def test_a_name_is_relative_and_does_not_follow_a_link_out(root: Path) -> None:
             "id_ed25519.pub",
             "tls/server.key",
         ),
-        *(
-            "ca.pem",
-            ".npmrc",
-            ".aws/credentials",
-            "config/secrets.yml",
-            "credentials.json",
-            "db-password.txt",
-        ),
+        *("ca.pem", ".npmrc", ".aws/credentials", "config/secrets.yml", "credentials.json", "db-password.txt"),
         *("terraform.tfstate", "a" * 301),
     ],
 )

@@ -38,10 +38,7 @@ def test_the_interval_also_covers_the_truth_where_the_probability_was_changed_on
     draw = random.Random("changed")  # noqa: S311 - a simulation
     covered = 0
     for _ in range(RUNS):
-        trials = [
-            *outcomes(draw, 0.1, count=200, probability=0.5),
-            *outcomes(draw, 0.1, count=200, probability=0.2),
-        ]
+        trials = [*outcomes(draw, 0.1, count=200, probability=0.5), *outcomes(draw, 0.1, count=200, probability=0.2)]
         low, high = lift(trials).interval
         covered += low <= 0.1 <= high
     assert covered / RUNS == pytest.approx(NOMINAL, abs=0.03)

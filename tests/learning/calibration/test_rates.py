@@ -30,11 +30,7 @@ def test_a_rate_of_nothing_has_no_share() -> None:
 
 
 def test_groups_come_largest_first_and_those_without_a_judged_entry_not_at_all() -> None:
-    entries = [
-        *ended(HELD),
-        *ended(FAILED, HELD, domain=Domain.SECURITY),
-        *ended(DROPPED, domain=Domain.TESTING),
-    ]
+    entries = [*ended(HELD), *ended(FAILED, HELD, domain=Domain.SECURITY), *ended(DROPPED, domain=Domain.TESTING)]
     assert [(one.name, one.held, one.total) for one in rates_by(entries, lambda entry: entry.domain)] == [
         ("security", 1, 2),
         ("debugging", 1, 1),

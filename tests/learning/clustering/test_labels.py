@@ -48,10 +48,7 @@ def test_words_of_the_noise_are_less_distinctive() -> None:
 
 
 def test_headings_statuses_and_stop_words_are_in_no_label() -> None:
-    texts = [
-        "Outcome: confirmed. The hypothesis was that it is the socket.",
-        "Lesson: it was the socket, confirmed.",
-    ]
+    texts = ["Outcome: confirmed. The hypothesis was that it is the socket.", "Lesson: it was the socket, confirmed."]
 
     assert label_clusters([texts]) == ["socket"]
 

@@ -33,14 +33,7 @@ class Learning:
         """Set when a fit begins."""
         self._size = min_cluster_size
         self.clusterer = ExperienceClusterer(
-            parts.index,
-            parts.writer,
-            parts.collector,
-            self,
-            parts.journal.clusters,
-            parts.clock,
-            minimum,
-            waited_for,
+            parts.index, parts.writer, parts.collector, self, parts.journal.clusters, parts.clock, minimum, waited_for
         )
 
     @property

@@ -9,17 +9,7 @@ from learning_memory_server.learning.clusters.clusters import AxisClusters
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Strategy
-from tests.learning.clusters.parts import (
-    ALL,
-    CACHE,
-    POOL,
-    TYPES,
-    Learning,
-    entries_about,
-    ids,
-    learning,
-    named,
-)
+from tests.learning.clusters.parts import ALL, CACHE, POOL, TYPES, Learning, entries_about, ids, learning, named
 from tests.support import TOPICS, about, full_ghap, numbered
 
 
@@ -68,9 +58,7 @@ async def test_by_default_root_causes_and_surprises_need_eight_experiences_and_t
     tmp_path: Path,
 ) -> None:
     async with learning(
-        tmp_path,
-        *(replace(full_ghap(), id=f"ghap_20260101_000000_{number:06}") for number in range(7)),
-        minimum=None,
+        tmp_path, *(replace(full_ghap(), id=f"ghap_20260101_000000_{number:06}") for number in range(7)), minimum=None
     ) as each:
         for axis, least in zip(Axis, (20, 20, 8, 8), strict=True):
             with pytest.raises(InsufficientDataError, match=rf"has 7 of the {least} experiences"):
@@ -109,10 +97,7 @@ async def test_an_empty_store_has_no_experiences(tmp_path: Path) -> None:
 
 async def test_an_answer_without_clusters_explains_itself(tmp_path: Path) -> None:
     lone = [
-        numbered(
-            n,
-            **{part: f"{part}{n} x{n} y{n} z{n}" for part in ("goal", "hypothesis", "action", "prediction")},
-        )
+        numbered(n, **{part: f"{part}{n} x{n} y{n} z{n}" for part in ("goal", "hypothesis", "action", "prediction")})
         for n in range(15)
     ]
     async with learning(tmp_path, *lone, min_cluster_size=30) as each:

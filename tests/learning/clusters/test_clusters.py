@@ -7,12 +7,7 @@ import pytest
 
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
-from learning_memory_server.learning.clusters.clusters import (
-    AxisClusters,
-    AxisFit,
-    FittedCluster,
-    clusters_of,
-)
+from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, FittedCluster, clusters_of
 from learning_memory_server.learning.clusters.fitting import Matching
 from learning_memory_server.learning.clusters.lineage import Lineage
 from learning_memory_server.model.cluster import ClusterId

@@ -14,31 +14,9 @@ from learning_memory_server.model.failure import Failure
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
-PROGRAMS = (
-    "git",
-    "npm",
-    "kubectl",
-    "psql",
-    "terraform",
-    "kiln",
-    "bin/kiln",
-    "docker",
-    "aws",
-    "python3",
-    "curl",
-)
+PROGRAMS = ("git", "npm", "kubectl", "psql", "terraform", "kiln", "bin/kiln", "docker", "aws", "python3", "curl")
 COMMANDS = ("apply", "push", "run", "fire", "seed", "plan", "install", "commit", "up", "load")
-OPERANDS = (
-    "staging",
-    "prod",
-    "a.txt",
-    "b.csv",
-    "main",
-    "s3://shop",
-    "shop_test",
-    "./deploy",
-    "https://shop.test/x",
-)
+OPERANDS = ("staging", "prod", "a.txt", "b.csv", "main", "s3://shop", "shop_test", "./deploy", "https://shop.test/x")
 OPTIONS = (
     "--context prod",
     "--profile=prod",
@@ -70,15 +48,7 @@ OPTIONS = (
     "@secrets",
     "--upload-file a",
 )
-VARIABLES = (
-    "NODE_ENV=prod",
-    "AWS_PROFILE=prod",
-    "PYTHONPATH=x",
-    "LD_PRELOAD=x.so",
-    "HUSKY=0",
-    "KILN=1",
-    "PATH=/x",
-)
+VARIABLES = ("NODE_ENV=prod", "AWS_PROFILE=prod", "PYTHONPATH=x", "LD_PRELOAD=x.so", "HUSKY=0", "KILN=1", "PATH=/x")
 STEPS = (
     "rm -rf build &&",
     "git stash &&",
@@ -163,12 +133,7 @@ def test_no_generated_edit_of_another_kind_is_told(edit: tuple[str, str], is_nam
 @pytest.mark.parametrize(
     ("failed", "succeeded", "other", "expected"),
     [
-        (
-            "python a.py",
-            "python3 a.py",
-            "cd x && DEBUG=1 python -m b | tail",
-            "cd x && DEBUG=1 python3 -m b | tail",
-        ),
+        ("python a.py", "python3 a.py", "cd x && DEBUG=1 python -m b | tail", "cd x && DEBUG=1 python3 -m b | tail"),
         ("cd web && npm test", "npm test", "cd web && git add -A", "git add -A"),
         ("cp a b", "cp -r a b", 'cp "c d" e', 'cp -r "c d" e'),
         ("git pull", "git pull --ff-only", "git pull origin main", "git pull --ff-only origin main"),

@@ -125,10 +125,7 @@ def signature(output: str) -> str | None:
             "<path>:(.text+<id>): undefined reference to <name>",
         ),
         ("│ Error: Unsupported argument\n│   on main.tf line 3", "Error: Unsupported argument"),
-        (
-            "  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---- 1 ----\n    | ValueError: a",
-            "ValueError: a",
-        ),
+        ("  | ExceptionGroup: two (2 sub-exceptions)\n  +-+---- 1 ----\n    | ValueError: a", "ValueError: a"),
         (
             "curl: (7) Failed to connect to 127.0.0.1 port 8080 after 0 ms: Couldn't connect to server",
             "curl: (<n>) Failed to connect to <address> port <n> after <n>: Couldn't connect to server",
@@ -154,10 +151,7 @@ def test_a_failing_assertion_of_pytest_is_found_among_its_report() -> None:
         ("ERROR: <Foo at 0x7f3a> is unknown", "ERROR: <Foo at 0x99ffee> is unknown"),
         ("error: expired at 2026-01-02 03:04:05", "error: expired at 2025-11-30T23:59:01Z"),
         ("ValueError: expected 3 items, got 17", "ValueError: expected 12 items, got 4"),
-        (
-            "fatal: unable to access 'https://a.example/x.git/'",
-            "fatal: unable to access 'https://b.example/y'",
-        ),
+        ("fatal: unable to access 'https://a.example/x.git/'", "fatal: unable to access 'https://b.example/y'"),
         ("error: took 12.5 ms, failed", "error: took 3 s, failed"),
         ("\x1b[31merror\x1b[0m: mismatched types", "error: mismatched types"),
         (" 10%\r 90%\rerror: checksum mismatch", "error: checksum mismatch"),

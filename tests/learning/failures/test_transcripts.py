@@ -46,12 +46,7 @@ def test_what_did_not_end_by_itself_is_left_out(tmp_path: Path) -> None:
 
 
 def test_an_output_in_parts_is_one(tmp_path: Path) -> None:
-    parts = [
-        {"type": "text", "text": "Exit code 1"},
-        {"type": "image"},
-        {"type": "text", "text": "error: no"},
-        7,
-    ]
+    parts = [{"type": "text", "text": "Exit code 1"}, {"type": "image"}, {"type": "text", "text": "error: no"}, 7]
     path = write_transcript(tmp_path / "a.jsonl", {"command": "make", "content": parts, "is_error": True})
     assert read(path) == [("make", "Exit code 1\n\nerror: no")]
 
@@ -72,14 +67,8 @@ def test_damaged_lines_and_unknown_records_are_passed_over(tmp_path: Path) -> No
     strange: list[Any] = [
         {"type": "invented", "tool_use": 1},
         ["tool_use"],
-        {
-            "type": "user",
-            "message": {"content": [{"type": "tool_result"}, None, "tool_result", {"type": "tool_use"}]},
-        },
-        {
-            "type": "assistant",
-            "message": {"content": [{"type": "tool_use", "name": "Bash", "id": 3, "input": []}]},
-        },
+        {"type": "user", "message": {"content": [{"type": "tool_result"}, None, "tool_result", {"type": "tool_use"}]}},
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Bash", "id": 3, "input": []}]}},
         {"type": "user", "message": {"content": [{**result, "tool_use_id": ["x"]}]}, "timestamp": 5},
     ]
     lines = [
@@ -177,11 +166,7 @@ def test_a_task_is_the_first_prompt_and_the_last_answer(tmp_path: Path) -> None:
     task = task_in(write_transcript(tmp_path / "a.jsonl", ran("ls"), prompt="Tidy the shed", ending="It is tidy."))
     assert task is not None
     assert (task.session, task.folder) == ("first", "/work/shop")
-    assert (task.prompt, task.ending, task.at) == (
-        "Tidy the shed",
-        "It is tidy.",
-        NOON + timedelta(seconds=1),
-    )
+    assert (task.prompt, task.ending, task.at) == ("Tidy the shed", "It is tidy.", NOON + timedelta(seconds=1))
 
 
 @pytest.mark.parametrize(

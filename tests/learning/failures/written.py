@@ -48,12 +48,7 @@ def lines_of(  # noqa: PLR0913 - what differs between sessions
         stamp = {"timestamp": _stamp(began + timedelta(seconds=number)), **every, **call.get("record", {})}
         given = call.get("input") or {"command": call["command"]}
         asked = {"type": "tool_use", "id": name, "name": call.get("tool", "Bash"), "input": given}
-        told = {
-            "type": "tool_result",
-            "tool_use_id": name,
-            "content": call["content"],
-            "is_error": call["is_error"],
-        }
+        told = {"type": "tool_result", "tool_use_id": name, "content": call["content"], "is_error": call["is_error"]}
         result = call.get("result", {"stdout": call["content"], "stderr": "", "interrupted": False})
         lines += [
             {**stamp, "type": "assistant", "message": {"role": "assistant", "content": [asked]}},

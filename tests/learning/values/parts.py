@@ -58,13 +58,7 @@ def judging(parts: Parts) -> ValueJudge:
 
 
 def value(
-    name: str,
-    *,
-    size: int = 3,
-    minutes: int = 0,
-    cluster: ClusterId = FULL_0,
-    project: str = "p",
-    **evidence: Any,
+    name: str, *, size: int = 3, minutes: int = 0, cluster: ClusterId = FULL_0, project: str = "p", **evidence: Any
 ) -> Value:
     members = evidence.pop("member_ids", tuple(map(str, range(size))))
     proof = Evidence(members, (1.0,), 0.9, 0.1, 0.4, "digest", **evidence)

@@ -142,10 +142,7 @@ async def test_an_unknown_cluster_is_not_found(store: ValueStore) -> None:
 async def test_validate_and_store_report_too_few_experiences(tmp_path: Path) -> None:
     async with open_values(tmp_path, learn=False) as (store, parts):
         await parts.learn(*POOL[:5])
-        for attempt in (
-            lambda: store.validate(GOOD, FULL_0),
-            lambda: store.store(ALICE, GOOD, FULL_0, Axis.FULL),
-        ):
+        for attempt in (lambda: store.validate(GOOD, FULL_0), lambda: store.store(ALICE, GOOD, FULL_0, Axis.FULL)):
             with pytest.raises(InsufficientDataError, match=r"\b5\b.*\b12\b"):
                 await attempt()
 

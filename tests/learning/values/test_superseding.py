@@ -11,16 +11,7 @@ from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
-from tests.learning.values.parts import (
-    FULL_0,
-    GOOD,
-    POOL,
-    REWORDED,
-    judging,
-    listing,
-    open_values,
-    values_over,
-)
+from tests.learning.values.parts import FULL_0, GOOD, POOL, REWORDED, judging, listing, open_values, values_over
 from tests.support import ALICE, NOON, Parts
 
 

@@ -20,17 +20,7 @@ from learning_memory_server.learning.values.store import Cited, ValueStore
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.verdict import verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
-from tests.learning.values.parts import (
-    CACHE,
-    FULL_0,
-    GOOD,
-    POOL,
-    REWORDED,
-    judging,
-    listing,
-    open_values,
-    value,
-)
+from tests.learning.values.parts import CACHE, FULL_0, GOOD, POOL, REWORDED, judging, listing, open_values, value
 from tests.support import ALICE, NOON, Parts, about, confirm, numbered, open_parts, start
 
 YES, NO, NEITHER = Stance.SUPPORTS, Stance.CONTRADICTS, Stance.NEITHER

@@ -78,9 +78,7 @@ async def test_no_request_has_a_word_of_what_is_kept_or_sought(tmp_path: Path, d
     assert not [word for word in words if word in sent]
 
 
-async def test_a_key_that_would_be_sent_in_plain_text_keeps_nobody_from_writing_and_searching(
-    tmp_path: Path,
-) -> None:
+async def test_a_key_that_would_be_sent_in_plain_text_keeps_nobody_from_writing_and_searching(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, "http://10.0.0.7:6333", qdrant_api_key="k")
     async with open_services(settings, purpose="a test") as services:
         background = asyncio.create_task(services.writer.run())

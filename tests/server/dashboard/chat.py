@@ -112,8 +112,7 @@ class Chat:
     def wait_for_said(self, method: str, at_least: int = 1) -> None:
         """Wait until the page has sent so many messages of a method."""
         self._page.wait_for_function(
-            "([method, least]) => said.filter((one) => one.method === method).length >= least",
-            arg=[method, at_least],
+            "([method, least]) => said.filter((one) => one.method === method).length >= least", arg=[method, at_least]
         )
 
     def change(self, **context: Any) -> None:

@@ -34,9 +34,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def write(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[Callable[[Services], Awaitable[None]]], Path]:
+def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Services], Awaitable[None]]], Path]:
     """Write the page of a new store that something was stored in."""
 
     def written(fill: Callable[[Services], Awaitable[None]]) -> Path:

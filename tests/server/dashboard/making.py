@@ -163,15 +163,7 @@ async def fill_with_hostile_texts(services: Services) -> None:
             lesson=Lesson(text, text),
         )
         entries.append(
-            entry(
-                number,
-                goal=text,
-                hypothesis=text,
-                action=text,
-                prediction=text,
-                notes=(text,),
-                resolution=end,
-            )
+            entry(number, goal=text, hypothesis=text, action=text, prediction=text, notes=(text,), resolution=end)
         )
     await learn(services, *entries)
     for number, text in enumerate(HOSTILE):

@@ -112,9 +112,7 @@ async def test_a_project_has_only_its_own(services: Services) -> None:
 
 
 @pytest.mark.slow
-async def test_a_value_is_at_its_cluster_though_a_projects_clusters_have_ids_of_their_own(
-    services: Services,
-) -> None:
+async def test_a_value_is_at_its_cluster_though_a_projects_clusters_have_ids_of_their_own(services: Services) -> None:
     await fill(services)
     everywhere, here = await gathered(services), await gathered(services, CALLER.project)
     for document in (everywhere, here):
@@ -156,9 +154,4 @@ async def test_without_an_index_everything_but_the_map_is_there(services: Servic
     services.index.vectors = closed  # type: ignore[method-assign, assignment]
     document = await gathered(services)
     assert len(document["entries"]) == 3
-    assert document["axes"]["full"] == {
-        "of": [],
-        "places": [],
-        "clusters": [],
-        "notice": "The disk is on fire.",
-    }
+    assert document["axes"]["full"] == {"of": [], "places": [], "clusters": [], "notice": "The disk is on fire."}

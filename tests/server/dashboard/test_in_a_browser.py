@@ -286,11 +286,7 @@ async def one_theme(services: Services) -> None:
     [(nothing, "Nothing is on the map yet.", 0), (one_entry, "needs", 1), (one_theme, "1 cluster", 24)],
 )
 def test_small_stores_look_meant(
-    browser: Browser,
-    write: Callable[..., Path],
-    content: Callable[[Services], Awaitable[None]],
-    words: str,
-    signs: int,
+    browser: Browser, write: Callable[..., Path], content: Callable[[Services], Awaitable[None]], words: str, signs: int
 ) -> None:
     seen = Seen(browser, write(content))
     shown = seen.view("map")

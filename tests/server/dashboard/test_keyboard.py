@@ -49,12 +49,7 @@ def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(browser: Br
     shown.keyboard.press("Home")
     assert cursor.get_attribute("aria-label") == said[0]
     moved = []
-    for key, axis, sign in (
-        ("ArrowRight", 0, 1),
-        ("ArrowLeft", 0, -1),
-        ("ArrowUp", 1, -1),
-        ("ArrowDown", 1, 1),
-    ):
+    for key, axis, sign in (("ArrowRight", 0, 1), ("ArrowLeft", 0, -1), ("ArrowUp", 1, -1), ("ArrowDown", 1, 1)):
         before = place(cursor)
         shown.keyboard.press(key)
         moved.append(sign * (place(cursor)[axis] - before[axis]))

@@ -16,11 +16,7 @@ from learning_memory_server.server.hooks.event import EDIT_MAX, edit_in, old_and
             {"file_path": "/shop/a.py", "old_string": "a", "new_string": "b"},
             {"file": "/shop/a.py", "old": "a", "new": "b"},
         ),
-        (
-            "create_file",
-            {"filePath": "/shop/a.py", "content": "b"},
-            {"file": "/shop/a.py", "old": "", "new": "b"},
-        ),
+        ("create_file", {"filePath": "/shop/a.py", "content": "b"}, {"file": "/shop/a.py", "old": "", "new": "b"}),
         (
             "apply_patch",
             {"command": "*** Begin Patch\n*** Update File: a.py\n@@\n same\n-a\n+b\n*** Add File: c.py\n+c\n"},

@@ -81,13 +81,7 @@ async def test_an_error_that_comes_back_in_its_session_was_not_mended(
 
 @pytest.mark.parametrize(
     "between",
-    [
-        "pip install -e .",
-        "git checkout main",
-        "sed -i s/a/b/ conftest.py",
-        "cat > x.py <<END\n1\nEND",
-        "make install",
-    ],
+    ["pip install -e .", "git checkout main", "sed -i s/a/b/ conftest.py", "cat > x.py <<END\n1\nEND", "make install"],
 )
 async def test_what_was_run_in_between_may_have_mended_it(
     error_advisor: ErrorAdvisor, failures: FailureLog, between: str
@@ -231,10 +225,6 @@ async def test_it_outlives_the_process_and_is_checked_in_archives(
         return JournalRecord(FAILURE.kind, kept.id, NOW, FAILURE.encode(replace(kept, episode=episode)))
 
     assert FAILURE.decode(checked_record(record(kept.episode)).data) == kept
-    for wrong in (
-        Episode("e", ()),
-        replace(kept.episode, lines=("x",) * 9),
-        replace(kept.episode, files=("x" * 999,)),
-    ):
+    for wrong in (Episode("e", ()), replace(kept.episode, lines=("x",) * 9), replace(kept.episode, files=("x" * 999,))):
         with pytest.raises(InvalidInputError, match="episode"):
             checked_record(record(wrong))

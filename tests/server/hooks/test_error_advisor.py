@@ -31,9 +31,7 @@ async def test_what_was_learned_outlives_the_process(error_advisor: ErrorAdvisor
     assert "python3 -m pytest" in (await Agent(later, "second").fails("python -m pytest") or "")
 
 
-async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(
-    error_advisor: ErrorAdvisor,
-) -> None:
+async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(error_advisor: ErrorAdvisor) -> None:
     async def fact(session: str, command: str = "shipit --to stage", error: str = "error: no such lane") -> str:
         agent = Agent(error_advisor, session)
         await agent.fails(command, f"Exit code 1\n{error}")
@@ -204,13 +202,7 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: F
 @pytest.mark.parametrize(
     ("command", "output", "has_failed", "expected", "tools"),
     [
-        (
-            "cd a && ./kiln fire pot",
-            "reading pot\nkiln: cone bent\n",
-            True,
-            "./kiln fire pot\nkiln: cone bent",
-            set(),
-        ),
+        ("cd a && ./kiln fire pot", "reading pot\nkiln: cone bent\n", True, "./kiln fire pot\nkiln: cone bent", set()),
         ("./kiln fire; echo rc=$?", "kiln: cone bent\nrc=2", False, "./kiln fire\nkiln: cone bent", set()),
         # Of these it is not known whether the kiln failed.
         ("./kiln fire | tail -3", "kiln: cone bent", False, "./kiln fire\nkiln: cone bent", {"kiln", "fire"}),
@@ -223,12 +215,7 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: F
     ],
 )
 async def test_lessons_are_asked_at_what_failed_and_with_the_tool_s_name_where_that_is_in_doubt(  # noqa: PLR0913
-    error_advisor: ErrorAdvisor,
-    command: str,
-    output: str,
-    has_failed: bool | None,
-    expected: str,
-    tools: set[str],
+    error_advisor: ErrorAdvisor, command: str, output: str, has_failed: bool | None, expected: str, tools: set[str]
 ) -> None:
     agent = Agent(error_advisor, "first")
     await agent.ends(command, output, has_failed=has_failed)

@@ -14,10 +14,7 @@ from learning_memory_server.server.hooks.event import Event, answer_for, argumen
             {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/shop", "source": "resume"},
             {"event": "SessionStart", "agent": "", "session": "s", "folder": "/shop", "again": ""},
         ),
-        (
-            {"hook_event_name": "PostToolUse", "agent_id": "a1"},
-            {"event": "PostToolUse", "agent": "a1", "again": ""},
-        ),
+        ({"hook_event_name": "PostToolUse", "agent_id": "a1"}, {"event": "PostToolUse", "agent": "a1", "again": ""}),
         (
             {"hook_event_name": "Stop", "session_id": "s", "stop_hook_active": True},
             {"event": "Stop", "session": "s", "again": "true"},
@@ -29,13 +26,7 @@ from learning_memory_server.server.hooks.event import Event, answer_for, argumen
                 "tool_input": {"command": "make"},
                 "tool_response": {"stdout": "built", "stderr": "a warning", "interrupted": False},
             },
-            {
-                "event": "PostToolUse",
-                "command": "make",
-                "output": "built",
-                "stderr": "a warning",
-                "again": "",
-            },
+            {"event": "PostToolUse", "command": "make", "output": "built", "stderr": "a warning", "again": ""},
         ),
         (
             {

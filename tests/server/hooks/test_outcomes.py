@@ -71,12 +71,7 @@ def test_other_commands_are_not(command: str) -> None:
         ("\x1b[32m7 passed\x1b[0m, 2 warnings in 1.2s", None, 7, None),
         ("1 error in 0.2s", 1, None, None),
         ("     Summary [   0.1s] 5 tests run: 4 passed, 1 failed, 0 skipped", 1, 4, 0),
-        (
-            "test result: ok. 3 passed; 0 failed; 1 ignored\ntest result: FAILED. 1 passed; 2 failed; 0 ignored",
-            2,
-            4,
-            1,
-        ),
+        ("test result: ok. 3 passed; 0 failed; 1 ignored\ntest result: FAILED. 1 passed; 2 failed; 0 ignored", 2, 4, 1),
         ("Test Suites: 1 failed, 1 total\nTests:       1 failed, 5 passed, 6 total", 1, 5, None),
         ("      Tests  1 failed | 5 passed (6)", 1, 5, None),
         ("  5 passing (10ms)\n  1 failing", 1, 5, None),

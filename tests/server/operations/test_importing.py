@@ -136,9 +136,7 @@ async def test_a_deletion_elsewhere_counts_the_verdicts_that_it_lists(services: 
     assert [verdict.id for verdict in services.verdicts.all()] == [verdicts[2].id]
 
 
-async def test_advice_is_imported_and_forgotten_with_what_it_is_about_and_what_it_showed(
-    services: Services,
-) -> None:
+async def test_advice_is_imported_and_forgotten_with_what_it_is_about_and_what_it_showed(services: Services) -> None:
     services.collector.add_resolved(ENTRIES[:4])
     first = advice_record(ENTRIES[2].id, ENTRIES[0].id)
     matched = {"id": ENTRIES[1].id, "kind": "experience", "score": 0.512, "reason": "both"}
@@ -171,9 +169,7 @@ async def test_failures_are_imported_once_and_an_error_is_forgotten_with_them_al
     assert await take(services, *records) == []
 
 
-async def test_an_imported_failure_is_known_to_the_shield_and_deletions_elsewhere_count(
-    services: Services,
-) -> None:
+async def test_an_imported_failure_is_known_to_the_shield_and_deletions_elsewhere_count(services: Services) -> None:
     await take(services, failure_record())
     new, newer = (Agent(services.error_advisor, name, ALICE.project) for name in ("new", "newer"))
     fails = "python run.py", "KeyError: 'price'"
@@ -229,14 +225,8 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
     [
         (None, r"records\[1\]: Input should be a valid dictionary\."),
         ({}, r"records\[1\]\.kind: must be text\."),
-        (
-            {"kind": "value", "id": "v", "at": NOON.isoformat(), "data": 3},
-            r"records\[1\]\.data: must be an object\.",
-        ),
-        (
-            {"kind": "value", "id": "v", "at": "now", "data": {}},
-            r"records\[1\]\.at: must be an ISO 8601 datetime\.",
-        ),
+        ({"kind": "value", "id": "v", "at": NOON.isoformat(), "data": 3}, r"records\[1\]\.data: must be an object\."),
+        ({"kind": "value", "id": "v", "at": "now", "data": {}}, r"records\[1\]\.at: must be an ISO 8601 datetime\."),
         (
             {"kind": "value", "id": "\ud800", "at": NOON.isoformat(), "data": {}},
             r"records\[1\]: cannot be stored in the journal",
@@ -253,10 +243,7 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
             advice_record("ghap_1", "a", items=[{**ITEM, "score": True}]).to_fields(),
             r"got `bool` - at `\$.items\[0\].score`",
         ),
-        (
-            advice_record("ghap_1", "a", items=[{**ITEM, "reason": "luck"}]).to_fields(),
-            "is not data of the kind",
-        ),
+        (advice_record("ghap_1", "a", items=[{**ITEM, "reason": "luck"}]).to_fields(), "is not data of the kind"),
         (failure_record(id="failure_1").to_fields(), "is not the id of this failure"),
         (failure_record(shown="ghap_1").to_fields(), "shown: 'ghap_1' is not a valid id of a failure"),
         (failure_record(command="x" * 401).to_fields(), "command, remedy: 401 characters"),
@@ -274,10 +261,7 @@ async def test_nothing_that_was_forgotten_comes_back(services: Services) -> None
         (memory_record(text="").to_fields(), "text: must not be empty"),
         (memory_record(metadata={"timestamp": "yesterday"}).to_fields(), "timestamp"),
         (memory_record(id="other").to_fields(), "is not the id of this memory"),
-        (
-            JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}}).to_fields(),
-            "is not data of the kind 'clusters'",
-        ),
+        (JournalRecord("clusters", Axis.FULL, NOON, {"moved": {}}).to_fields(), "is not data of the kind 'clusters'"),
         (
             JournalRecord("clusters", Axis.FULL, NOON, {"next_number": -1, "moved": {}}).to_fields(),
             "must be whole numbers from 0 to 100,000,000",

@@ -48,10 +48,7 @@ async def test_how_much_an_index_lacks_is_not_said_before_it_is_known(tmp_path: 
 async def test_a_comparison_says_that_the_model_has_changed(tmp_path: Path) -> None:
     with OllamaStub() as ollama:
         settings = Settings(
-            storage_path=tmp_path,
-            embedding_backend="ollama",
-            embedding_model="nomic-embed-text",
-            ollama_url=ollama.url,
+            storage_path=tmp_path, embedding_backend="ollama", embedding_model="nomic-embed-text", ollama_url=ollama.url
         )
         async with open_services(settings, purpose="a test") as services:
             before = await operate(services, lambda *_: None, "compare", {})

@@ -13,11 +13,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.errors import (
-    EmbeddingUnavailableError,
-    InvalidSettingsError,
-    JournalUnavailableError,
-)
+from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, JournalUnavailableError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.composition.services import Services, open_services

@@ -18,10 +18,7 @@ def runtime() -> Iterator[Path]:
 
 
 def variables(home: Path, **settings: str) -> dict[str, str]:
-    return {
-        "HOME": str(home),
-        **{f"LEARNING_MEMORY_{name.upper()}": value for name, value in settings.items()},
-    }
+    return {"HOME": str(home), **{f"LEARNING_MEMORY_{name.upper()}": value for name, value in settings.items()}}
 
 
 def test_the_socket_is_in_the_runtime_directory(tmp_path: Path, runtime: Path) -> None:

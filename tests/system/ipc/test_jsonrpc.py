@@ -11,8 +11,7 @@ from learning_memory_server.system.ipc import jsonrpc
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"])
 @pytest.mark.parametrize(
-    "line",
-    [jsonrpc.failure(1, "tools/call", NoAnswerError("The hub does not answer.")), jsonrpc.empty_reply(1)],
+    "line", [jsonrpc.failure(1, "tools/call", NoAnswerError("The hub does not answer.")), jsonrpc.empty_reply(1)]
 )
 def test_a_reply_to_a_tool_call_is_valid_in_every_protocol(version: str, line: bytes) -> None:
     validate_server_result("tools/call", version, json.loads(line)["result"])

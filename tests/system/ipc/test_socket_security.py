@@ -100,10 +100,7 @@ def test_a_folder_that_cannot_be_created_is_a_clear_error(runtime: Path) -> None
 
 
 def test_a_listener_of_this_user_is_used(runtime: Path) -> None:
-    with (
-        listener_of(os.getuid(), runtime / "s") as process,
-        socket_security.connect(runtime / "s", 60.0) as connection,
-    ):
+    with listener_of(os.getuid(), runtime / "s") as process, socket_security.connect(runtime / "s", 60.0) as connection:
         assert socket_security.user_of(connection) == os.getuid()
         connection.sendall(b"hello")
         assert process.stdout
