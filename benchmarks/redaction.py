@@ -2,9 +2,7 @@
 
 `python -m benchmarks.redaction [--json]`. The last line with --json is one object.
 
-Three sets with other sentences and other seeds. Three ways in the same
-run: our patterns alone, with Betterleaks, and Betterleaks alone (the last two only where it is there). A secret counts
-as found if no ten characters of it in a row are left.
+Three sets with other sentences and other seeds. A secret counts as found if no ten characters of it in a row are left.
 """
 
 import argparse
@@ -18,8 +16,7 @@ from benchmarks.secret_texts import SEEN, Case, Suite, harmless_texts, secret_ca
 from benchmarks.secret_texts_fresh import FRESH
 from benchmarks.secret_texts_unseen import UNSEEN
 from learning_memory_server.redaction.base import Redactor
-from learning_memory_server.redaction.betterleaks import BetterleaksDetector, Scan
-from learning_memory_server.redaction.redactor import DetectingRedactor, build_redactor
+from learning_memory_server.redaction.redactor import build_redactor
 
 GOALS: Final = {"recall": 0.97, "changed": 0.001}
 PIECE: Final = 10
@@ -31,33 +28,15 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--missed", action="store_true", help="Print what was missed, and what was changed.")
     options = parser.parse_args()
-    ways: dict[str, Redactor] = {"patterns": build_redactor()}
-    betterleaks = BetterleaksDetector()
-    betterleaks.load()
-    if betterleaks.missing is None:
-        ways["patterns and betterleaks"] = build_redactor(detector=betterleaks)
-        alone = BetterleaksDetector(every_rule)
-        alone.load()
-        ways["betterleaks alone"] = DetectingRedactor([alone])
-    else:
-        print(f"Betterleaks is not here ({betterleaks.missing}).")
+    redactor = build_redactor()
     report = {
-        f"{suite}, {way}": measured(redactor, texts, verbose=options.missed)
+        suite: measured(redactor, texts, verbose=options.missed)
         for suite, texts in (("first", SEEN), ("second", UNSEEN), ("third", FRESH))
-        for way, redactor in ways.items()
     }
     for title, figures in report.items():
         print_figures(title, figures)
     if options.json:
         print(json.dumps(report))
-
-
-def every_rule() -> Scan:
-    """Return the scan of Betterleaks as its makers configure it."""
-    from betterleaks import scan_string  # noqa: PLC0415 - only where it is installed
-
-    scan: Scan = scan_string
-    return scan
 
 
 def measured(redactor: Redactor, suite: Suite, *, verbose: bool) -> dict[str, Any]:

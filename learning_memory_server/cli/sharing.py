@@ -23,7 +23,6 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Tier
 from learning_memory_server.redaction.base import Redactor
-from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
@@ -43,7 +42,7 @@ commands.add_typer(lessons, name="lessons")
 
 
 @commands.command()
-async def share(
+def share(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values.")
     ] = None,
@@ -66,7 +65,7 @@ async def share(
     """
     settings, top = open_settings(), repository()
     there, project = tree.sound_files(top), current_project(settings)
-    redactor, names = await secrets_finder(settings), _names(top)
+    redactor, names = secrets_finder(settings), _names(top)
     written: list[str] = []
     wanted = list(_wanted(settings, ids or [], kind, _lesson(about, project, there) if about else None))
     for what, origin, file in wanted:
@@ -122,7 +121,7 @@ def offer_join(settings: Settings) -> None:
 
 
 @lessons.command("check")
-async def lessons_check(
+def lessons_check(
     folder: Annotated[Path | None, typer.Argument(help="The repository; this one if not given.")] = None,
 ) -> None:
     """Check the shared files of a worktree, one line for each problem. The exit code is 1 if there is one.
@@ -130,7 +129,7 @@ async def lessons_check(
     For a team's CI: it needs no hub and no model, and prints no secret.
     """
     top = folder or repository()
-    redactor, problems, files = (await secrets_finder(open_settings()), list[tuple[str, str]](), tree.sound_files(top))
+    redactor, problems, files = secrets_finder(open_settings()), list[tuple[str, str]](), tree.sound_files(top)
     for name, said in tree.working_files(top):
         if isinstance(said, str):
             problems.append((name, said))
@@ -210,11 +209,9 @@ def repository() -> Path:
     return top
 
 
-async def secrets_finder(settings: Settings) -> Redactor:
-    """Return what finds secrets, with everything that it has; also where redaction is off."""
-    gate = redaction_gate(settings) if settings.redaction else RedactionGate(build_redactor())
-    await gate.load()
-    return gate.redactor
+def secrets_finder(settings: Settings) -> Redactor:
+    """Return what finds secrets, also where redaction is off."""
+    return redaction_gate(settings).redactor if settings.redaction else build_redactor()
 
 
 def _names(top: Path) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Final
@@ -94,13 +94,13 @@ def lowered(text: str) -> str:
     return "".join(one if len(one) == 1 else character for character in text for one in (character.lower(),))
 
 
-def token(kind: str, prefixes: Iterable[str], body: str) -> Form:
-    """Return the form of tokens that begin with a vendor's prefix."""
-    known = tuple(prefixes)
+def token(kind: str, prefixes: str, body: str, confirm: Callable[[str], bool] = is_real_token) -> Form:
+    """Return the form of tokens that begin with one of a vendor's prefixes, which are separated by spaces."""
+    known = prefixes.split()
     joined = "|".join(re.escape(prefix) for prefix in known)
     # One prefix is not grouped: the engine then searches for it as a literal.
     pattern = (joined if len(known) == 1 else f"(?:{joined})") + body
-    return Form(kind, tuple(prefix.lower() for prefix in known), pattern)
+    return Form(kind, tuple(prefix.lower() for prefix in known), pattern, confirm)
 
 
 def decoded(value: str) -> bytes:

@@ -7,13 +7,10 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import Redacted, Redactor
-
-if TYPE_CHECKING:
-    from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 
@@ -160,27 +157,17 @@ class RedactionGate:
 
     Args:
         redactor: What replaces secrets; None passes everything.
-        detector: The part of the redactor that is loaded in the background.
         is_bounded: Whether the redactor is known to be quick on short texts, which a user's patterns may not be.
     """
 
-    def __init__(
-        self, redactor: Redactor | None = None, detector: BetterleaksDetector | None = None, *, is_bounded: bool = True
-    ) -> None:
+    def __init__(self, redactor: Redactor | None = None, *, is_bounded: bool = True) -> None:
         self._redactor = redactor
-        self._detector = detector
         self._is_bounded = is_bounded
 
-    async def pass_data(self, data: Any, *, stored: bool = True) -> RedactedData:  # noqa: ANN401 - JSON
-        """Return JSON-like data without its secrets, and how many of each kind were replaced.
-
-        If it is going to be `stored`, this waits until all detectors are loaded, which takes the first write of a
-        process a quarter of a second; what only searches does not wait.
-        """
+    async def pass_data(self, data: Any) -> RedactedData:  # noqa: ANN401 - JSON
+        """Return JSON-like data without its secrets, and how many of each kind were replaced."""
         if self._redactor is None:
             return RedactedData(data, {})
-        if stored:
-            await self.load()
         if self._is_bounded and _characters(data) <= _AT_ONCE:
             return redact_data(self._redactor, data)
         return await asyncio.to_thread(redact_data, self._redactor, data)
@@ -196,20 +183,9 @@ class RedactionGate:
             )
         return self._redactor
 
-    async def load(self) -> None:
-        """Load all detectors, and wait for them."""
-        if self._detector is not None and not self._detector.is_settled:
-            await asyncio.to_thread(self._detector.load)
-
     def describe(self) -> str:
         """Return what finds secrets."""
-        if self._redactor is None:
-            return "off"
-        if self._detector is None or self._detector.missing:
-            return "own patterns"
-        if self._detector.is_loaded:
-            return "own patterns and Betterleaks"
-        return "own patterns; Betterleaks loads with the first text"
+        return "own patterns" if self._redactor else "off"
 
 
 def listed(kinds: Mapping[str, int]) -> str:

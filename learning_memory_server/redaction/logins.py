@@ -79,6 +79,12 @@ LOGINS: Final[tuple[Form, ...]] = (
         lambda value: not is_placeholder(value) and (is_random(value) or _is_pair(value) or is_uuid(value)),
     ),
     Form("authorization", ("bearer",), r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})", _is_session),
+    Form(
+        "authorization",
+        ("x-honeycomb-team",),
+        r"(?i)x-honeycomb-team[\"']?[ =:,]{1,3}[\"']?(?P<secret>\w{22,64})",
+        _is_session,
+    ),
     Form("authorization", ("basic ",), r"(?i)basic (?P<secret>[\w+/-]{8,}={0,2})", _is_pair),
     Form(
         "docker login",

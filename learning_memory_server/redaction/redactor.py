@@ -97,13 +97,10 @@ class DetectingRedactor:
                     yield span, rank
 
 
-def build_redactor(
-    patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequence[str] = (), detector: Detector | None = None
-) -> Redactor:
+def build_redactor(patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequence[str] = ()) -> Redactor:
     """Return the redactor of the settings.
 
-    The `detector` finds secrets in addition to our own patterns. Raises `InvalidSettingsError` if a pattern is not a
-    regular expression, or matches the empty text.
+    Raises `InvalidSettingsError` if a pattern is not a regular expression, or matches the empty text.
     """
     return DetectingRedactor(
         [
@@ -111,7 +108,6 @@ def build_redactor(
             FormDetector(TOKENS, SHORTEST),
             FormDetector(STRUCTURES + LOGINS + COMMAND_LINES),
             FormDetector(UNKNOWN, SHORTEST_UNKNOWN),
-            *([detector] if detector else []),
             AssignmentDetector(),
         ],
         numbered_patterns("redaction_allow", allow),

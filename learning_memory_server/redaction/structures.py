@@ -103,11 +103,12 @@ STRUCTURES: Final[tuple[Form, ...]] = (
     ),
     Form(
         "azure key",
-        ("azfu", "azse", "azca", "jqqj99", "acdb", "aiot", "asbt", "+aeh", "azeg", "+aba", "+ast"),
+        ("azfu", "azse", "azca", "jqqj99", "acdb", "aiot", "asbt", "+aeh", "azeg", "+aba", "+ast", "azdo"),
         (
             r"(?<![\w+/-])(?:[\w-]{44}AzFu[\w-]{4,6}={0,2}|[A-Za-z0-9]{42}AzSe[A-D][A-Za-z0-9]{5}"
             r"|[A-Za-z0-9]{52}JQQJ99[A-Za-z0-9]{26}|[A-Za-z0-9+/]{33}(?:AIoT|ASbT|\+AEh|AZEG)[A-Za-z0-9+/]{5,7}="
-            r"|[A-Za-z0-9+/]{76}(?:ACDb|AzCa|\+ABa|\+ASt)[A-Za-z0-9+/]{5,6}={1,2})"
+            r"|[A-Za-z0-9+/]{76}(?:ACDb|AzCa|\+ABa|\+ASt)[A-Za-z0-9+/]{5,6}={1,2}"
+            r"|[A-Za-z0-9]{76}AZDO[A-Za-z0-9]{4})(?![\w+/])"
         ),
     ),
     Form(
@@ -127,6 +128,7 @@ STRUCTURES: Final[tuple[Form, ...]] = (
         lambda value: is_real_token(value) and re.search(r"\d", value) is not None,
         near="airtable",
     ),
+    Form("maxmind key", ("_mmk",), r"[0-9A-Za-z]{6}_[0-9A-Za-z]{29}_mmk(?!\w)"),
     Form("ngrok token", ("_",), r"2[0-9A-Za-z]{26}_[0-9A-Za-z]{21}(?!\w)", is_random),
     Form(
         # A JSON Web Key; its long number `n` is public.

@@ -193,7 +193,6 @@ class SharedLessons:
         """Read what is new in the repositories that are joined."""
         async with self._one:
             for place, before in list(self.joined.items()):
-                await self.gate.load()
                 try:
                     after = await asyncio.wrap_future(
                         in_daemon_thread(partial(_read, place, before, self.gate.redactor))

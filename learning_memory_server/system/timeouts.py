@@ -44,8 +44,6 @@ DASHBOARD_SETTLE: Final = 0.2
 # A cancelled `add_memory`, to clean up the index. Before that, it is always undone in the journal.
 WITHDRAWAL: Final = 5.0
 MEMORY_PROGRESS: Final = 0.5  # Between two reports of progress while a long memory is indexed
-# A text, for a library that takes a quarter of a second to load; then our own patterns go on alone.
-BETTERLEAKS: Final = 10.0
 GIT: Final = 5  # One command of git
 SHARED_GIT: Final = 30  # The same for shared lessons, in the background
 PLACE: Final = (

@@ -42,11 +42,11 @@ class Held(RedactionGate):
         self.reached = asyncio.Event()
         self.released = asyncio.Event()
 
-    async def pass_data(self, data: Any, *, stored: bool = True) -> RedactedData:
+    async def pass_data(self, data: Any) -> RedactedData:
         if "slow" in json.dumps(data):
             self.reached.set()
             await self.released.wait()
-        return await super().pass_data(data, stored=stored)
+        return await super().pass_data(data)
 
 
 class Client(Wire):

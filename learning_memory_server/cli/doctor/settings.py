@@ -15,7 +15,6 @@ from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.advice.ranking import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.identity import folder_of
-from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 from learning_memory_server.server.claims import Claims, caller_of, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
@@ -128,7 +127,7 @@ def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -
 
 
 def check_redaction(settings: Settings) -> Iterator[Finding]:
-    """Try the user's patterns on texts that are hard for them, load the detectors, and say which of them work."""
+    """Try the user's patterns on texts that are hard for them."""
     if not settings.redaction:
         yield yellow(_REDACTION, "Off: secrets in texts are stored as they are.")
         return
@@ -141,15 +140,7 @@ def check_redaction(settings: Settings) -> Iterator[Finding]:
             _REDACTION,
             f"{name} takes very long on some texts, which are refused then. Rewrite it without a repeat inside a repeat.",
         )
-    detector = BetterleaksDetector()
-    detector.load()
-    if detector.missing:
-        yield green(
-            _REDACTION,
-            f"Secrets are found by our own patterns; Betterleaks is not here ({detector.missing}). `scan` finds stored ones.",
-        )
-    else:
-        yield green(_REDACTION, "Secrets are found by our own patterns and Betterleaks; `scan` finds stored ones.")
+    yield green(_REDACTION, "Secrets are replaced before texts are stored; `scan` finds stored ones.")
 
 
 _FREE_BYTES_WANTED: Final = 1024 * 1024 * 1024

@@ -73,9 +73,7 @@ async def scan(
     not. The exit code is 1 if a secret was found and is still there.
     """
     settings = open_settings()
-    gate = redaction_gate(settings)
-    scanner = Scanner(gate.redactor)
-    await gate.load()
+    scanner = Scanner(redaction_gate(settings).redactor)
     found = _look(settings, scanner, backups=backups)
     is_unfinished = bool(OutdatedPoints(settings.outdated_file).ids())
     _show(found, settings, backups=backups)

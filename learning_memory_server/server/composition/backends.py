@@ -18,7 +18,6 @@ from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.engines.addresses import urls_of
-from learning_memory_server.redaction.betterleaks import BetterleaksDetector
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.system import timeouts
@@ -67,10 +66,8 @@ def redaction_gate(settings: Settings) -> RedactionGate:
     """Return what takes secrets out of what is stored."""
     if not settings.redaction:
         return RedactionGate()
-    detector = BetterleaksDetector()
     return RedactionGate(
-        build_redactor(settings.redaction_patterns, settings.redaction_allow, detector),
-        detector,
+        build_redactor(settings.redaction_patterns, settings.redaction_allow),
         is_bounded=not (settings.redaction_patterns or settings.redaction_allow),
     )
 

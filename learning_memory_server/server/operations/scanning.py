@@ -36,7 +36,6 @@ async def redact_stored(services: Services, report: Report, *, records: list[_Ki
     the index could not be changed yet.
     """
     scanner = Scanner(services.redaction.redactor)
-    await services.redaction.load()
     wanted = {(kind, record_id) for kind, record_id in records}
 
     def redacted(entry: Ghap) -> Ghap:
