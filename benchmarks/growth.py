@@ -1,139 +1,266 @@
-"""Compare the cost of a hybrid search with the cost of its parts, as a collection grows.
+"""What everything costs as a store grows: tools, commands, starts, RAM and disk, and how long a call keeps others waiting.
 
-Vectors are random, and texts are made-up words with realistic frequencies: this measures the engine, and embedding
-100,000 texts takes hours.
+    python -m benchmarks.growth [--sizes 1000 10000 100000] [--against CHECKOUT] [--stores FOLDER]
+
+Each size is measured on a copy of a generated store, by clients on stdio. While one client calls, another makes a call
+every 20 ms that needs next to nothing, so that what it waits for is what the first one blocks. `--against` measures an
+earlier checkout in the same run, after this one at each size, and prints the ratios. `--stores` keeps the generated
+stores: 100,000 entries take ten minutes. Linux only.
 """
 
+import argparse
 import asyncio
+import itertools
+import json
 import math
+import os
+import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
-import numpy as np
+from benchmarks.hub import FRONT, Memory, resident, timed
+from benchmarks.population import populate, themes
+from benchmarks.stdio import StdioSession
+from learning_memory_server.embedding.loading import load_packaged
 
-from benchmarks.ranking import EMBEDDING, MEANING, WORDS
-from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.index.document import Collection, point_id
-from learning_memory_server.index.engines.base import Filter, Point, SparseVector
-from learning_memory_server.index.engines.edge import EdgeStore
-from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.index.ranking.fusion import DEPTH
-from learning_memory_server.index.ranking.hybrid import Query
-from learning_memory_server.index.ranking.terms import encode_document, encode_query
+ENTRY = {
+    "domain": "debugging",
+    "strategy": "check-assumptions",
+    "goal": "Know what a call costs",
+    "hypothesis": "The time of a call hardly depends on how much is stored",
+    "action": "Measure every tool at several sizes",
+    "prediction": "The columns are close to each other",
+}
+COMMANDS: Final = {
+    "list": (),
+    "status": (),
+    "show": ("ghap_20260101_000000_000000",),
+    "context": (),
+    "search": (themes()[0],),
+    "calibration": (),
+    "values": (),
+    "failures": (),
+}
+_PAUSE: Final = 0.02
+_TURNS: Final = 3
 
-SIZES = (1_000, 10_000, 100_000)
-QUERIES = 200
-TARGET = 1.3
-"""The maximum ratio of the search's p95 to the p95 of its parts."""
-
-_WORDS = 40
-"""Words in a text."""
-_ASKED = 8
-"""Words in a query."""
-_VOCABULARY = 50_000
-_BATCH = 5_000
-_LIMIT = 10
-
-
-def measure_growth(embedder: Embedder, sizes: Sequence[int] = SIZES) -> dict[str, dict[str, float]]:
-    """Print and return the milliseconds of searches at each size."""
-    print(f"\np95 of {QUERIES} searches in ms: the whole, and its parts each measured alone in the same run")
-    names = (EMBEDDING, MEANING, WORDS)
-    print(f"  {'points':>8}{'whole':>10}{'parts':>10}{'ratio':>8}   " + "".join(f"{n:>20}" for n in names))
-    reports = {}
-    for size in sizes:
-        figures = reports[str(size)] = _measure(size, embedder)
-        parts = "".join(f"{figures[name]:20.2f}" for name in names)
-        print(
-            f"  {size:>8}{figures['whole_p95_ms']:10.2f}{figures['parts_p95_ms']:10.2f}{figures['ratio']:8.2f}   {parts}"
-        )
-    worst = max(figures["ratio"] for figures in reports.values())
-    print(f"  the largest ratio is {worst:.2f}; at most {TARGET}: {'yes' if worst <= TARGET else 'no'}")
-    return reports
+Figures = dict[str, float]
 
 
-def _measure(size: int, embedder: Embedder) -> dict[str, float]:
-    generator = np.random.default_rng(size)
-    with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        store = EdgeStore(Path(folder))
-        index = VectorIndex(EmbeddingService(lambda: embedder), lambda _: store, {})
-        runner.run(index.open())
-        for start in range(0, size, _BATCH):
-            points = _points(range(start, min(start + _BATCH, size)), embedder.identity.dimension, generator)
-            runner.run(store.upsert(Collection.MEMORIES, points))
-        whole, parts = [], []
-        alone: dict[str, list[float]] = {EMBEDDING: [], MEANING: [], WORDS: []}
-        # The first searches warm up the file cache and are not counted.
-        for number in range(-10, QUERIES):
-            text = _text(_ASKED, generator)
-            for is_whole in (number % 2 == 0, number % 2 != 0):
-                if is_whole:
-                    started = time.perf_counter()
-                    runner.run(index.search_hybrid(Query(Collection.MEMORIES, text, _LIMIT, Filter())))
-                    whole.append(1000 * (time.perf_counter() - started))
-                else:
-                    taken = _alone(store, text, embedder, runner)
-                    parts.append(sum(taken.values()))
-                    for name, milliseconds in taken.items():
-                        alone[name].append(milliseconds)
-            if number < 0:
-                for counted in (whole, parts, *alone.values()):
-                    counted.clear()
-        runner.run(index.close())
-    return {
-        "whole_p50_ms": round(statistics.median(whole), 3),
-        "parts_p50_ms": round(statistics.median(parts), 3),
-        "whole_p95_ms": round(_p95(whole), 3),
-        "parts_p95_ms": round(_p95(parts), 3),
-        "ratio": round(_p95(whole) / _p95(parts), 3),
-        **{name: round(_p95(values), 3) for name, values in alone.items()},
-    }
+class Measured(Memory):
+    """A copy of a store, measured with one program."""
+
+    def __init__(self, folder: Path, store: Path, checkout: Path) -> None:
+        super().__init__(folder)
+        self.checkout = checkout
+        shutil.copytree(store, self.storage, dirs_exist_ok=True)
+        self.environment |= {"PYTHONPATH": str(checkout), "LEARNING_MEMORY_HUB_IDLE_MINUTES": "30"}
+        self.figures: Figures = {}
+
+    def session(self, command: list[str]) -> StdioSession:
+        """Start a process of the checkout, and shake hands with it."""
+        session = StdioSession(["env", "-C", str(self.checkout), *command], self.environment)
+        session.initialize()
+        return session
+
+    def note(self, name: str, seconds: float) -> None:
+        """Keep the milliseconds of something."""
+        self.figures[f"{name}, ms"] = 1000 * seconds
+
+    def note_ram(self, when: str) -> None:
+        """Keep the anonymous memory of the hub: without mapped files, whose pages the system reclaims when needed."""
+        self.figures[f"RAM {when}, MB"] = resident(self.hub(), "RssAnon")
+
+    def tools(self, calls: int, **steps: Callable[[], object]) -> None:
+        """Keep p50 and p95 of calls that take turns, and what another client waited for its calls meanwhile."""
+        taken: dict[str, list[float]] = {name: [] for name in steps}
+        with self.other_client() as waits:
+            for _ in range(calls):
+                for name, work in steps.items():
+                    taken[name].append(timed(work))
+        for name, seconds in taken.items():
+            self.note(name, statistics.median(seconds))
+            if calls > _TURNS:
+                self.note(f"{name} p95", _share(seconds, 0.95))
+        self.note(f"others during {' and '.join(steps)} p99", _share(waits, 0.99))
+        self.note(f"others during {' and '.join(steps)} most", max(waits))
+
+    @contextmanager
+    def other_client(self) -> Iterator[list[float]]:
+        """Let another client make calls, and give the seconds that each took."""
+        waits: list[float] = []
+        is_over = threading.Event()
+        other = self.session(FRONT)
+
+        def call() -> None:
+            while not is_over.is_set():
+                waits.append(timed(partial(other.call, "get_active_ghap")))
+                time.sleep(_PAUSE)
+
+        calling = threading.Thread(target=call)
+        calling.start()
+        try:
+            yield waits
+        finally:
+            is_over.set()
+            calling.join()
+            other.close()
+
+    def command(self, *words: str, **settings: str) -> float:
+        """Return the seconds that a command takes."""
+        environment = self.environment | {f"LEARNING_MEMORY_{name}": value for name, value in settings.items()}
+        command = [*FRONT, *words]
+        return timed(partial(subprocess.run, command, env=environment, cwd=self.checkout, check=True, capture_output=True))
+
+    def start(self, name: str) -> StdioSession:
+        """Start a hub, and keep when the first call is answered and when the first search uses the index."""
+        self.end_hub()
+        begun = time.perf_counter()
+        session = self.session(FRONT)
+        session.call("start_ghap", **ENTRY)
+        self.note(f"{name}: first call", time.perf_counter() - begun)
+        while session.call("search_experiences", query=themes()[0])["mode"] == "lexical":
+            time.sleep(_PAUSE)
+        self.note(f"{name}: hybrid", time.perf_counter() - begun)
+        session.call("resolve_ghap", status="abandoned", result="It was measured")
+        self.note_ram(f"after {name}")
+        return session
 
 
-def _alone(store: EdgeStore, text: str, embedder: Embedder, runner: asyncio.Runner) -> dict[str, float]:
-    """Run the indispensable parts of a search, one after another."""
-    times = [time.perf_counter()]
-    vector = embedder.embed_query(text)
-    times.append(time.perf_counter())
-    runner.run(store.search(Collection.MEMORIES, vector, limit=DEPTH))
-    times.append(time.perf_counter())
-    terms = SparseVector(*encode_query(text))
-    runner.run(store.search(Collection.MEMORIES, terms, limit=DEPTH))
-    times.append(time.perf_counter())
-    names = (EMBEDDING, MEANING, WORDS)
-    return {name: 1000 * (times[n + 1] - times[n]) for n, name in enumerate(names)}
+def measure(store: Path, checkout: Path, calls: int) -> Figures:
+    """Return everything about a copy of a store."""
+    with tempfile.TemporaryDirectory(prefix="lms-", dir=store.parent) as folder:
+        made = Measured(Path(folder), store, checkout)
+        try:
+            for part in ("journal", "index"):
+                size = sum(path.stat().st_size for path in (made.storage / part).rglob("*") if path.is_file())
+                made.figures[f"disk {part}, MB"] = size / 2**20
+            for name in COMMANDS:
+                made.note(f"{name}, no hub", min(_commands(made, name, COMMANDS_START_HUB="false")))
+            session = made.start("start")
+            _tools(made, session, calls)
+            for name in COMMANDS:
+                made.note(f"{name}, hub", min(_commands(made, name)))
+            made.note_ram("after commands")
+            _clusters(made, session, calls)
+            page = Path(folder) / "page.html"
+            made.tools(1, dashboard=partial(made.command, "dashboard", "--no-open", "--output", str(page)))
+            made.note_ram("after page")
+            session.close()
+            made.start("restart").close()
+            made.end_hub()
+            for mark in made.storage.rglob("compared.json"):
+                mark.unlink()
+            made.start("start without mark").close()
+        finally:
+            made.end_hub()
+    return made.figures
 
 
-def _points(numbers: range, dimension: int, generator: np.random.Generator) -> list[Point]:
-    vectors = generator.standard_normal((len(numbers), dimension)).astype(np.float32)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    points = []
-    for number, vector in zip(numbers, vectors, strict=True):
-        text = _text(_WORDS, generator)
-        terms = SparseVector(*encode_document(text))
-        key = str(number)
-        points.append(Point(point_id("memory", key), vector, {"key": key, "text": text}, terms))
-    return points
+def _commands(made: Measured, name: str, **settings: str) -> list[float]:
+    return [made.command(name, *COMMANDS[name], **settings) for _ in range(_TURNS)]
 
 
-def _text(count: int, generator: np.random.Generator) -> str:
-    """Return made-up words; the n-th is n times rarer than the first (Zipf's law)."""
-    drawn = np.exp(generator.random(count) * math.log(_VOCABULARY)).astype(int)
-    return " ".join(_word(int(number)) for number in drawn)
+def _tools(made: Measured, session: StdioSession, calls: int) -> None:
+    queries = (f"{themes()[number % len(themes())]} again {number}" for number in itertools.count())
+    filtered = {"query": themes()[0], "outcome": "falsified"}
+    made.tools(4 * calls, search_experiences=lambda: session.call("search_experiences", query=next(queries)))
+    made.tools(calls, search_filtered=partial(session.call, "search_experiences", **filtered))
+    made.tools(calls, get_stats=partial(session.call, "get_stats"))
+    made.tools(
+        calls,
+        list_ghap_entries=partial(session.call, "list_ghap_entries"),
+        get_ghap_entry=partial(session.call, "get_ghap_entry", ghap_id=COMMANDS["show"][0]),
+        list_values=partial(session.call, "list_values"),
+    )
+    outcome = {"status": "confirmed", "result": "They are close", "lesson": {"what_worked": "measuring"}}
+    made.tools(
+        calls,
+        start_ghap=partial(session.call, "start_ghap", **ENTRY),
+        update_ghap=partial(session.call, "update_ghap", note="so far so good"),
+        resolve_ghap=partial(session.call, "resolve_ghap", **outcome),
+    )
+    texts = (f"Decision {number}: measure before and after" for number in itertools.count())
+
+    def call(tool: str, **arguments: str) -> None:
+        session.request("tools/call", {"name": tool, "arguments": arguments})
+
+    made.tools(
+        calls,
+        add_memory=lambda: call("add_memory", text=next(texts)),
+        search_memory=lambda: call("search_memory", query="what was decided about measuring"),
+    )
+    made.note_ram("after tools")
 
 
-def _word(number: int) -> str:
-    """Return a word of consonants and vowels that no stemmer shortens."""
-    letters = ""
-    while number:
-        number, digit = divmod(number, 100)
-        letters += "bdfgkmpvzx"[digit // 10] + "aoaoaouuou"[digit % 10] + "rtlnkmdpzx"[digit % 10]
-    return letters
+def _clusters(made: Measured, session: StdioSession, calls: int) -> None:
+    made.tools(1, first_get_clusters=partial(session.call, "get_clusters", axis="full"))
+    largest = session.call("get_clusters", axis="full")["clusters"][0]["cluster_id"]
+    made.tools(
+        calls,
+        get_clusters=partial(session.call, "get_clusters", axis="full"),
+        get_cluster_members=partial(session.call, "get_cluster_members", cluster_id=largest),
+        validate_value=partial(session.call, "validate_value", text=themes()[0], cluster_id=largest),
+    )
+    made.note_ram("after clusters")
 
 
-def _p95(values: list[float]) -> float:
-    return sorted(values)[int(0.95 * len(values))]
+def _share(seconds: list[float], share: float) -> float:
+    return sorted(seconds)[int(share * len(seconds))]
+
+
+def exponent(points: list[tuple[int, float]]) -> float:
+    """Return the exponent of growth: the slope of the line of least squares, both axes logarithmic."""
+    return statistics.linear_regression([math.log(n) for n, _ in points], [math.log(max(y, 1e-3)) for _, y in points]).slope
+
+
+def show(found: dict[str, dict[int, Figures]]) -> None:
+    """Print a table in Markdown: the ratios to the earlier checkout, the figures, and their exponent."""
+    now, *earlier = found.values()
+    sizes = sorted(now)
+    titles = [*(f"ratio {size:,}" for size in sizes if earlier), *(f"{size:,}" for size in sizes), "exponent"]
+    if earlier:
+        titles += [f"before {size:,}" for size in sizes]
+    print(f"| | {' | '.join(titles)} |\n|{' --- |' * (len(titles) + 1)}")
+    for name in now[sizes[0]]:
+        ratios = [now[size][name] / max(earlier[0][size].get(name, math.nan), 1e-9) for size in sizes if earlier]
+        cells = [f"{ratio:.2f}" for ratio in ratios] + [f"{now[size][name]:,.0f}" for size in sizes]
+        cells.append(f"{exponent([(size, now[size][name]) for size in sizes]):.2f}" if len(sizes) > 1 else "")
+        cells += [f"{earlier[0][size].get(name, math.nan):,.0f}" for size in sizes if earlier]
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    """Run the benchmark."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--calls", type=int, default=50)
+    parser.add_argument("--against", type=Path)
+    parser.add_argument("--stores", type=Path)
+    parser.add_argument("--json", type=Path, help="Write the figures there.")
+    options = parser.parse_args()
+    checkouts = {"now": Path.cwd(), **({"before": options.against.resolve()} if options.against else {})}
+    found: dict[str, dict[int, Figures]] = {name: {} for name in checkouts}
+    with tempfile.TemporaryDirectory() as folder:
+        for size in options.sizes:
+            store = (options.stores or Path(folder)) / f"s{size}"
+            if not store.exists():
+                asyncio.run(populate(store, size, load_packaged()))
+            for name, checkout in checkouts.items():
+                found[name][size] = measure(store, checkout, options.calls)
+                with suppress(AttributeError):
+                    options.json.write_text(json.dumps(found, indent=1))
+    show(found)
+
+
+if __name__ == "__main__":
+    main()
