@@ -1,4 +1,4 @@
-"""What everything costs as a store grows: tools, commands, starts, RAM and disk, and how long a call keeps others waiting.
+"""What tools, commands, starts, RAM and disk cost as a store grows, and how long a call keeps others waiting.
 
     python -m benchmarks.growth [--sizes 1000 10000 100000] [--against CHECKOUT] [--stores FOLDER]
 
@@ -13,11 +13,9 @@ import asyncio
 import itertools
 import json
 import math
-import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -25,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from benchmarks.hub import FRONT, Memory, resident, timed
 from benchmarks.population import populate, themes
@@ -119,7 +117,9 @@ class Measured(Memory):
         """Return the seconds that a command takes."""
         environment = self.environment | {f"LEARNING_MEMORY_{name}": value for name, value in settings.items()}
         command = [*FRONT, *words]
-        return timed(partial(subprocess.run, command, env=environment, cwd=self.checkout, check=True, capture_output=True))
+        return timed(
+            partial(subprocess.run, command, env=environment, cwd=self.checkout, check=True, capture_output=True)
+        )
 
     def start(self, name: str) -> StdioSession:
         """Start a hub, and keep when the first call is answered and when the first search uses the index."""
@@ -142,11 +142,11 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
         made = Measured(Path(folder), store, checkout)
         try:
             for part in ("journal", "index"):
-                size = sum(path.stat().st_size for path in (made.storage / part).rglob("*") if path.is_file())
+                size = sum(512 * path.stat().st_blocks for path in (made.storage / part).rglob("*") if path.is_file())
                 made.figures[f"disk {part}, MB"] = size / 2**20
             for name in COMMANDS:
                 made.note(f"{name}, no hub", min(_commands(made, name, COMMANDS_START_HUB="false")))
-            session = made.start("start")
+            session = made.start("start without mark")
             _tools(made, session, calls)
             for name in COMMANDS:
                 made.note(f"{name}, hub", min(_commands(made, name)))
@@ -157,10 +157,6 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
             made.note_ram("after page")
             session.close()
             made.start("restart").close()
-            made.end_hub()
-            for mark in made.storage.rglob("compared.json"):
-                mark.unlink()
-            made.start("start without mark").close()
         finally:
             made.end_hub()
     return made.figures
@@ -220,7 +216,9 @@ def _share(seconds: list[float], share: float) -> float:
 
 def exponent(points: list[tuple[int, float]]) -> float:
     """Return the exponent of growth: the slope of the line of least squares, both axes logarithmic."""
-    return statistics.linear_regression([math.log(n) for n, _ in points], [math.log(max(y, 1e-3)) for _, y in points]).slope
+    return statistics.linear_regression(
+        [math.log(n) for n, _ in points], [math.log(max(y, 1e-3)) for _, y in points]
+    ).slope
 
 
 def show(found: dict[str, dict[int, Figures]]) -> None:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from benchmarks.ranking import Wrapped
 from learning_memory_server.embedding.base import PROBE, Embedder
+from learning_memory_server.index.document import in_batches
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.server.composition.services import open_services
@@ -38,6 +39,7 @@ _FAULTS = (
 )
 _NOISE = 0.6
 """The length of the noise added to a theme's unit vector."""
+_BATCH = 2_000
 _START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -110,4 +112,8 @@ async def populate(
     scattering = ScatteringEmbedder(embedder)
     async with open_services(settings, purpose="a benchmark", load=lambda: scattering) as services:
         services.collector.add_resolved([change(make_entry(number, generator)) for number in range(count)])
+        await services.index.open()
+        # In large batches: the writer's are small, for the sake of others.
+        async for batch in in_batches(services.collector.documents(), _BATCH):
+            await services.index.write(batch)
         await services.writer.complete()

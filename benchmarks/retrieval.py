@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.baselines import at_random, plain_bm25, plain_dense
-from benchmarks.search_growth import measure_growth
 from benchmarks.ranking import measures, open_ranking
+from benchmarks.search_growth import measure_growth
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 from learning_memory_server.embedding.loading import load_embedder

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.access.reading import (
@@ -25,7 +26,6 @@ from learning_memory_server.cli.access.reading import (
     in_the_way,
     in_use_by,
     open_settings,
-    read_entries,
 )
 from learning_memory_server.cli.calibration import lift_of
 from learning_memory_server.cli.command import Commands, Result
@@ -49,6 +49,7 @@ from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import calibration_views, entry_views
@@ -229,12 +230,12 @@ def status() -> Result:
     """Show what is stored, where, and which process is using it."""
     settings = open_settings()
     journal = Journal(settings.journal_directory)
-    resolved = read_entries(settings).list_resolved()
+    resolved = ObservationCollector(journal, utc_now).list_resolved()
     still_open = journal.open_entries()[::-1]
     values, failures = ValueLog(journal.values), FailureLog(journal.failures)
     server, holder, hub = (_found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status))
     document: dict[str, Any] = {
-        "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": len(journal.damage())},
+        "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
         "index": describe_engine(settings),
         "server": server,
         "locked_by": holder,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import (
     Commands,
@@ -70,9 +71,10 @@ def list_(
     query = EntryQuery(
         domain=domain, outcome=outcome, project=chosen_project(project, settings), since=chosen_time(since)
     )
-    entries = read_entries(settings).list_resolved(query)
+    journal = read_entries(settings)
+    entries = journal.list_resolved(query)
     nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
-    notes = notes_here(entries[:limit], settings)
+    notes = notes_here(entries[:limit], journal, settings)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
     lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
     return listed(
@@ -84,11 +86,11 @@ def list_(
     )
 
 
-def notes_here(entries: Sequence[Ghap], settings: Settings) -> dict[str, dict[str, str]]:
+def notes_here(entries: Sequence[Ghap], known: ObservationCollector, settings: Settings) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
     caller = caller_of(os.environ, settings)
     journal = Journal(settings.journal_directory)
-    validity = Validity(AdviceLog(journal.advice), read_entries(settings), FailureLog(journal.failures))
+    validity = Validity(AdviceLog(journal.advice), known, FailureLog(journal.failures))
     validity.freshness.look(entries, caller.project, caller.folder)
     return validity.notes(entries, caller.folder)
 

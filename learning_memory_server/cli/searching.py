@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 from rich.text import Text
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
 from learning_memory_server.cli.access.reading import known_projects, open_settings, read_entries, read_memories
@@ -102,8 +103,11 @@ async def search(  # noqa: PLR0913 - one for each option
         wanted.text, min(limit, _OTHERS), MemoryFilter((), None, chosen_time(since), None, named), min_score=0.0
     )
 
+    # Read once, and only if they are needed.
+    entries = read_entries(settings)
+
     def scan() -> FoundBoth:
-        result = search_lexical(read_entries(settings), wanted)
+        result = search_lexical(entries, wanted)
         found = [scored_experience(each, wanted, explain=explain) for each in result.found]
         texts_found = _scan_memories(texts, settings, explain=explain)[0] if everything else []
         return found, result.mode, list[View](texts_found)
@@ -115,27 +119,27 @@ async def search(  # noqa: PLR0913 - one for each option
     )
     others: dict[str, list[View]] = {"values": [], "memories": memories, "errors": []}
     if everything:
-        others["values"] = _best(texts, _values(settings, named), lambda value: value["text"])
+        others["values"] = _best(texts, _values(entries, settings, named), lambda value: value["text"])
         found = _best(texts, _errors(settings, named), lambda error: f"{error['signature']} {error['command']}")
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
-    shown = matches((_noted(results, settings), mode), entry_record, others)
+    shown = matches((_noted(results, entries, settings), mode), entry_record, others)
     if not results and not known_projects(settings):
         output().print(f"Nothing is stored yet. {BEGIN}")
     return Result({**shown.document, **others})
 
 
-def _noted(results: list[dict[str, Any]], settings: Settings) -> list[dict[str, Any]]:
+def _noted(results: list[dict[str, Any]], entries: ObservationCollector, settings: Settings) -> list[dict[str, Any]]:
     """Return experiences with what became of their files."""
-    notes = notes_here(read_entries(settings).look_up(each["id"] for each in results).found, settings)
+    notes = notes_here(entries.look_up(each["id"] for each in results).found, entries, settings)
     return [{**each, **notes.get(each["id"], {})} for each in results]
 
 
-def _values(settings: Settings, project: str | None) -> list[View]:
+def _values(entries: ObservationCollector, settings: Settings, project: str | None) -> list[View]:
     journal = Journal(settings.journal_directory)
     log = ValueLog(journal.values)
     chosen = log.current(None, project, superseded=False)
-    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), read_entries(settings))
+    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), entries)
     return [value_views.value(each) for each in standings]
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings, read_entries
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
@@ -58,13 +59,14 @@ async def show(
 ) -> Result:
     """Show everything about one entry, value, memory, error or cluster."""
     settings = open_settings()
-    found = _find(name, settings)
+    entries = read_entries(settings)
+    found = _find(name, entries, settings)
     kind: str
     display: Callable[[dict[str, Any]], None]
     if isinstance(found, ClusterId):
         kind, view, display = "cluster", await _read_cluster(found), _show_members
     elif isinstance(found, Ghap):
-        view = entry_views.whole_entry(found) | notes_here([found], settings)[found.id]
+        view = entry_views.whole_entry(found) | notes_here([found], entries, settings)[found.id]
         kind, display = "entry", _show_entry
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
@@ -85,7 +87,9 @@ class _Candidate:
     text: str
 
 
-def _find(name: str, settings: Settings) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
+def _find(
+    name: str, entries: ObservationCollector, settings: Settings
+) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
     """Return the entry, value with its standing, memory, error's failures or cluster's id that an id names.
 
     The beginning of it is enough, unless several ids begin so; only a cluster's must be complete.
@@ -98,7 +102,7 @@ def _find(name: str, settings: Settings) -> Ghap | Standing | Memory | ClusterId
     except InvalidInputError:
         pass
     journal = Journal(settings.journal_directory)
-    entries, values = read_entries(settings), ValueLog(journal.values)
+    values = ValueLog(journal.values)
     memories, failures = Records(journal.memories, MEMORY), FailureLog(journal.failures)
     known = {
         each.id: each

@@ -96,9 +96,9 @@ def _to_data(part: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 @cache
-def _known(kind: Any) -> tuple[list[str], dict[str, type[Stored]]]:  # noqa: ANN401 - a dataclass
+def _known(kind: Any) -> tuple[set[str], dict[str, type[Stored]]]:  # noqa: ANN401 - a dataclass
     """Return the names of a dataclass's fields, and the dataclass of each field that has objects."""
-    names = [each.name for each in fields(kind) if each.name != "others"]
+    names = {each.name for each in fields(kind)} - {"others"}
     hints = get_type_hints(kind)
     inner = {
         name: each
@@ -116,11 +116,14 @@ def _sorted_out(kind: Any, data: Any) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(data, dict):
         return data
     names, inner = _known(kind)
-    parts = {name: data[name] for name in names if name in data}
-    if len(parts) < len(data):
-        parts["others"] = {name: part for name, part in data.items() if name not in names}
-    for name in inner.keys() & parts.keys():
-        parts[name] = _sorted_out(inner[name], parts[name])
+    if others := data.keys() - names:
+        parts = {name: part for name, part in data.items() if name in names}
+        parts["others"] = {name: data[name] for name in others}
+    else:
+        parts = {**data}
+    for name, kind_of_part in inner.items():
+        if name in parts:
+            parts[name] = _sorted_out(kind_of_part, parts[name])
     return parts
 
 

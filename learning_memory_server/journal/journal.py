@@ -12,7 +12,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import GHAP, MALFORMED
 from learning_memory_server.journal.disk import Disk, journal_errors, matching
 from learning_memory_server.journal.formats import refuse_newer, versions_of
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_file_of
+from learning_memory_server.journal.line import END, DamagedLineError, JournalRecord, content_of, open_file_of
 from learning_memory_server.journal.log import Damage, Log, Purge
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.system import files
@@ -160,6 +160,8 @@ class Journal:
             for path in matching(folder, "*.jsonl"):
                 with journal_errors(path):
                     content = path.read_bytes()
+                if content.count(END + b"\n") == content.count(b"\n"):
+                    continue
                 versions = set(versions_of(content))
                 for version in versions:
                     refuse_newer(version)

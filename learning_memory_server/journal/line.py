@@ -10,10 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import MALFORMED, Codec
@@ -31,6 +34,22 @@ T = TypeVar("T")
 
 _FIELDS: Final = ("kind", "id", "at", "data", "sum")
 """What every line has besides its version."""
+
+
+_SUM: Final = b',"sum":"'
+END: Final = b',"v":%d}' % JOURNAL_FORMAT
+"""The end of a line in the present format, without its line feed."""
+_DIGITS: Final = hashlib.sha256().digest_size * 2
+
+
+class _Fields(msgspec.Struct):
+    kind: str
+    id: str
+    at: str
+    data: Any
+
+
+_FIELDS_OF: Final = msgspec.json.Decoder(_Fields)
 
 
 class DamagedLineError(ValueError):
@@ -82,6 +101,17 @@ class JournalRecord:
             DamagedLineError: If the line is torn, edited or not a record.
             JournalUnavailableError: If it is undamaged, and in another format, or a newer program wrote it.
         """
+        # Of a line that is as it was written, the bytes without the checksum are what it is of. To write them again for
+        # that takes four times as long, and a start reads every line.
+        before, _, after = line.rpartition(_SUM)
+        if after[_DIGITS:] == b'"%s\n' % END and after[:_DIGITS] == _sha256(before + END).encode():
+            with suppress(msgspec.MsgspecError, ValueError):
+                found = _FIELDS_OF.decode(line)
+                return cls(found.kind, found.id, datetime.fromisoformat(found.at), found.data)
+        return cls._from_any_form(line)
+
+    @classmethod
+    def _from_any_form(cls, line: bytes) -> JournalRecord:
         if not line.endswith(b"\n"):
             raise DamagedLineError("the line was not finished")
         body = _parsed(line)
@@ -167,4 +197,8 @@ def _canonical(body: dict[str, Any]) -> bytes:
 
 def digest(body: dict[str, Any]) -> str:
     """Return the SHA-256 of the object's canonical JSON, in hexadecimal."""
-    return hashlib.sha256(_canonical(body)).hexdigest()
+    return _sha256(_canonical(body))
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -79,6 +80,7 @@ class Purge:
     doubtful: list[Path] = field(default_factory=list)
 
 
+_TAIL: Final = 1 << 16
 SET_ASIDE: Final = ".corrupt-"
 """In the name of a file of set-aside bytes, the part between the log's name and the time."""
 
@@ -119,6 +121,16 @@ class Log:
         self._damaged = len(content.damage)
         return content
 
+    def records(self) -> Iterator[JournalRecord]:
+        """Yield every readable record, forgotten ones and tombstones included; `read` takes more RAM."""
+        damaged = 0
+        for line in self._parsed():
+            if line.record is None:
+                damaged += 1
+            else:
+                yield line.record
+        self._damaged = damaged
+
     @property
     def known_damage(self) -> int | None:
         """How many lines could not be read when the log was last read; None if it never was."""
@@ -129,17 +141,14 @@ class Log:
 
         The fixed form of lines allows a text search, which is faster than decoding every line.
         """
-        sought = [f'"id":{json.dumps(record_id)},"kind":"{kind}"'.encode() for record_id in ids]
+        sought = {json.dumps(record_id).encode() for record_id in ids}
+        named = re.compile(rb'"id":("(?:[^"\\]|\\.)*"),"kind":"%s"' % kind.encode())
         found = set()
         for path in self.segments() if sought else ():
-            with journal_errors(path):
-                content = path.read_bytes()
-            for text in sought:
-                for match in re.finditer(re.escape(text), content):
-                    start = content.rfind(b"\n", 0, match.start()) + 1
-                    end = content.find(b"\n", match.end()) + 1
+            for _, line, _ in _lines(path):
+                if not sought.isdisjoint(named.findall(line)):
                     with suppress(DamagedLineError):
-                        found.add(JournalRecord.from_line(content[start:end]).id)
+                        found.add(JournalRecord.from_line(line).id)
         return found
 
     def recover(self, at: datetime) -> list[Path]:
@@ -241,15 +250,19 @@ class Log:
 
 def _torn_tail(path: Path) -> bytes:
     """Return the last line if it has no line feed, else nothing."""
-    for _, line, last in _lines(path):
-        if last and not line.endswith(b"\n"):
-            return line
-    return b""
+    tail = b""
+    with journal_errors(path), path.open("rb") as file:
+        start = file.seek(0, os.SEEK_END)
+        while start and b"\n" not in tail:
+            start = file.seek(max(0, start - _TAIL))
+            tail = file.read()
+    return tail[tail.rfind(b"\n") + 1 :]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
     """Yield (line number from 1, line with its line feed, whether it is the last)."""
-    with journal_errors(path):
-        lines = path.read_bytes().splitlines(keepends=True)
-    for number, line in enumerate(lines, start=1):
-        yield number, line, number == len(lines)
+    with journal_errors(path), path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        for number, line in enumerate(file, start=1):
+            size -= len(line)
+            yield number, line, size <= 0

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import Codec
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
+from learning_memory_server.system.memory_release import without_collections
 
 
 class Kept(Protocol):
@@ -54,7 +57,7 @@ class Forgetting(Generic[T]):
 
 
 class Records(Generic[T]):
-    """The things of one kind in a `log`, which is read once, at first use.
+    """The things of one kind in a `log`, which is read once, at first use; other threads wait for it.
 
     A write is on the disk when the call returns, and visible here only then. Nothing here awaits.
     """
@@ -63,6 +66,7 @@ class Records(Generic[T]):
         self.log = log
         self._codec = codec
         self._by_id: dict[str, T] | None = None
+        self._reading = Lock()
         self._tombstones: dict[str, dict[str, Any]] = {}
 
     def all(self) -> list[T]:
@@ -146,12 +150,31 @@ class Records(Generic[T]):
 
     def _loaded(self) -> dict[str, T]:
         if self._by_id is None:
-            content = self.log.read()
-            # A later line about the same id supersedes an earlier one.
-            latest = {record.id: record for record in content.records}
-            by_id = {name: record.decoded(self._codec.decode) for name, record in latest.items()}
-            self._tombstones = {
-                record.id: record.data for record in content.tombstones if record.kind == self._codec.kind
-            }
-            self._by_id = by_id
+            with self._reading, without_collections():
+                if self._by_id is None:
+                    self._by_id = self._read()
         return self._by_id
+
+    def _read(self) -> dict[str, T]:
+        """Return what is kept, decoded line by line: all lines at once would take several times as much RAM."""
+        by_id: dict[str, T] = {}
+        refused: dict[str, JournalUnavailableError] = {}
+        tombstones: dict[str, dict[str, Any]] = {}
+        for record in self.log.records():
+            if record.is_tombstone:
+                if record.kind == self._codec.kind:
+                    tombstones[record.id] = record.data
+                continue
+            # A later line about the same id supersedes an earlier one.
+            refused.pop(record.id, None)
+            try:
+                by_id[record.id] = record.decoded(self._codec.decode)
+            except JournalUnavailableError as error:
+                refused[record.id] = error
+        for name in tombstones:
+            by_id.pop(name, None)
+            refused.pop(name, None)
+        if refused:
+            raise next(iter(refused.values()))
+        self._tombstones = tombstones
+        return by_id

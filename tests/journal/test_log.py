@@ -286,3 +286,15 @@ def test_a_write_that_fails_halfway_leaves_the_file_as_it_was(log: Log, segment:
 
     assert "The journal could not be used" in done.stdout
     assert segment.read_bytes() == before
+
+
+def test_a_torn_line_of_any_length_is_set_aside_whole(log: Log, segment: Path) -> None:
+    log.append([record(1)])
+    torn = b'{"at":"' + b"x" * 200_000
+    segment.write_bytes(segment.read_bytes() + torn)
+
+    (aside,) = log.recover(NOON)
+
+    assert aside.read_bytes() == torn
+    assert log.read().records == [record(1)]
+    assert log.read().damage == []

@@ -110,3 +110,15 @@ def test_a_log_that_could_not_be_read_is_read_again(records: Records[Ghap], jour
     for _ in range(2):
         with pytest.raises(JournalUnavailableError, match=A.id):
             records.all()
+
+
+def test_only_what_counts_must_be_understood(records: Records[Ghap], journal: Journal) -> None:
+    unknown = {**GHAP.encode(A), "domain": "alchemy"}
+    journal.entries.append([JournalRecord("ghap", name, NOON, unknown | {"id": name}) for name in (A.id, C.id)])
+    journal.entries.append([JournalRecord("ghap", A.id, NOON, GHAP.encode(A))])
+    journal.entries.append([JournalRecord.tombstone("ghap", C.id, NOON)])
+    assert records.all() == [A]
+
+    journal.entries.append([JournalRecord("ghap", B.id, NOON, unknown | {"id": B.id})])
+    with pytest.raises(JournalUnavailableError, match=f"line about {B.id} is undamaged"):
+        Records(journal.entries, GHAP).all()

@@ -7,7 +7,6 @@ Clusters are a function of the experiences: once these change, the next question
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -281,7 +280,6 @@ class ExperienceClusterer:
         # The axes take turns, because they share numbers and the fitting process.
         self.one_fit = asyncio.Lock()
         self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
-        self._froze_heap = False
 
     async def cluster_axis(
         self, axis: Axis, project: str | None = None, within: float = timeouts.CLUSTERS
@@ -294,12 +292,6 @@ class ExperienceClusterer:
         """
         until = asyncio.get_running_loop().time() + within
         await self.writer.settle(min(timeouts.SETTLE, within))
-        if not self._froze_heap:
-            # A fit briefly handles many objects, which triggers garbage collections over all of them. With 10,000
-            # experiences these stop everything for 44 to 53 ms each; where what is loaded is exempt, for 2 to 6 ms.
-            self.collector.load()
-            gc.freeze()
-            self._froze_heap = True
         if (axis, project) not in self._axes:
             least = _LEAST[axis] if self.min_experiences is None else self.min_experiences
             self._axes[axis, project] = LiveAxis(axis, project, least, self)
