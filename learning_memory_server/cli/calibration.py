@@ -5,12 +5,10 @@ from typing import Any, Final
 
 from rich.text import Text
 
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
 from learning_memory_server.cli.terminal import counted, output, show_facts, show_table
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
 
@@ -30,10 +28,9 @@ def calibration(project: ProjectOption = None) -> Result:
     + within bin variance - 2 * within bin covariance.
     The first and the last confidence stated for an entry are scored apart.
     """
-    settings = open_settings()
-    entries = read_entries(settings).list_resolved(EntryQuery(project=chosen_project(project, settings)))
-    advice = AdviceLog(Journal(settings.journal_directory).advice).all()
-    document = calibration_views.calibration(entries, advice)
+    stored = Stored(open_settings())
+    entries = stored.entries.list_resolved(EntryQuery(project=chosen_project(project, stored.settings)))
+    document = calibration_views.calibration(entries, stored.advice.all())
     _show(document)
     return Result(document)
 

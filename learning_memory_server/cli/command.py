@@ -26,11 +26,11 @@ from learning_memory_server.server.settings import Settings
 
 def _projects(incomplete: str) -> list[str]:
     """Return the projects that Tab offers."""
-    from learning_memory_server.cli.access.reading import known_projects  # noqa: PLC0415 - slow, and only for Tab
+    from learning_memory_server.cli.access.reading import Stored  # noqa: PLC0415 - slow, and only for Tab
     from learning_memory_server.server.settings import load_settings  # noqa: PLC0415
 
     try:
-        known = known_projects(load_settings())
+        known = Stored(load_settings()).projects()
     except LearningMemoryError:
         return []
     return [name for name in ("current", *known) if name.startswith(incomplete)]

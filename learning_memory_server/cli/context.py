@@ -2,18 +2,15 @@
 
 import os
 
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.listing import BEGIN
 from learning_memory_server.cli.terminal import is_for_people, output, show_remark
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.failures.repeated import repeated_mistakes
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
+from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.identity import folder_of, place_in
 from learning_memory_server.model.limits import CONTEXT_SHOWN
 from learning_memory_server.model.lines import one_line
@@ -34,40 +31,30 @@ def context() -> Result:
     """
     settings = open_settings()
     caller = caller_of(os.environ, settings)
-    journal = Journal(settings.journal_directory)
-    entries = read_entries(settings)
-    log = ValueLog(journal.values)
-    chosen = log.current(None, caller.project, superseded=False)
-    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), entries)
+    stored = Stored(settings)
+    standings = stored.standings(stored.values.current(None, caller.project))
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
-    still_open = entries.list_orphans(caller)
-    advice, lessons = (
-        AdviceLog(journal.advice),
-        latest(entries, caller.project, SharedLessons(settings.storage_path / SHARED)),
-    )
-    validity = Validity(advice, entries, FailureLog(journal.failures))
+    still_open = stored.entries.list_orphans(caller)
+    lessons = latest(stored.entries, caller.project, SharedLessons(settings.storage_path / SHARED))
+    validity = Validity(stored.advice, stored.entries, stored.failures)
     validity.freshness.look(lessons, caller.project, caller.folder)
     found = context_of(
         still_open,
         ordered(standings, ValueOrder.SUPPORT),
         lessons,
         settings.budget_bytes,
-        advice.withheld_from(still_open) | validity.silenced(lessons, caller.folder),
+        stored.advice.withheld_from(still_open) | validity.silenced(lessons, caller.folder),
         about=words_about(place_in(folder_of(os.environ)), still_open),
         freshness=lambda entry: validity.words(entry, caller.folder),
     )
     is_told = settings.project or claims_of(settings).may_tell(folder_of(os.environ), caller.project)
     # People have a command instead of the tool.
     text = found.text.replace(" (get_active_ghap)", "")
-    errors = FailureLog(journal.failures).errors()
-    own = [known for known in errors if known[-1].project == caller.project]
-    mistakes = [each for each in repeated_mistakes(own, caller.folder) if not each.is_of_a_folder]
-    if mistakes:
-        text += "Told when they fail:\n"
-        text += "".join(
-            f"- {one_line(each.command)} \N{RIGHTWARDS ARROW} {one_line(each.remedy)}\n"
-            for each in mistakes[:CONTEXT_SHOWN]
-        )
+    repeated = repeated_mistakes(stored.errors(caller.project), caller.folder)
+    mistakes = [each for each in repeated if not each.is_of_a_folder][:CONTEXT_SHOWN]
+    text += "Told when they fail:\n" if mistakes else ""
+    for each in mistakes:
+        text += f"- {one_line(each.command)} \N{RIGHTWARDS ARROW} {one_line(each.remedy)}\n"
     text = text if is_told or not text else UNCONFIRMED
     if is_for_people():
         output().file.write(text)

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import known_projects, open_settings
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
-from learning_memory_server.cli.terminal import SHOWN, is_for_people, output, readable_size, show_notice
+from learning_memory_server.cli.terminal import SHOWN, is_for_people, readable_size, say, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page
@@ -36,7 +36,7 @@ async def dashboard(
     settings = open_settings()
     project = chosen_project(project, settings)
     path = settings.storage_path / "dashboard.html" if file is None else file
-    if project is not None and project not in (known := known_projects(settings)):
+    if project is not None and project not in (known := Stored(settings).projects()):
         names = ", ".join(map(one_line, known[:SHOWN])) or "none"
         raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
     _require_replaceable(path)
@@ -52,7 +52,7 @@ async def dashboard(
     except OSError as error:
         raise InvalidInputError(f"{one_line(str(path))} cannot be written: {error.strerror}.") from error
     size = readable_size(len(content))
-    output().print(f"Written to {one_line(str(path))} ({size}), for you alone.", soft_wrap=True)
+    say(f"Written to {one_line(str(path))} ({size}), for you alone.", is_line=True)
     if not no_open and is_for_people():
         webbrowser.open(path.absolute().as_uri())
     return Result({"path": str(path), "bytes": len(content)})

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from learning_memory_server.cli.access.connection import Connection, open_connection
 from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.terminal import coloured, output, show_facts, show_table
+from learning_memory_server.cli.terminal import coloured, say, show_facts, show_table
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
@@ -54,7 +54,7 @@ async def demo(
     """Show what the server does, with example entries in a temporary folder."""
     began = time.monotonic()
     configure_logging("critical")
-    output().print("This calls the server's tools over a temporary folder, and needs no network.")
+    say("This calls the server's tools over a temporary folder, and needs no network.")
     with nullcontext(mkdtemp(prefix=_PREFIX)) if keep else TemporaryDirectory(prefix=_PREFIX) as folder:
         async with open_example(Path(folder)) as server:
             await _learn(server)
@@ -91,7 +91,7 @@ async def _learn(server: Connection) -> None:
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
     _show_step("1. Agents say what they believe before they act, and then what happened")
-    output().print(f"{len(entries)} examples were written for this demo. One of them:")
+    say(f"{len(entries)} examples were written for this demo. One of them:")
     show_facts([*parts.items(), ("surprise", shown["surprise"]), ("lesson", shown["lesson"]["takeaway"])])
     for entry in entries:
         await replay(server, entry)
@@ -109,7 +109,7 @@ async def _learn(server: Connection) -> None:
             for each in found["clusters"]
         ]
         show_table(["cluster", "size", "label", "such as"], rows, numbers=["size"])
-        output().print(f"{found['noise_count']} of {found['total']} experiences are in no cluster.")
+        say(f"{found['noise_count']} of {found['total']} experiences are in no cluster.")
     _show_step("5. Keep what it teaches as values")
     await _keep_value(server)
     _show_step("6. Search in other words")
@@ -121,7 +121,7 @@ async def _warn(server: Connection) -> None:
     started = await server.call("start_ghap", **_AGAIN)
     _require(started.get("related"), "The second agent was not warned.")
     show_facts((name, _AGAIN[name]) for name in ("goal", "hypothesis", "action"))
-    output().print("Before it acts, it is told:")
+    say("Before it acts, it is told:")
     for each in started["related"]:
         show_facts(
             [
@@ -135,7 +135,7 @@ async def _search(server: Connection, query: str) -> None:
     began = time.monotonic()
     found = await server.call("search_experiences", query=query, limit=3)
     _require(found["results"], f"The search for {query!r} found nothing.")
-    output().print(f"{query!r}: {found['mode']} search, {1000 * (time.monotonic() - began):.0f} ms")
+    say(f"{query!r}: {found['mode']} search, {1000 * (time.monotonic() - began):.0f} ms")
     rows: list[list[str | Text]] = []
     for result in found["results"]:
         lesson = result.get("lesson", {}).get("takeaway") or result["outcome_result"]
@@ -147,7 +147,7 @@ async def _search(server: Connection, query: str) -> None:
 async def _wait_for_model(server: Connection) -> None:
     began = time.monotonic()
     await server.run("complete")
-    output().print(f"The model was ready {time.monotonic() - began:.1f} s later; searches are hybrid now.")
+    say(f"The model was ready {time.monotonic() - began:.1f} s later; searches are hybrid now.")
 
 
 async def _keep_value(server: Connection) -> None:
@@ -162,7 +162,7 @@ async def _keep_value(server: Connection) -> None:
     _require(verdict["valid"], "No principle was accepted as a value.")
     _show_verdict(text, cluster, verdict)
     stored = await server.call("store_value", text=text, cluster_id=cluster["cluster_id"], axis="full")
-    output().print(f"Stored as {stored['id']}, with its evidence. One that does not fit:")
+    say(f"Stored as {stored['id']}, with its evidence. One that does not fit:")
     verdict = await server.call("validate_value", text=_UNFIT, cluster_id=cluster["cluster_id"])
     _require(not verdict["valid"], "A text that fits no cluster was accepted as a value.")
     _show_verdict(_UNFIT, cluster, verdict)
@@ -174,7 +174,7 @@ async def _remember(server: Connection) -> None:
     entries = await server.call("list_ghap_entries", limit=100)
     values = await server.call("list_values")
     _require(values["count"], "The restart lost the value.")
-    output().print(f"{entries['count']} experiences and {values['count']} value are still there.")
+    say(f"{entries['count']} experiences and {values['count']} value are still there.")
     await _search(server, _OTHER_WORDS)
 
 
@@ -184,7 +184,7 @@ def _require(holds: object, sentence: str) -> None:
 
 
 def _show_step(title: str) -> None:
-    output().print(Text(f"\n{title}", "bold cyan"))
+    say(f"\n{title}", "bold cyan")
 
 
 def _show_verdict(text: str, cluster: Mapping[str, Any], verdict: Mapping[str, Any]) -> None:
@@ -200,14 +200,14 @@ def _show_farewell(seconds: float, kept: str | None) -> None:
     script = python.with_name(APPLICATION)
     command = [str(script)] if script.exists() else [str(python), "-m", "learning_memory_server"]
     if kept is None:
-        output().print(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
+        say(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
     else:
-        output().print(f"\nEverything worked, in {seconds:.0f} s. To try the commands on the demo's data:\n")
-        output().print(Text(f"  export {PREFIX}STORAGE_PATH={shlex.quote(kept)}", "green"), soft_wrap=True)
+        say(f"\nEverything worked, in {seconds:.0f} s. To try the commands on the demo's data:\n")
+        say(f"  export {PREFIX}STORAGE_PATH={shlex.quote(kept)}", "green", is_line=True)
         for tried in ("search 'flaky tests'", "values", "clusters root_cause", "dashboard"):
-            output().print(Text(f"  {shlex.join(command)} {tried}", "green"), soft_wrap=True)
-        output().print("\nRemove that folder, and unset the variable, when you have seen enough.")
-    output().print("To add the server to Claude Code, or another client that `setup` knows:\n")
+            say(f"  {shlex.join(command)} {tried}", "green", is_line=True)
+        say("\nRemove that folder, and unset the variable, when you have seen enough.")
+    say("To add the server to Claude Code, or another client that `setup` knows:\n")
     # One line to copy, in any terminal.
-    output().print(Text(f"  {shlex.join(command)} setup claude-code", "green"), soft_wrap=True)
-    output().print(f"\nIt will keep its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")
+    say(f"  {shlex.join(command)} setup claude-code", "green", is_line=True)
+    say(f"\nIt will keep its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")

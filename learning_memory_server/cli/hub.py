@@ -17,6 +17,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.access.reading import (
+    Stored,
     describe_engine,
     describe_hub,
     describe_model,
@@ -33,19 +34,16 @@ from learning_memory_server.cli.terminal import (
     COLOURS,
     counted,
     date_and_time,
-    output,
     readable_size,
+    say,
     show_facts,
     working,
     write_line,
 )
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.calibration import lift, trials_of
-from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
@@ -106,7 +104,7 @@ def hub_stop() -> None:
     if pid is None:
         _show_none(settings)
     else:
-        output().print(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
+        say(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
 
 
 @hub.command("logs")
@@ -117,7 +115,7 @@ def hub_logs(
     """Show the end of the hub's log."""
     path = open_settings().storage_path / LOG
     if not path.exists() and not follow:
-        output().print(f"There is no log yet. The hub writes it to {path}.")
+        say(f"There is no log yet. The hub writes it to {path}.")
         return
     # A log that grows too large is renamed; its lines come first.
     earlier = path.with_name(f"{LOG}.1")
@@ -180,9 +178,9 @@ def _show(status: dict[str, Any], log: Path) -> None:
 def _show_none(settings: Settings) -> None:
     who = holder_of(settings)
     if who and "socket" in who:
-        output().print(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
+        say(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
         return
-    output().print(in_the_way(who) if who else "No hub is running; the next session starts one.")
+    say(in_the_way(who) if who else "No hub is running; the next session starts one.")
 
 
 def _lines(path: Path, *, end: int | None = None) -> Iterator[bytes]:
@@ -229,10 +227,9 @@ def _printable(line: bytes) -> str:
 def status() -> Result:
     """Show what is stored, where, and which process is using it."""
     settings = open_settings()
-    journal = Journal(settings.journal_directory)
-    resolved = ObservationCollector(journal, utc_now).list_resolved()
-    still_open = journal.open_entries()[::-1]
-    values, failures = ValueLog(journal.values), FailureLog(journal.failures)
+    stored = Stored(settings)
+    journal, values, failures = stored.journal, stored.values, stored.failures
+    resolved, still_open = stored.entries.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (_found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status))
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
@@ -249,11 +246,11 @@ def status() -> Result:
         },
         "open": [entry_views.entry_key(entry) for entry in still_open],
         "values": len(values.all()),
-        "superseded": len(values.all()) - len(values.current(None, superseded=False)),
+        "superseded": len(values.all()) - len(values.current()),
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
-        "told": _told(resolved, AdviceLog(journal.advice), failures.all()),
+        "told": _told(resolved, stored.advice, failures.all()),
     }
     show_facts(_status_facts(document, still_open, hub))
     return Result(document)

@@ -8,8 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import (
     Commands,
     DomainOption,
@@ -28,18 +27,16 @@ from learning_memory_server.cli.terminal import (
     counted,
     date,
     identity,
-    output,
+    say,
     short_project,
     show_records,
 )
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.closest import lesson_of
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog, ordered, weigh_all
+from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
@@ -67,30 +64,25 @@ def list_(
     project: ProjectOption = None,
 ) -> Result:
     """List resolved GHAP entries, newest first."""
-    settings = open_settings()
-    query = EntryQuery(
-        domain=domain, outcome=outcome, project=chosen_project(project, settings), since=chosen_time(since)
-    )
-    journal = read_entries(settings)
-    entries = journal.list_resolved(query)
+    stored = Stored(open_settings())
+    named, start = chosen_project(project, stored.settings), chosen_time(since)
+    query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
+    entries = stored.entries.list_resolved(query)
     nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
-    notes = notes_here(entries[:limit], journal, settings)
+    notes = notes_here(entries[:limit], stored)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
     lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
-    return listed(
-        shown,
-        len(entries),
-        "entry",
-        nothing,
-        lambda entry: Record(entry_facts(entry), entry["goal"], lessons[entry["id"]]),
-    )
+
+    def record(entry: View) -> Record:
+        return Record(entry_facts(entry), entry["goal"], lessons[entry["id"]])
+
+    return listed(shown, len(entries), "entry", nothing, record)
 
 
-def notes_here(entries: Sequence[Ghap], known: ObservationCollector, settings: Settings) -> dict[str, dict[str, str]]:
+def notes_here(entries: Sequence[Ghap], stored: Stored) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
-    caller = caller_of(os.environ, settings)
-    journal = Journal(settings.journal_directory)
-    validity = Validity(AdviceLog(journal.advice), known, FailureLog(journal.failures))
+    caller = caller_of(os.environ, stored.settings)
+    validity = Validity(stored.advice, stored.entries, stored.failures)
     validity.freshness.look(entries, caller.project, caller.folder)
     return validity.notes(entries, caller.folder)
 
@@ -106,14 +98,9 @@ def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
     """
     settings = open_settings()
     wanted = chosen_project(project, settings)
-    found = [
-        known
-        for known in FailureLog(Journal(settings.journal_directory).failures).errors()
-        if wanted is None or known[-1].project == wanted
-    ]
+    found = Stored(settings).errors(wanted)
     found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
-    here = folders_here(settings) if found else {}
-    shown = [repeated_error(known, here.get(known[-1].project)) for known in found[:limit]]
+    shown = error_views(found[:limit], settings)
     where = "" if wanted is None else " in this project"
     nothing = f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."
     return listed(shown, len(found), "error", nothing, error_with_id)
@@ -123,10 +110,16 @@ def listed(results: Sequence[View], total: int, noun: str, nothing: str, record:
     """Show the first of all results, or the sentence that says that there is nothing."""
     show_records(map(record, results))
     if not results:
-        output().print(nothing)
+        say(nothing)
     elif total > len(results):
-        output().print(f"{len(results)} of {counted(total, noun)}; --limit shows more.")
+        say(f"{len(results)} of {counted(total, noun)}; --limit shows more.")
     return Result({"results": results, "count": len(results), "total": total})
+
+
+def error_views(found: Sequence[Sequence[Failure]], settings: Settings) -> list[dict[str, Any]]:
+    """Return errors with what mended them, as far as this folder's files show it."""
+    here = folders_here(settings) if found else {}
+    return [repeated_error(known, here.get(known[-1].project)) for known in found]
 
 
 def entry_facts(entry: View) -> Facts:
@@ -188,16 +181,13 @@ def values(
     for or against it, and unattested while there are none. A contested value has
     at least as many against it as for it.
     """
-    settings = open_settings()
-    journal = Journal(settings.journal_directory)
-    log = ValueLog(journal.values)
-    chosen = log.current(axis, superseded=superseded)
-    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), read_entries(settings))
+    stored = Stored(open_settings())
+    standings = stored.standings(stored.values.current(axis, superseded=superseded))
     results = [value_views.value(standing) for standing in ordered(standings, sort)]
     show_records(map(value_record, results))
     if not results:
         where = "" if axis is None else f" on axis {axis}"
-        output().print(
+        say(
             f"No values{where} yet. Agents draw them from clusters, in a retrospective; `clusters full` shows what keeps "
             "recurring."
         )

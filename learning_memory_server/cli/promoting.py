@@ -7,15 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, current_project
 from learning_memory_server.cli.sharing import repository, secrets_finder
 from learning_memory_server.cli.terminal import agrees, show_notice
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
+from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.sharing.check import objections
@@ -55,15 +52,13 @@ def promote(
     if path.resolve() != top.resolve() / into:
         raise InvalidInputError(f"{into} is a link, so it is not looked at.")
     before = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
-    journal, entries = Journal(settings.journal_directory), read_entries(settings)
-    values = ValueLog(journal.values)
-    standings = weigh_all(values.all(), values, VerdictLog(journal.verdicts), entries)
+    stored = Stored(settings)
+    standings = stored.standings(stored.values.all())
     lessons = SharedLessons(settings.storage_path / SHARED)
-    project, advice = current_project(settings), AdviceLog(journal.advice)
     redactor = secrets_finder(settings)
     sound = {
         rule.id: rule
-        for rule in _earned(project, standings, entries, lessons, advice)
+        for rule in _earned(current_project(settings), standings, stored, lessons)
         if not any(objections(shared_file(Kind.VALUE, "", {"Lesson": rule.text}), redactor))
         and (not rule.paths or any((top / each).exists() for each in rule.paths))
     }
@@ -72,7 +67,7 @@ def promote(
     gone = {
         name: "it no longer holds"
         for name in promoted(before)
-        if name not in sound and (name in known or entries.find_resolved(name) or lessons.find(name))
+        if name not in sound and (name in known or stored.entries.find_resolved(name) or lessons.find(name))
     }
     after = with_rules(before, list(sound.values()), gone, is_ours=into == LEARNED)
     if not (change := patch(into, before, after)):
@@ -87,18 +82,16 @@ def promote(
             path.unlink()
 
 
-def _earned(
-    project: str, standings: list[Standing], entries: ObservationCollector, lessons: SharedLessons, advice: AdviceLog
-) -> Iterator[Rule]:
+def _earned(project: str, standings: list[Standing], stored: Stored, lessons: SharedLessons) -> Iterator[Rule]:
     """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
     own = [each for each in standings if each.value.project == project and each.is_in_force]
     for each in sorted(own, key=lambda each: -each.support.interval[0]):
         text = one_line(each.value.text)
         if len(text) <= _TEXT_MAX and not each.contradicting:
             yield Rule(each.value.id, text, f"a value, supported by {len(each.supporting)} entries")
-    helped, misled = (_cited(effect, entries, advice) for effect in (Effect.HELPED, Effect.MISLED))
+    helped, misled = (_cited(effect, stored) for effect in (Effect.HELPED, Effect.MISLED))
     for name, by in sorted(helped.items(), key=lambda item: (-len(item[1]), item[0])):
-        entry = entries.find_resolved(name) or lessons.find(name)
+        entry = stored.entries.find_resolved(name) or lessons.find(name)
         sessions = len(set(by.values()))
         if entry is None or entry.project != project or name in misled:
             continue
@@ -108,12 +101,14 @@ def _earned(
             yield Rule(name, text, f"a lesson, which helped {len(by)} times in {sessions} sessions", paths)
 
 
-def _cited(effect: Effect, entries: ObservationCollector, advice: AdviceLog) -> dict[str, dict[str, str]]:
+def _cited(effect: Effect, stored: Stored) -> dict[str, dict[str, str]]:
     """Return for each thing the entries on which it had this effect, and the sessions of these."""
     found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    said = [(given.ghap_id, item.id, item.effect) for given in advice.all() for item in given.items]
-    said += [(entry.id, each.id, each.effect) for entry in entries.list_resolved() for each in entry.outcome.cited]
+    said = [(given.ghap_id, item.id, item.effect) for given in stored.advice.all() for item in given.items]
+    said += [
+        (entry.id, each.id, each.effect) for entry in stored.entries.list_resolved() for each in entry.outcome.cited
+    ]
     for ghap_id, name, what in said:
-        if what is effect and (entry := entries.find_resolved(ghap_id)):
+        if what is effect and (entry := stored.entries.find_resolved(ghap_id)):
             found[name][entry.id] = entry.agent_session
     return found

@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, chosen_time
 from learning_memory_server.cli.recurring import compare, sessions_in
-from learning_memory_server.cli.terminal import Report, counted, output, show_remark, working
+from learning_memory_server.cli.terminal import Report, counted, say, show_remark, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
 from learning_memory_server.learning.advice.ranking import Scored, best
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.log import document_of as value_document
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
@@ -74,9 +72,9 @@ async def replay(
     settings = open_settings()
     start = chosen_time(since)
     judged = read_judgements(judgements) if judgements else {}
-    entries = read_entries(settings).list_resolved(EntryQuery(project=chosen_project(project, settings)))
-    journal = Journal(settings.journal_directory)
-    past = Past(entries, ValueLog(journal.values).all(), VerdictLog(journal.verdicts).all())
+    stored = Stored(settings)
+    entries = stored.entries.list_resolved(EntryQuery(project=chosen_project(project, settings)))
+    past = Past(entries, stored.values.all(), stored.verdicts.all())
     with working("replaying") as report:
         replayed = await walk(settings, past, since=start, report=report)
     document = document_of(replayed, judged)
@@ -272,7 +270,7 @@ def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
 
 def _show(document: dict[str, Any], judgements: Path | None) -> None:
     failures, entries = document["failures"], document["entries"]
-    output().print(
+    say(
         f"Something would have been shown for {failures['shown']:,} of {counted(failures['total'], 'failure')}, "
         f"and for {entries['shown']:,} of {counted(entries['total'], 'entry')} in all."
     )
@@ -280,20 +278,20 @@ def _show(document: dict[str, Any], judgements: Path | None) -> None:
         show_remark(note)
     if document["precision"] is not None:
         pairs = counted(document["judged"], "judged pair")
-        output().print(f"Of {pairs}, {document['precision']:.0%} apply.")
+        say(f"Of {pairs}, {document['precision']:.0%} apply.")
     for case in document["cases"]:
         later = case["later"]
-        output().print()
-        output().print(f"{later['id']}  {later['outcome_status']}")
-        output().print(f"  {one_line(later['goal'])}: {one_line(later['hypothesis'])}")
+        say()
+        say(f"{later['id']}  {later['outcome_status']}")
+        say(f"  {one_line(later['goal'])}: {one_line(later['hypothesis'])}")
         for each in case["shown"]:
             kind = each.get("outcome_status", "value")
             said = [one_line(each[part]) for part in ("goal", "learned") if part in each]
-            output().print(f"  {each['score']:.2f}  {each['id']}  {kind}")
-            output().print(f"        {': '.join(said)}")
+            say(f"  {each['score']:.2f}  {each['id']}  {kind}")
+            say(f"        {': '.join(said)}")
     for way, found in document.get("recurring", {}).items():
         told, right = (f"{found[part] or 0:.0%}" for part in ("told", "right"))
-        output().print(
+        say(
             f"{way}: told at {told} of {counted(found['moments'], 'error')} that came again, right in {right} of "
             f"{found['judged']:,}; {found['speech']:,} bytes; {found['calls'] or 0:g} calls until it worked."
         )

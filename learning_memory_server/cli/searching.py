@@ -10,7 +10,7 @@ from rich.text import Text
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
-from learning_memory_server.cli.access.reading import known_projects, open_settings, read_entries, read_memories
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import (
     Commands,
     DomainOption,
@@ -23,13 +23,13 @@ from learning_memory_server.cli.command import (
     StrategyOption,
     chosen_project,
     chosen_time,
-    folders_here,
 )
 from learning_memory_server.cli.listing import (
     BEGIN,
     Facts,
     View,
     entry_record,
+    error_views,
     error_with_id,
     listed,
     notes_here,
@@ -40,6 +40,7 @@ from learning_memory_server.cli.terminal import (
     date,
     identity,
     output,
+    say,
     short_project,
     show_hanging,
     show_notice,
@@ -47,9 +48,7 @@ from learning_memory_server.cli.terminal import (
 )
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.limits import LISTING_MAX, QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import Axis
@@ -58,7 +57,6 @@ from learning_memory_server.recall.lexical import rank
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import memory_views, value_views
-from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.server.views.score_views import formula, scored_experience
 
 T = TypeVar("T")
@@ -93,7 +91,7 @@ async def search(  # noqa: PLR0913 - one for each option
     if the index cannot be used; values and errors by words. Options that only
     entries know (axis, domain, outcome, strategy) leave out the rest.
     """
-    settings = open_settings()
+    stored = Stored(settings := open_settings())
     named = chosen_project(project, settings)
     wanted = ExperienceQuery(
         _checked(query), axis, EntryQuery(domain, outcome, strategy, named, chosen_time(since)), limit
@@ -107,7 +105,7 @@ async def search(  # noqa: PLR0913 - one for each option
     entries = read_entries(settings)
 
     def scan() -> FoundBoth:
-        result = search_lexical(entries, wanted)
+        result = search_lexical(stored.entries, wanted)
         found = [scored_experience(each, wanted, explain=explain) for each in result.found]
         texts_found = _scan_memories(texts, settings, explain=explain)[0] if everything else []
         return found, result.mode, list[View](texts_found)
@@ -119,37 +117,28 @@ async def search(  # noqa: PLR0913 - one for each option
     )
     others: dict[str, list[View]] = {"values": [], "memories": memories, "errors": []}
     if everything:
-        others["values"] = _best(texts, _values(entries, settings, named), lambda value: value["text"])
-        found = _best(texts, _errors(settings, named), lambda error: f"{error['signature']} {error['command']}")
+        others["values"] = _best(texts, _values(stored, named), lambda value: value["text"])
+        errors = error_views(stored.errors(named), settings)
+        found = _best(texts, errors, lambda error: f"{error['signature']} {error['command']}")
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
-    shown = matches((_noted(results, entries, settings), mode), entry_record, others)
-    if not results and not known_projects(settings):
-        output().print(f"Nothing is stored yet. {BEGIN}")
+    shown = matches((_noted(results, stored), mode), entry_record, others)
+    if not results and not stored.projects():
+        say(f"Nothing is stored yet. {BEGIN}")
     return Result({**shown.document, **others})
 
 
-def _noted(results: list[dict[str, Any]], entries: ObservationCollector, settings: Settings) -> list[dict[str, Any]]:
+def _noted(results: list[dict[str, Any]], stored: Stored) -> list[dict[str, Any]]:
     """Return experiences with what became of their files."""
-    notes = notes_here(entries.look_up(each["id"] for each in results).found, entries, settings)
+    notes = notes_here(stored.entries.look_up(each["id"] for each in results).found, stored)
     return [{**each, **notes.get(each["id"], {})} for each in results]
 
 
-def _values(entries: ObservationCollector, settings: Settings, project: str | None) -> list[View]:
-    journal = Journal(settings.journal_directory)
-    log = ValueLog(journal.values)
-    chosen = log.current(None, project, superseded=False)
-    standings = weigh_all(chosen, log, VerdictLog(journal.verdicts), entries)
-    return [value_views.value(each) for each in standings]
+def _values(stored: Stored, project: str | None) -> list[View]:
+    return [value_views.value(each) for each in stored.standings(stored.values.current(None, project))]
 
 
-def _errors(settings: Settings, project: str | None) -> list[View]:
-    known = FailureLog(Journal(settings.journal_directory).failures).errors()
-    here = folders_here(settings) if known else {}
-    return [repeated_error(each, here.get(each[-1].project)) for each in known if project in {None, each[-1].project}]
-
-
-def _best(query: MemoryQuery, things: list[View], text_of: Callable[[View], str]) -> list[View]:
+def _best(query: MemoryQuery, things: Sequence[View], text_of: Callable[[View], str]) -> list[View]:
     """Return the things whose words match, best first, not older than the query allows."""
     start = query.where.start
     dated = (
@@ -212,20 +201,20 @@ def matches(
     results, mode = found
     others = {kind: things for kind, things in (others or {}).items() if things}
     if others and results:
-        output().print(Text("entries", "bold"))
+        say("entries", "bold")
     for each in results:
         made = record(each)
         show_records([made._replace(facts=[*made.facts, Text(f"{each['score']:.2f}", "dim")])])
         if parts := each.get("explanation"):
             show_hanging(output(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
     for kind, things in others.items():
-        output().print(Text(kind, "bold"))
+        say(kind, "bold")
         show_records(_RECORDS[kind](each) for each in things)
     total = len(results) + sum(map(len, others.values()))
     if total:
-        output().print(Text(f"{total} found, mode: {mode}", "dim"))
+        say(f"{total} found, mode: {mode}", "dim")
     else:
-        output().print(f"Nothing found ({mode}).")
+        say(f"Nothing found ({mode}).")
     return Result({"results": results, "count": len(results), "mode": mode})
 
 
@@ -264,7 +253,7 @@ def list_memories(  # noqa: PLR0913 - one for each option
     if context.invoked_subcommand:
         return None
     where = _filter(tags, source, project, since)
-    kept = read_memories(open_settings())
+    kept = Stored(open_settings()).memories.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     shown = [memory_views.memory(memory) for memory in found[:limit]]
     nothing = "No memories match." if kept else f"No memories yet. Agents keep texts as they work. {BEGIN}"

@@ -10,7 +10,6 @@ from shutil import rmtree
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from learning_memory_server.cli.clients import claude_code
 from learning_memory_server.cli.clients.catalog import (
@@ -30,7 +29,7 @@ from learning_memory_server.cli.clients.change import Change, addition, find_ent
 from learning_memory_server.cli.clients.hooks import hooks_change, packaged
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.sharing import offer_join
-from learning_memory_server.cli.terminal import is_for_people, output, show_notice
+from learning_memory_server.cli.terminal import is_for_people, say, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
 from learning_memory_server.system.paths import APPLICATION, config_file
@@ -124,10 +123,10 @@ def _set_up_server(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     )
     if not _done(todo, question, f"{client.title} already has this server.", yes=yes):
         return
-    output().print(f"{client.title} has this server now. {client.afterwards}")
-    output().print(f"To see whether it starts, run: {APPLICATION} doctor --client {client.name}")
+    say(f"{client.title} has this server now. {client.afterwards}")
+    say(f"To see whether it starts, run: {APPLICATION} doctor --client {client.name}")
     if client.own_command:
-        output().print(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
+        say(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
 
 
 def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
@@ -141,15 +140,15 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> Non
     if launch.caution:
         show_notice(launch.caution)
     if not claude_code.is_written(folder, wanted):
-        output().print(f"The plugin will be written to {folder}.")
+        say(f"The plugin will be written to {folder}.")
         todo.append(lambda: claude_code.write_plugin(folder, wanted))
     existing = _own_entry(client, machine, yes=yes)
     todo += _prepare_commands([*claude_code.commands(existing, None), *claude_code.adding(machine)])
     todo += _prepare_discarding(settings.storage_path / claude_code.FOLDER)
     if not _done(todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes):
         return
-    output().print(f"{client.title} has the plugin now. {client.afterwards}")
-    output().print(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
+    say(f"{client.title} has the plugin now. {client.afterwards}")
+    say(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
 
 
 def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> None:
@@ -170,21 +169,21 @@ def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> None:
     if not todo and if_there:
         return
     if _done(todo, question, f"{client.title} does not have this server.", yes=yes):
-        output().print(f"{client.title} no longer has this server. Your data stays.")
+        say(f"{client.title} no longer has this server. Your data stays.")
 
 
 def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> None:
     """Print what to add to a client by hand, on standard output alone."""
     if plugin:
-        output().print(shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), soft_wrap=True)
+        say(shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), is_line=True)
         return
     entry, _ = _wanted(client, settings_to)
     if client.own_command:
         for command in claude_code.commands(None, entry):
-            output().print(shlex.join(command), soft_wrap=True)
+            say(shlex.join(command), is_line=True)
         return
     show_notice(f"In {client.locate(this_machine())}:")
-    output().print(snippet(client, entry), soft_wrap=True)
+    say(snippet(client, entry), is_line=True)
     if hooks := hooks_change(client, this_machine()):
         show_notice(f"Its hooks, in {hooks.path}, are written without --print.")
 
@@ -222,17 +221,16 @@ def _prepare(change: Change) -> list[Callable[[], None]]:
     """Show a change of a file, without our own secrets, and return what makes it, as each `_prepare` does."""
     if not change.is_needed:
         return []
-    console = output()
     for line in change.diff():
         key = line[1:].partition("=")[0].strip()
         shown = f"{line[0]}{key} = ..." if is_secret(key, line) else line
-        console.print(Text(shown, _STYLES.get(line[:1], "")), soft_wrap=True)
+        say(shown, _STYLES.get(line[:1], ""), is_line=True)
     if change.after is None:
-        console.print(f"{change.path} was created by `setup`, so it will be removed.")
+        say(f"{change.path} was created by `setup`, so it will be removed.")
     elif change.restores:
-        console.print(f"{change.path} will be what it was before `setup`.")
+        say(f"{change.path} will be what it was before `setup`.")
     elif change.copy is not None:
-        console.print(f"A copy of the file will be kept: {change.copy_path}")
+        say(f"A copy of the file will be kept: {change.copy_path}")
     return [change.apply]
 
 
@@ -240,27 +238,27 @@ def _prepare_hooks(change: Change | None) -> list[Callable[[], None]]:
     if change is None or not change.is_needed:
         return []
     done = "written to" if change.after else "removed from"
-    output().print(f"The hooks will be {done} {change.path}.", soft_wrap=True)
+    say(f"The hooks will be {done} {change.path}.", is_line=True)
     return [change.apply]
 
 
 def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
     if not folder.is_dir():
         return []
-    output().print(f"The plugin's copy will be removed: {folder}", soft_wrap=True)
+    say(f"The plugin's copy will be removed: {folder}", is_line=True)
     return [lambda: rmtree(folder, ignore_errors=True)]
 
 
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:
     for command in commands:
-        output().print(Text(f"$ {shlex.join(command)}", "cyan"), soft_wrap=True)
+        say(f"$ {shlex.join(command)}", "cyan", is_line=True)
     return [lambda: claude_code.run(commands, this_machine())] if commands else []
 
 
 def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, yes: bool) -> bool:
     """Ask, and do what was shown. Return whether there was anything to do; if not, say how it is already."""
     if not todo:
-        output().print(f"{as_it_is} Nothing to change.")
+        say(f"{as_it_is} Nothing to change.")
         return False
     if not (yes or (is_for_people() and sys.stdin.isatty() and os.isatty(2))):
         raise InvalidInputError(

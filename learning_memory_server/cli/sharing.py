@@ -8,16 +8,13 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, current_project
-from learning_memory_server.cli.terminal import agrees, counted, output, show_notice, text_lines
+from learning_memory_server.cli.terminal import agrees, counted, say, show_notice, text_lines
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.ranking import is_instructive
-from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.entry import WEIGHTS
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
@@ -78,12 +75,12 @@ def share(
             show_notice(f"{what} is not shared: {one_line(reason)}.")
         if refused:
             continue
-        output().print(Text(f"{FOLDER}/{file.name}", "bold"))
-        output().print(Text(text_lines(file.render())))
+        say(f"{FOLDER}/{file.name}", "bold")
+        say(text_lines(file.render()))
         if file.name in there or yes or agrees("Write this file?"):
             written.append(_write(top, file))
     if written:
-        output().print(f"Written: {counted(len(written), 'file')}. Commit and review as any other change.")
+        say(f"Written: {counted(len(written), 'file')}. Commit and review as any other change.")
     _end(is_success=len(written) == len(wanted))
 
 
@@ -99,7 +96,7 @@ async def join(yes: _YES = False) -> None:
         raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:
         found = await connection.run("join", folder=str(top), project=current_project(settings))
-    output().print(f"Joined: {counted(found['lessons'], 'shared lesson')} of {top}.")
+    say(f"Joined: {counted(found['lessons'], 'shared lesson')} of {top}.")
     for name, reason in found["left_out"].items():
         show_notice(f"{name or top}: left out, because {reason}.")
 
@@ -110,14 +107,14 @@ async def leave() -> None:
     async with open_connection(open_settings(), "leave") as connection:
         # A folder in place of a clone that is gone will do.
         found = await connection.run("unjoin", folder=str(tree.top_of(Path.cwd())))
-    output().print(f"Left: the shared lessons of {found['folder']} are forgotten here.")
+    say(f"Left: the shared lessons of {found['folder']} are forgotten here.")
 
 
 def offer_join(settings: Settings) -> None:
     """Say that this repository has shared lessons, if they are not read."""
     top = tree.top_of(Path.cwd())
     if (top / FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(settings.storage_path / SHARED).joined:
-        output().print("This repository has shared lessons. To read them, run: learning-memory-server join")
+        say("This repository has shared lessons. To read them, run: learning-memory-server join")
 
 
 @lessons.command("check")
@@ -140,8 +137,8 @@ def lessons_check(
     for lesson in state_of(files).values():
         problems += [(copy, f"it is a copy of {lesson.name}") for copy in lesson.copies]
     for name, reason in problems:
-        output().print(Text(one_line(f"{FOLDER}/{name}: {reason}")), soft_wrap=True)
-    output().print(f"{counted(len(files), 'shared file')}, {counted(len(problems), 'problem')}.")
+        say(one_line(f"{FOLDER}/{name}: {reason}"), is_line=True)
+    say(f"{counted(len(files), 'shared file')}, {counted(len(problems), 'problem')}.")
     _end(is_success=not problems)
 
 
@@ -151,14 +148,14 @@ def lessons_fold(yes: _YES = False) -> None:
     top = repository()
     gone = foldable(tree.sound_files(top))
     for name in gone:
-        output().print(f"{FOLDER}/{name}")
+        say(f"{FOLDER}/{name}")
     if not gone or not (yes or agrees(f"Remove {counted(len(gone), 'file')}?")):
-        output().print("Nothing was removed.")
+        say("Nothing was removed.")
         return
     written = _write(top, fold(gone, f"{utc_now():%Y-%m-%d}"))
     for name in gone:
         (top / FOLDER / name).unlink()
-    output().print(f"Removed. {written} names it: commit all of it together.")
+    say(f"Removed. {written} names it: commit all of it together.")
 
 
 def _wanted(
@@ -172,9 +169,9 @@ def _wanted(
         raise InvalidInputError("Give the ids of entries or values to share.")
     if kind and about and not ids:
         yield about.name, "", verdict(kind, about)
-    entries, values = read_entries(settings), ValueLog(Journal(settings.journal_directory).values)
+    stored = Stored(settings)
     for name in ids:
-        entry, value = next(iter(entries.look_up([name]).found), None), values.find(name)
+        entry, value = next(iter(stored.entries.look_up([name]).found), None), stored.values.find(name)
         if value and not kind:
             yield name, value.project, of_value(value, about.content if about else "")
         elif entry and entry.resolution and is_instructive(entry) and entry.weight > WEIGHTS[Tier.ABANDONED]:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
 from learning_memory_server.cli.listing import entry_record, notes_here, status_of
 from learning_memory_server.cli.terminal import (
@@ -21,18 +21,14 @@ from learning_memory_server.cli.terminal import (
     counted,
     date_and_time,
     identity,
-    output,
+    say,
     shortened,
     show_facts,
     show_records,
     text_lines,
 )
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.journal.codec import MEMORY
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import Records
-from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
+from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
@@ -41,7 +37,6 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
 
 Fact = tuple[str, str | Text | None]
@@ -58,20 +53,19 @@ async def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
 ) -> Result:
     """Show everything about one entry, value, memory, error or cluster."""
-    settings = open_settings()
-    entries = read_entries(settings)
-    found = _find(name, entries, settings)
+    stored = Stored(open_settings())
+    found = _find(name, stored)
     kind: str
     display: Callable[[dict[str, Any]], None]
     if isinstance(found, ClusterId):
         kind, view, display = "cluster", await _read_cluster(found), _show_members
     elif isinstance(found, Ghap):
-        view = entry_views.whole_entry(found) | notes_here([found], entries, settings)[found.id]
+        view = entry_views.whole_entry(found) | notes_here([found], stored)[found.id]
         kind, display = "entry", _show_entry
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     elif isinstance(found, list):
-        folder = folders_here(settings).get(found[-1].project)
+        folder = folders_here(stored.settings).get(found[-1].project)
         kind, view, display = "error", failure_views.repeated_error(found, folder), _show_error
     else:
         kind, view, display = "value", _whole_value(found), _show_value
@@ -87,9 +81,7 @@ class _Candidate:
     text: str
 
 
-def _find(
-    name: str, entries: ObservationCollector, settings: Settings
-) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
+def _find(name: str, stored: Stored) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
     """Return the entry, value with its standing, memory, error's failures or cluster's id that an id names.
 
     The beginning of it is enough, unless several ids begin so; only a cluster's must be complete.
@@ -101,29 +93,25 @@ def _find(
         return ClusterId.parse(name)
     except InvalidInputError:
         pass
-    journal = Journal(settings.journal_directory)
-    values = ValueLog(journal.values)
-    memories, failures = Records(journal.memories, MEMORY), FailureLog(journal.failures)
     known = {
         each.id: each
         for each in (
             # A crash can leave the open file of an entry that is resolved; the later one counts.
-            *(_Candidate(each.id, "open entry", each, each.goal) for each in journal.open_entries()),
-            *(_Candidate(each.id, "entry", each, each.goal) for each in entries.list_resolved()),
-            *(_Candidate(each.id, "value", each, each.text) for each in values.all()),
-            *(_Candidate(each.id, "memory", each, each.title or each.text) for each in memories.all()),
-            *(_Candidate(each[-1].error, "error", each, each[-1].signature) for each in failures.errors()),
+            *(_Candidate(each.id, "open entry", each, each.goal) for each in stored.journal.open_entries()),
+            *(_Candidate(each.id, "entry", each, each.goal) for each in stored.entries.list_resolved()),
+            *(_Candidate(each.id, "value", each, each.text) for each in stored.values.all()),
+            *(_Candidate(each.id, "memory", each, each.title or each.text) for each in stored.memories.all()),
+            *(_Candidate(each[-1].error, "error", each, each[-1].signature) for each in stored.failures.errors()),
         )
     }
     found = [known[name]] if name in known else [known[each] for each in sorted(known) if each.startswith(name)]
     if not found:
-        gone = {*entries.all_forgotten(), *values.forgotten_ids(), *memories.forgotten_ids()}
-        raise _nothing(name, known.values(), settings, was_forgotten=name in gone)
+        raise _nothing(name, known.values(), stored)
     if len(found) > 1:
         raise _several(name, found)
     thing = found[0].thing
     if isinstance(thing, Value):
-        return weigh_all([thing], values, VerdictLog(journal.verdicts), entries)[0]
+        return stored.standings([thing])[0]
     return thing
 
 
@@ -134,13 +122,14 @@ def _several(name: str, found: list[_Candidate]) -> InvalidInputError:
     return InvalidInputError(lines, hint="Give more of the id.")
 
 
-def _nothing(name: str, candidates: Iterable[_Candidate], settings: Settings, *, was_forgotten: bool) -> NotFoundError:
-    if was_forgotten:
+def _nothing(name: str, candidates: Iterable[_Candidate], stored: Stored) -> NotFoundError:
+    forgotten = (stored.entries.all_forgotten(), stored.values.forgotten_ids(), stored.memories.forgotten_ids())
+    if any(name in ids for ids in forgotten):
         return NotFoundError(f"{one_line(name)} was forgotten.")
     kinds = [each.kind for each in candidates]
     places = ", ".join(counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error"))
     return NotFoundError(
-        f"No id begins with {one_line(name)!r}. Looked among {places} in {settings.journal_directory}.",
+        f"No id begins with {one_line(name)!r}. Looked among {places} in {stored.journal.path}.",
         hint="`list`, `search`, `values`, `memories` and `failures` show ids; a cluster's is like full_0, from `clusters`.",
     )
 
@@ -221,8 +210,8 @@ def _show_memory(memory: dict[str, Any]) -> None:
     metadata.pop("timestamp", None)
     facts += [(one_line(name), one_line(json.dumps(value, ensure_ascii=False))) for name, value in metadata.items()]
     show_facts(facts)
-    output().print()
-    output().print(Text(text_lines(memory["text"])))
+    say()
+    say(text_lines(memory["text"]))
 
 
 def _show_error(error: dict[str, Any]) -> None:
@@ -326,12 +315,12 @@ def _show_members(cluster: dict[str, Any], *, whole: bool = False) -> None:
             ("seen", f"{cluster['first_seen']} to {cluster['last_seen']}"),
         ]
     show_facts([*facts, ("root causes", _counts(cluster.get("root_causes", {})))])
-    output().print()
+    say()
     shown = cluster["members"] if whole else cluster["members"][:SHOWN]
     show_records(entry_record(entry) for entry in shown)
     if len(shown) < cluster["count"]:
         every = f"clusters {cluster['axis']} --members {cluster['cluster_id']}"
-        output().print(f"{len(shown)} of {counted(cluster['count'], 'experience')}; `{every}` shows all.")
+        say(f"{len(shown)} of {counted(cluster['count'], 'experience')}; `{every}` shows all.")
 
 
 def _show_clusters(found: dict[str, Any]) -> None:
@@ -348,16 +337,16 @@ def _show_clusters(found: dict[str, Any]) -> None:
         )
         for cluster in found["clusters"]
     )
-    output().print(
+    say(
         f"{counted(len(found['clusters']), 'cluster')} of {counted(found['total'], 'experience')}; "
         f"{found['noise_count']} in none of them."
     )
     if noise := found.get("noise"):
         newest = "" if len(noise) == found["noise_count"] else f", the newest {len(noise)}"
-        output().print(f"In no cluster{newest}:")
+        say(f"In no cluster{newest}:")
         show_records(Record([identity(entry["id"])], entry["goal"]) for entry in noise)
     if "explanation" in found:
-        output().print(Text(found["explanation"], "yellow"))
+        say(found["explanation"], "yellow")
 
 
 def _counts(counts: dict[str, int]) -> str:

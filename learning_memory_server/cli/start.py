@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli.access.reading import known_projects, open_settings
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
 from learning_memory_server.cli.command import Commands, Result, current_project
 from learning_memory_server.cli.doctor.clients import is_installed
@@ -21,14 +21,13 @@ from learning_memory_server.cli.terminal import (
     date,
     is_for_people,
     output,
+    say,
     short_project,
     show_failure,
     show_hanging,
     show_notice,
 )
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.failures.repeated import Mistake, repeated_mistakes
@@ -61,7 +60,7 @@ async def start(
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
     _show_step(2, f"what past sessions of {short_project(project)} teach")
-    is_first = project not in known_projects(settings)
+    is_first = project not in Stored(settings).projects()
     lesson = await read_lesson(settings)
     errors = _errors(lesson, settings, project)
     mistakes = repeated_mistakes(errors, lesson.here[project])
@@ -71,7 +70,7 @@ async def start(
         names = "--project current" if is_first else "with the ids that `failures` shows"
         _show_undo(f"forget {names}")
     elif lesson.size:
-        output().print("Skipped: nothing was kept, so agents are told nothing of it.")
+        say("Skipped: nothing was kept, so agents are told nothing of it.")
     offer_join(settings)
     _show_next(settings, project, clients, is_kept=bool(lesson.kept or lesson.known))
     shown = [_document(each) for each in mistakes[:_REPORTED]]
@@ -86,14 +85,14 @@ def _set_up_clients(*, yes: bool) -> dict[str, str]:
         if not is_installed(client, machine):
             done[client.name] = "absent"
             continue
-        output().print(Text(client.title, "bold"))
+        say(client.title, "bold")
         try:
             set_up(client, plugin=client.own_command, yes=yes)
         except typer.Exit:
-            output().print(f"Skipped: {client.title}.")
+            say(f"Skipped: {client.title}.")
             done[client.name] = "skipped"
         except InvalidInputError as refusal:
-            output().print(f"Skipped: {client.title}. {refusal.sentence}")
+            say(f"Skipped: {client.title}. {refusal.sentence}")
             done[client.name] = "refused"
         except LearningMemoryError as error:
             show_failure(error)
@@ -103,15 +102,14 @@ def _set_up_clients(*, yes: bool) -> dict[str, str]:
             done[client.name] = "ready"
     absent = [client.title for client in CLIENTS.values() if done[client.name] == "absent"]
     if absent:
-        output().print(f"Not found, so skipped: {', '.join(absent)}.")
+        say(f"Not found, so skipped: {', '.join(absent)}.")
     return done
 
 
 def _errors(lesson: Lesson, settings: Settings, project: str) -> list[list[Failure]]:
     """Return the failures of each error of a project: those that are kept, and those that would be."""
     errors: dict[str, dict[str, Failure]] = {}
-    kept = FailureLog(Journal(settings.journal_directory).failures).errors()
-    for known in (*kept, *lesson.errors):
+    for known in (*Stored(settings).errors(project), *lesson.errors):
         for each in known:
             if each.project == project:
                 errors.setdefault(each.signature, {})[each.id] = each
@@ -124,32 +122,27 @@ def _show_report(
     name, where = one_line(short_project(project)), one_line(str(lesson.place))
     sessions = sum(lesson.projects.values())
     if not sessions and not mistakes:
-        output().print(
+        say(
             f"Claude Code has kept no session of {name} in {where} yet, so there is nothing to report. From now on, "
             "the plugin's hooks learn while agents work."
         )
         return
     ran = f"{counted(sessions, 'session')}, {lesson.commands:,} commands, of which {lesson.failed:,} failed."
-    output().print(f"{ran}\n")
+    say(f"{ran}\n")
     if not mistakes:
         told = sum(any(remedy_for(each.command, known) for each in known) for known in errors)
-        output().print(
+        say(
             f"No mistake came back in two sessions with a remedy that is sure enough to be told. "
             f"{counted(told, 'error')} seen in one session {'has' if told == 1 else 'have'} one, which is told if the "
             "error comes again."
         )
         return
     number = len(mistakes[:_REPORTED])
-    output().print(
-        Text(
-            f"{counted(number, 'mistake')} your agents repeated in {name}, and what they will be told next time:",
-            "bold",
-        )
-    )
+    say(f"{counted(number, 'mistake')} your agents repeated in {name}, and what they will be told next time:", "bold")
     for place, mistake in enumerate(mistakes[:_REPORTED], start=1):
         others = len(mistake.signatures) - 1
         also = f"; {counted(others, 'other error')}" if others else ""
-        output().print()
+        say()
         for label, text, style in (
             (f"{place}. They ran", mistake.command, "red"),
             ("   Failed", f"in {mistake.sessions:,} sessions, last on {date(mistake.last)}", ""),
@@ -159,9 +152,9 @@ def _show_report(
         ):
             if text:
                 show_hanging(output(), Text(f"{label:<13}  ", "bold"), Text(one_line(text), style))
-    output().print()
+    say()
     if number < _REPORTED:
-        output().print("No other mistake came back in two sessions with a remedy that is sure enough to be told.")
+        say("No other mistake came back in two sessions with a remedy that is sure enough to be told.")
 
 
 def _show_next(settings: Settings, project: str, clients: dict[str, str], *, is_kept: bool) -> None:
@@ -170,15 +163,15 @@ def _show_next(settings: Settings, project: str, clients: dict[str, str], *, is_
     if is_kept and not settings.project and not claims_of(settings).may_tell(Path(folder), project):
         show_notice(UNCONFIRMED.strip())
     if "ready" in clients.values():
-        output().print(
+        say(
             "Start a session here as usual: agents have the memory now. In Claude Code, they are also told unasked: at "
             "the start, and when a command fails with a known error."
         )
     else:
-        output().print(f"No client has the memory yet. To add it: {APPLICATION} setup CLIENT")
-    output().print(f"What a session here is told at its start: {APPLICATION} context")
-    output().print(f"How often agents were told, and if it helped: {APPLICATION} status")
-    output().print(f"To undo everything: {APPLICATION} uninstall")
+        say(f"No client has the memory yet. To add it: {APPLICATION} setup CLIENT")
+    say(f"What a session here is told at its start: {APPLICATION} context")
+    say(f"How often agents were told, and if it helped: {APPLICATION} status")
+    say(f"To undo everything: {APPLICATION} uninstall")
 
 
 def _agreed(question: str, *, yes: bool) -> bool:
@@ -186,11 +179,11 @@ def _agreed(question: str, *, yes: bool) -> bool:
 
 
 def _show_step(number: int, title: str) -> None:
-    output().print(Text(f"\nStep {number} of 3: {one_line(title)}", "bold cyan"))
+    say(f"\nStep {number} of 3: {one_line(title)}", "bold cyan")
 
 
 def _show_undo(command: str) -> None:
-    output().print(Text(f"Undo: {APPLICATION} {command}", "dim"), soft_wrap=True)
+    say(f"Undo: {APPLICATION} {command}", "dim", is_line=True)
 
 
 def _document(mistake: Mistake) -> dict[str, Any]:

@@ -85,6 +85,11 @@ def output() -> Console:
     return _console(quiet=not is_for_people())
 
 
+def say(text: str | Text = "", style: str = "", *, is_line: bool = False) -> None:
+    """Print a text for people; one that is a line, such as a command to copy, is not wrapped."""
+    output().print(Text(text, style) if isinstance(text, str) else text, soft_wrap=is_line)
+
+
 def errors() -> Console:
     """Return the console of standard error, for progress, notices and failures."""
     return _console(stderr=True)
@@ -230,14 +235,14 @@ def show_hanging(console: Console, lead: Text, content: Text) -> None:
 def show_first(lines: Sequence[str], style: str) -> None:
     """Print the first `SHOWN` lines, and how many more there are."""
     for line in lines[:SHOWN]:
-        output().print(Text(line, style))
+        say(line, style)
     show_rest(len(lines), style)
 
 
 def show_rest(total: int, style: str = "") -> None:
     """Print how many there are beyond the first `SHOWN`, if any."""
     if total > SHOWN:
-        output().print(Text(f"... and {total - SHOWN:,} more", style))
+        say(f"... and {total - SHOWN:,} more", style)
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from learning_memory_server.cli.clients.catalog import CLIENTS
 from learning_memory_server.cli.clients.claude_code import FOLDER
 from learning_memory_server.cli.command import Commands
 from learning_memory_server.cli.setup import remove_from
-from learning_memory_server.cli.terminal import agrees, output, show_failure, show_notice
+from learning_memory_server.cli.terminal import agrees, say, show_failure, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.journal.archive.backups import back_up
 from learning_memory_server.journal.journal import Journal
@@ -64,7 +64,7 @@ def uninstall(
         try:
             remove_from(client, yes=yes, if_there=True)
         except typer.Exit:
-            output().print(f"Skipped: {client.title}.")
+            say(f"Skipped: {client.title}.")
         except LearningMemoryError as error:
             show_failure(error)
     if not _agreed(f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?", yes=yes):
@@ -77,13 +77,13 @@ def uninstall(
     if settings.qdrant_url:
         show_notice(f"Points on the server stay until: {APPLICATION} migrate --leave {settings.qdrant_url}")
     journal = Journal(settings.journal_directory)
-    output().print(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
+    say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
     with suppress(OSError):
         # Empty, unless a person has settings there.
         config_file().parent.rmdir()
     if config_file().exists():
-        output().print(f"Your settings stay in {_shown(config_file())}.")
-    output().print(f"The program itself goes with: pipx uninstall {APPLICATION}")
+        say(f"Your settings stay in {_shown(config_file())}.")
+    say(f"The program itself goes with: pipx uninstall {APPLICATION}")
 
 
 def _remove_data(settings: Settings, folder: Path, *, yes: bool) -> None:
@@ -96,7 +96,7 @@ def _remove_data(settings: Settings, folder: Path, *, yes: bool) -> None:
         # It is read back before it gets its name.
         made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
         if made:
-            output().print(f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", soft_wrap=True)
+            say(f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", is_line=True)
     if not _agreed("Remove all data for good?", yes=yes):
         return
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)])
@@ -114,7 +114,7 @@ def _remove(paths: list[Path]) -> None:
         else:
             path.unlink()
     if there:
-        output().print(f"Removed: {', '.join(path.name for path in there)}.")
+        say(f"Removed: {', '.join(path.name for path in there)}.")
 
 
 def _shown(path: Path) -> str:

@@ -1,7 +1,7 @@
 """What a command reads without taking a lock, and how the hub, the engine and the lock are described."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -13,9 +13,11 @@ from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
-from learning_memory_server.learning.values.log import ValueLog
-from learning_memory_server.model.memory import Memory
+from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.value import Value
 from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
@@ -35,23 +37,32 @@ def open_settings() -> Settings:
     return settings
 
 
-def read_entries(settings: Settings) -> ObservationCollector:
-    """Return the entries for reading only, which is safe while another process writes them."""
-    return ObservationCollector(Journal(settings.journal_directory), utc_now)
+class Stored:
+    """What is in the journal, for reading only, which is safe while another process writes it."""
 
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.journal = Journal(settings.journal_directory)
+        self.entries = ObservationCollector(self.journal, utc_now)
+        self.values = ValueLog(self.journal.values)
+        self.verdicts = VerdictLog(self.journal.verdicts)
+        self.memories = Records(self.journal.memories, MEMORY)
+        self.failures = FailureLog(self.journal.failures)
+        self.advice = AdviceLog(self.journal.advice)
 
-def read_memories(settings: Settings) -> list[Memory]:
-    """Return the memories, oldest first."""
-    return Records(Journal(settings.journal_directory).memories, MEMORY).all()
+    def standings(self, values: Sequence[Value]) -> list[Standing]:
+        """Return values with the verdicts on them."""
+        return weigh_all(values, self.values, self.verdicts, self.entries)
 
+    def errors(self, project: str | None) -> list[list[Failure]]:
+        """Return the failures of each error, of one project or of all."""
+        return [known for known in self.failures.errors() if project in {None, known[-1].project}]
 
-def known_projects(settings: Settings) -> list[str]:
-    """Return the projects with anything stored, by name."""
-    journal = Journal(settings.journal_directory)
-    found = {each.project for each in (*journal.open_entries(), *read_entries(settings).list_resolved())}
-    found |= {each.project for each in ValueLog(journal.values).all()}
-    found |= {each.project for each in read_memories(settings)}
-    return sorted(found.union(each.project for each in FailureLog(journal.failures).all()))
+    def projects(self) -> list[str]:
+        """Return the projects with anything stored, by name."""
+        parts = (self.values.all(), self.memories.all(), self.failures.all())
+        found = {each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved())}
+        return sorted(found.union(each.project for part in parts for each in part))
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:

@@ -26,7 +26,7 @@ from learning_memory_server.cli.doctor.settings import (
     check_redaction,
     check_settings_file,
 )
-from learning_memory_server.cli.terminal import agrees, counted, output, show_hanging, working
+from learning_memory_server.cli.terminal import agrees, counted, output, say, show_hanging, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
@@ -71,7 +71,7 @@ def doctor(
         repaired.append(_repair(topic, repair))
         _show(repaired[-1])
     if repaired:
-        output().print()
+        say()
         findings = _look(client, quick=quick)
     return _result(findings, repaired)
 
@@ -118,7 +118,7 @@ def _result(findings: list[Finding], repairs: list[Finding]) -> Result:
         verdict = Text(f"\nNo problems; {counted(warnings, 'warning')}.", "bold yellow")
     else:
         verdict = Text("\nEverything is in order.", "bold green")
-    output().print(verdict)
+    say(verdict)
     return Result(document, not problems)
 
 

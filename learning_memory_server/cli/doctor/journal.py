@@ -7,13 +7,19 @@ from typing import Any, Final
 
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import HubClient
-from learning_memory_server.cli.access.reading import describe_hub, describe_program, holder_of, in_the_way, in_use_by
+from learning_memory_server.cli.access.reading import (
+    Stored,
+    describe_hub,
+    describe_program,
+    holder_of,
+    in_the_way,
+    in_use_by,
+)
 from learning_memory_server.cli.doctor import Finding, green, red, yellow
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError
 from learning_memory_server.index.engines.server_log import server_from_data
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
 from learning_memory_server.server.settings import Settings
@@ -48,7 +54,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         yield from _check_open(journal)
         yield from _check_set_aside(journal)
         yield from _check_writable(journal, [log for _, log, _ in readers])
-        episodes = sum(each.episode is not None for each in FailureLog(journal.failures).all())
+        episodes = sum(each.episode is not None for each in Stored(settings).failures.all())
         state = "are told where they come again" if settings.episodes else "are not told: `episodes` is off"
         yield green("episodes", f"{counted(episodes, 'error')} went away after edits; these {state}.")
     except LearningMemoryError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from learning_memory_server.cli.access.reading import read_entries
+from learning_memory_server.cli.access.reading import Stored
 from learning_memory_server.cli.doctor import Finding, Level, Repair, green, red, yellow
 from learning_memory_server.cli.terminal import counted, readable_size
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
@@ -74,7 +74,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         yield _named_before(claims, directory, project, earlier)
     if claims.may_tell(directory, project):
         return
-    if not read_entries(settings).timeline.count(project):
+    if not Stored(settings).entries.timeline.count(project):
         # There is nothing to tell, and the first session records where its history begins.
         return
     claims.look_up(directory, project, is_new=False)
@@ -98,7 +98,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
 def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Say how many of the project's lessons are about files that are not as they were."""
     caller, freshness = caller_of(environment, settings), Freshness()
-    lessons = [each for each in read_entries(settings).timeline.newest(caller.project) if is_instructive(each)]
+    lessons = [each for each in Stored(settings).entries.timeline.newest(caller.project) if is_instructive(each)]
     freshness.look(lessons, caller.project, caller.folder)
     if judged := freshness.known(lessons, caller.folder):
         gone = sum(each.is_gone for each in judged.values())

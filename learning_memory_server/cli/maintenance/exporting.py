@@ -13,8 +13,8 @@ from learning_memory_server.cli.terminal import (
     counted,
     each_file,
     errors,
-    output,
     readable_size,
+    say,
     show_facts,
     show_notice,
     working,
@@ -86,7 +86,7 @@ def backup(
         return Result({"path": None, "bytes": 0, "records": {}, "forgotten": 0})
     shown = _show(made.path, made.snapshot, None, (utc_now() - began).total_seconds())
     if made.removed:
-        output().print(f"Removed: {counted(len(made.removed), 'older backup')}. Kept: the newest {keep}.")
+        say(f"Removed: {counted(len(made.removed), 'older backup')}. Kept: the newest {keep}.")
     return shown
 
 

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
@@ -16,7 +15,7 @@ from learning_memory_server.cli.terminal import (
     counted,
     each_file,
     is_for_people,
-    output,
+    say,
     show_remark,
     show_rest,
     show_table,
@@ -124,16 +123,15 @@ def _show(found: dict[str, Any]) -> None:
         show_table(["kind", "id", "text"], rows[:SHOWN])
     show_rest(len(rows))
     if not rows:
-        output().print("Nothing to forget.")
+        say("Nothing to forget.")
     if found["citing"]:
         names = one_line(", ".join(found["citing"]))
         show_remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")
 
 
 def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings) -> None:
-    console = output()
     verdicts = f" and {counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
-    console.print(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
+    say(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
     if not done["indexed"]:
         show_remark(
             "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
@@ -144,10 +142,10 @@ def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings)
             f"your points there, run: learning-memory-server migrate --leave {url}"
         )
     if "removed" in done:
-        console.print(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
-        console.print("To remove it from the index's files as well, run: learning-memory-server reindex")
+        say(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
+        say("To remove it from the index's files as well, run: learning-memory-server reindex")
     for path in done.get("doubtful", ()):
-        console.print(Text(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow"))
+        say(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
     if looked:
         _show_backups(looked, settings)
     elif done["found"]:
@@ -158,20 +156,19 @@ def _conclude(done: dict[str, Any], looked: _Backups | None, settings: Settings)
 
 
 def _show_backups(looked: _Backups, settings: Settings) -> None:
-    console = output()
     for path, count in looked.found.items():
         what = "Removed from" if looked.is_rewritten else "Still in"
         if path in looked.removed:
-            console.print(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
+            say(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
         else:
-            console.print(f"{what} the backup {path.name}: {counted(count, 'line')}.")
+            say(f"{what} the backup {path.name}: {counted(count, 'line')}.")
     if looked.found and not looked.is_rewritten:
-        console.print("To remove it from the backups as well, run: learning-memory-server forget --purge --backups")
+        say("To remove it from the backups as well, run: learning-memory-server forget --purge --backups")
     for path in looked.unreadable:
-        console.print(Text(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow"))
+        say(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
     if not (looked.found or looked.unreadable):
-        console.print(f"No backup in {settings.backups_directory} has anything that is forgotten.")
-    console.print("Exports, and backups in other folders, were not looked at.")
+        say(f"No backup in {settings.backups_directory} has anything that is forgotten.")
+    say("Exports, and backups in other folders, were not looked at.")
 
 
 def _document(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, chosen_project, current_project
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.cli.maintenance.restoring import file_errors, import_archive
@@ -20,7 +20,6 @@ from learning_memory_server.journal.archive.bounds import LINE_MAX
 from learning_memory_server.journal.archive.entries_importing import ParsedEntries, parse_entries
 from learning_memory_server.journal.archive.reading import is_archive
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
@@ -120,10 +119,10 @@ def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[byt
 
 def _foresee(parsed: ParsedEntries, settings: Settings) -> tuple[int, int]:
     """Return how many entries are new, and how many were forgotten here."""
-    here = read_entries(settings)
-    known = here.all_forgotten().union(entry.id for entry in here.list_resolved())
-    known |= {entry.id for entry in Journal(settings.journal_directory).open_entries()}
-    return len(parsed.entries.keys() - known), len(here.are_forgotten(parsed.entries))
+    stored = Stored(settings)
+    known = stored.entries.all_forgotten().union(entry.id for entry in stored.entries.list_resolved())
+    known |= {entry.id for entry in stored.journal.open_entries()}
+    return len(parsed.entries.keys() - known), len(stored.entries.are_forgotten(parsed.entries))
 
 
 async def _import(

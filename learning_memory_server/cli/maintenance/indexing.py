@@ -12,8 +12,8 @@ from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.terminal import (
     agrees,
     counted,
-    output,
     readable_size,
+    say,
     show_facts,
     show_remark,
     show_table,
@@ -46,7 +46,7 @@ async def reindex(
         points = (await connection.run("reindex", axis=axis))["points"]
     seconds = time.monotonic() - began
     what = "The index" if axis is None else f"The index of axis {axis}"
-    output().print(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
+    say(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
     return Result({"axis": axis, "vectors": points, "seconds": round(seconds, 1)})
 
 
@@ -96,7 +96,7 @@ async def migrate(
     if missing:
         show_remark(f"{counted(missing, 'point')} did not arrive; run this again.")
     else:
-        output().print(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
+        say(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
         _say_how_to_use_it(settings, url, to_server=to is not None)
     return Result(migrate_document(collections, seconds), succeeded=not missing)
 
@@ -126,14 +126,14 @@ def owner(
         with hold(settings.journal_directory, settings.storage_path, "owner"):
             found = settle_owner(file) if keep else new_owner(file)
     elif not file.exists():
-        output().print("No Qdrant server has been used with this storage folder.")
+        say("No Qdrant server has been used with this storage folder.")
         return
     else:
         found = open_owner(file)
-    output().print(f"Your points on a Qdrant server have the owner {found.name}.")
+    say(f"Your points on a Qdrant server have the owner {found.name}.")
     if not found.is_settled:
-        output().print("The storage folder was moved or copied since then, so nothing is removed from the server.")
-        output().print("If it was moved, run this with --keep; if it is a copy, with --new.")
+        say("The storage folder was moved or copied since then, so nothing is removed from the server.")
+        say("If it was moved, run this with --keep; if it is a copy, with --new.")
 
 
 def _key_for(url: str, settings: Settings) -> str | None:
@@ -157,7 +157,7 @@ def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, A
 
 def left(removed: int, seconds: float, *, gone: bool) -> Result:
     """Return that a server was left, as a `LeaveDocument`."""
-    output().print(
+    say(
         "The journal no longer names this server; it was not asked."
         if gone
         else f"The server no longer has any of your points: {counted(removed, 'point')} removed."
@@ -174,13 +174,13 @@ def _show_moved(collections: dict[str, Any]) -> None:
 
 def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None:
     if to_server and not places_of(url) & places_of(settings.qdrant_url or ""):
-        output().print(f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),")
-        output().print("and run `learning-memory-server hub stop`.")
-        output().print(f"The embedded index stays in {settings.index_directory} until you remove it.")
+        say(f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),")
+        say("and run `learning-memory-server hub stop`.")
+        say(f"The embedded index stays in {settings.index_directory} until you remove it.")
     elif not to_server and settings.qdrant_url is not None:
-        output().print("To use it: unset LEARNING_MEMORY_QDRANT_URL (and qdrant_url in the settings file),")
-        output().print("and run `learning-memory-server hub stop`. Your points stay on the server, also those that you")
-        output().print(f"forget later, until you run `learning-memory-server migrate --leave {url}`.")
+        say("To use it: unset LEARNING_MEMORY_QDRANT_URL (and qdrant_url in the settings file),")
+        say("and run `learning-memory-server hub stop`. Your points stay on the server, also those that you")
+        say(f"forget later, until you run `learning-memory-server migrate --leave {url}`.")
 
 
 @commands.command("download-model")

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
-from learning_memory_server.cli.access.reading import known_projects, open_settings
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.restoring import file_errors
@@ -25,7 +25,7 @@ from learning_memory_server.cli.terminal import (
     counted,
     date,
     is_for_people,
-    output,
+    say,
     short_project,
     show_facts,
     show_records,
@@ -33,10 +33,7 @@ from learning_memory_server.cli.terminal import (
     working,
 )
 from learning_memory_server.journal.codec import FAILURE, MEMORY
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.learning.failures.transcripts import (
@@ -102,7 +99,7 @@ class Lesson:
     def show(self) -> None:
         """Print what was found."""
         if not self.projects:
-            output().print(f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}")
+            say(f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}")
             return
         show_records(
             error_record(self._repeated(error), "no remedy that always works") for error in self.errors[:SHOWN]
@@ -123,7 +120,7 @@ class Lesson:
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
-        known = known_projects(settings)
+        known = Stored(settings).projects()
         for project, folder in self.here.items():
             # The project begins here, and sessions in this folder may be told of it.
             claims_of(settings).look_up(Path(folder), project, is_new=project not in known)
@@ -133,7 +130,7 @@ class Lesson:
             self.kept = await connection.add(records)
             if self.tasks:
                 await complete_index(connection)
-        output().print(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
+        say(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
 
     def document(self, seconds: float) -> dict[str, Any]:
         """Return a `LearnDocument`."""
@@ -301,15 +298,14 @@ async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings
                 memory = await _memory_of(task, project, gate, now)
                 memories[memory.id] = memory
             before += size
-    journal = Journal(settings.journal_directory)
-    here = FailureLog(journal.failures)
+    stored = Stored(settings)
     for learned in learner.learned():
-        new = unknown(learned, here)
+        new = unknown(learned, stored.failures)
         lesson.known += len(learned) - len(new)
         if new:
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
-    fresh = set(Records(journal.memories, MEMORY).look_up(memories).unknown)
+    fresh = set(stored.memories.look_up(memories).unknown)
     lesson.known += len(memories) - len(fresh)
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
 

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
-from learning_memory_server.cli.access.reading import open_settings, read_entries
+from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.cli.terminal import (
@@ -29,7 +29,6 @@ from learning_memory_server.journal.archive.contents import Contents, contents_h
 from learning_memory_server.journal.archive.manifest import Manifest
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.gate import listed
@@ -195,8 +194,8 @@ def _compared(path: Path, ours: Contents, *, apply_deletions: bool) -> _Archive:
 
 
 def _ours(settings: Settings) -> Contents:
-    collector = read_entries(settings)
-    return contents_here(Journal(settings.journal_directory), collector.list_resolved(), collector.all_forgotten())
+    stored = Stored(settings)
+    return contents_here(stored.journal, stored.entries.list_resolved(), stored.entries.all_forgotten())
 
 
 async def _import(archive: _Archive, settings: Settings) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import describe_engine, open_settings
@@ -17,7 +16,7 @@ from learning_memory_server.cli.terminal import (
     counted,
     each_file,
     is_for_people,
-    output,
+    say,
     show_notice,
     show_remark,
     show_table,
@@ -143,24 +142,21 @@ def _show(found: _Found, settings: Settings, *, backups: bool) -> None:
         ]
         for finding, places in found.places.items()
     ]
-    console = output()
     if rows:
         show_table(["what", "id", "secret", *(["in"] if backups else []), "field"], rows)
         secrets = sum(finding.count for finding in found.places)
         things = len({(finding.what, finding.id) for finding in found.places})
-        console.print(f"Found {counted(secrets, 'secret')} in {counted(things, 'record')}.")
+        say(f"Found {counted(secrets, 'secret')} in {counted(things, 'record')}.")
         show_remark(
             "To keep something that is not a secret, add it to the setting redaction_allow and scan again. Revoke real "
             "secrets: others may have read them."
         )
     else:
-        console.print("No secret was found.")
+        say("No secret was found.")
     if found.backups and not backups:
-        console.print(
-            f"Not looked at: {counted(len(found.backups), 'backup')} in {settings.backups_directory} (--backups)."
-        )
+        say(f"Not looked at: {counted(len(found.backups), 'backup')} in {settings.backups_directory} (--backups).")
     for path in found.unreadable:
-        console.print(Text(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow"))
+        say(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow")
 
 
 def _named(places: list[str]) -> str:
@@ -170,17 +166,16 @@ def _named(places: list[str]) -> str:
 
 
 def _conclude(settings: Settings, found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> None:
-    console = output()
     if done["changed"]:
-        console.print(f"Rewritten in the journal: {counted(done['changed'], 'record')}.")
+        say(f"Rewritten in the journal: {counted(done['changed'], 'record')}.")
     if done["indexed"]:
-        console.print("The index is up to date, and its files have none of the earlier texts.")
+        say("The index is up to date, and its files have none of the earlier texts.")
     for name in done["backups"]:
-        console.print(f"Rewritten: the backup {name}.")
+        say(f"Rewritten: the backup {name}.")
     for name in done["backups_removed"]:
-        console.print(f"Removed: the backup {name}. The rest of it is in the fresh one.")
+        say(f"Removed: the backup {name}. The rest of it is in the fresh one.")
     for name in done["backups_left"]:
-        console.print(Text(f"The backup {name} could not be rewritten and still has secrets.", "yellow"))
+        say(f"The backup {name} could not be rewritten and still has secrets.", "yellow")
     if left:
         names = ", ".join(dict.fromkeys(finding.id for finding in left))
         show_remark(
@@ -188,10 +183,10 @@ def _conclude(settings: Settings, found: _Found, done: dict[str, Any], left: lis
             "`learning-memory-server hub stop`, then scan again."
         )
     if found.backups and not backups:
-        console.print("Backups may still have them: learning-memory-server scan --backups")
+        say("Backups may still have them: learning-memory-server scan --backups")
     if settings.qdrant_url is not None:
-        console.print(f"Snapshots of {describe_engine(settings)} may still have them.")
-    console.print("Exports, and backups in other folders, were not looked at.")
+        say(f"Snapshots of {describe_engine(settings)} may still have them.")
+    say("Exports, and backups in other folders, were not looked at.")
 
 
 def _document(found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> dict[str, Any]:
