@@ -34,7 +34,7 @@ learn-from      maintenance.learning     Learn from Claude Code's past sessions 
 import          maintenance.importing    Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
 export          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 backup          maintenance.exporting    Export to a dated file in a folder, and remove the oldest backups there.
-restore         maintenance.restoring    Import a backup. If the journal is not empty, first show what will change, then ask.
+restore         maintenance.importing    Import a backup. If the journal is not empty, first show what will change, then ask.
 forget          maintenance.forgetting   Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.scanning     Find secrets that were stored before redaction knew them, and replace them with markers.
 # Share with a team

@@ -22,7 +22,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from learning_memory_server.cli.maintenance.restoring import file_errors
+from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.learning.failures.transcripts import Passed, commands_in, find_transcripts, task_in
 from learning_memory_server.model.caller import Caller

@@ -1,7 +1,9 @@
-"""`import` of a JSONL file: entries go to the journal, then to the index. Archives are passed to `restoring`."""
+"""`import` and `restore`: of an archive or of a JSONL file, they show what will change, and then do it."""
 
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, BinaryIO, Final
@@ -13,12 +15,22 @@ from learning_memory_server.cli.access.connection import complete_index, open_co
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, chosen_project, current_project
 from learning_memory_server.cli.maintenance.exporting import back_up_first
-from learning_memory_server.cli.maintenance.restoring import file_errors, import_archive
-from learning_memory_server.cli.terminal import counted, is_for_people, show_facts, show_first, working
+from learning_memory_server.cli.terminal import (
+    counted,
+    date_and_time,
+    is_for_people,
+    show_facts,
+    show_first,
+    show_remark,
+    working,
+)
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.bounds import LINE_MAX
-from learning_memory_server.journal.archive.entries_importing import ParsedEntries, parse_entries
-from learning_memory_server.journal.archive.reading import is_archive
+from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
+from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
+from learning_memory_server.journal.archive.entries_importing import parse_entries
+from learning_memory_server.journal.archive.manifest import Manifest
+from learning_memory_server.journal.archive.reading import is_archive, open_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
@@ -28,6 +40,108 @@ from learning_memory_server.server.settings import Settings
 
 _ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
 """Suffixes that archives have."""
+_NUMBERING: Final = {
+    Numbering.NEW: "new",
+    Numbering.THERE: "already there",
+    Numbering.SKIPPED: "skipped: clusters here are numbered already",
+}
+
+
+@dataclass(slots=True)
+class _Archive:
+    """An archive next to what is here, and what was done with it, if anything was."""
+
+    path: Path
+    manifest: Manifest
+    theirs: Contents
+    comparison: Comparison
+    apply_deletions: bool
+    done: dict[str, Any] | None = None
+
+    def show(self) -> None:
+        """Print what an import changes."""
+        comparison, rejections = self.comparison, self.theirs.rejections
+        about = f"{date_and_time(self.manifest.created_at)}, by version {one_line(self.manifest.program)}"
+        if self.manifest.project is not None:
+            about += f", project {one_line(self.manifest.project)} only"
+        present, unknown = (sum(map(len, ids.values())) for ids in (comparison.doomed, comparison.never))
+        what = "will be forgotten" if self.apply_deletions else "kept; `import --apply-deletions` forgets them"
+        show_first([one_line(reason) for reason in rejections], "yellow")
+        show_facts(
+            [
+                ("archive", f"{self.path.name}: {about}"),
+                *((sort, _described(difference)) for sort, difference in comparison.sorts.items()),
+                ("cluster numbers", _NUMBERING.get(comparison.numbering)),
+                (
+                    "forgotten there",
+                    Text(f"{counted(present, 'item')} present here: {what}", "yellow") if present else None,
+                ),
+                ("forgotten there", unknown and f"{counted(unknown, 'item')} unknown here: never imported"),
+                ("rejected", Text(counted(len(rejections), "line"), "red") if rejections else None),
+            ]
+        )
+        for sort, difference in comparison.sorts.items():
+            show_first([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
+        if set_aside := self.manifest.damaged_lines:
+            show_remark(
+                f"{counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
+            )
+
+    def document(self) -> dict[str, Any]:
+        """Return an `ArchiveDocument`."""
+        comparison = self.comparison
+        return {
+            "archive": self.path.name,
+            "created_at": self.manifest.created_at.isoformat(),
+            "program": self.manifest.program,
+            "project": self.manifest.project,
+            "damaged_lines": self.manifest.damaged_lines,
+            "contents": {
+                sort: {
+                    "new": len(each.new),
+                    "there": len(each.there),
+                    "differing": each.differing,
+                    "forgotten_here": len(each.forgotten_here),
+                }
+                for sort, each in comparison.sorts.items()
+            },
+            "cluster_numbers": comparison.numbering.value,
+            "forgotten_there": {
+                "present": sum(map(len, comparison.doomed.values())),
+                "unknown": sum(map(len, comparison.never.values())),
+            },
+            # An archive is read as it is; a file of entries may name a category in other words.
+            "changes": {},
+            "rejected": self.theirs.rejections,
+            "applied": self.done is not None,
+            **(self.done or {}),
+        }
+
+    async def apply(self, settings: Settings) -> None:
+        """Import what is new, and print what was done."""
+        self.done = await _import(self.theirs, self.comparison, settings, apply_deletions=self.apply_deletions)
+        imported, gone, noted = (self.done[part] for part in ("imported", "forgotten", "noted"))
+        show_facts(
+            [
+                ("imported", Text(counted(imported["entry"], "entry"), "green")),
+                ("forgotten", f"{gone:,} here; {counted(noted, 'unknown id')} recorded" if gone or noted else None),
+                *(("", counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
+                ("redacted", Text(listed(self.done["redacted"]), "yellow")),
+                ("index", self.done["index"]),
+                ("took", f"{self.done['seconds']:.1f} s"),
+            ]
+        )
+
+
+def _described(difference: Difference) -> Text:
+    parts = [
+        (difference.new, "new", "green"),
+        (difference.there, "already there", ""),
+        (difference.differing, "differing (ours is kept)", "yellow"),
+        (difference.forgotten_here, "forgotten here (not imported)", "yellow"),
+    ]
+    said = [Text(f"{len(ids):,} {what}", colour) for ids, what, colour in parts if ids or what == "new"]
+    return Text(", ").join(said)
 
 
 commands = Commands()
@@ -63,7 +177,12 @@ async def import_(
     with file_errors(path):
         is_tar = is_archive(path)
     if is_tar:
-        return await import_archive(path, dry_run=dry_run, apply_deletions=apply_deletions)
+        settings = open_settings()
+        archive = _compared(path, _ours(settings), apply_deletions=apply_deletions)
+        archive.show()
+        if not dry_run:
+            await archive.apply(settings)
+        return Result(archive.document(), not archive.theirs.rejections)
     if path.suffix in _ARCHIVES:
         raise InvalidInputError(
             f"{path.name} is not an archive made by `export`, or it is badly damaged.",
@@ -79,13 +198,15 @@ async def _import_entries(path: Path, project: str | None, *, dry_run: bool, app
         parsed = parse_entries(lines_of(file, path.name), project=under)
     if project is None and parsed.unnamed and not dry_run and is_for_people() and sys.stdin.isatty():
         question = f"{counted(len(parsed.unnamed), 'entry')} without a project. Import under"
-        named = typer.prompt(question, default=under, err=True)
-        under = checked_text("The project", named, PROJECT_MAX)
+        under = checked_text("The project", typer.prompt(question, default=under, err=True), PROJECT_MAX)
         parsed.assign(under)
-    new, forgotten = _foresee(parsed, settings)
-    done: dict[str, Any] = {"redacted": {}, "backup": None, "index": "not touched"}
-    if not dry_run:
-        new, done = await _import(parsed, new, settings, apply_deletions=apply_deletions)
+    theirs = Contents(parsed.entries, forgotten={(GHAP.kind, name) for name in parsed.forgotten})
+    comparison = compare(theirs, _ours(settings))
+    new, forgotten = (len(getattr(comparison.sorts["entry"], part)) for part in ("new", "forgotten_here"))
+    done: dict[str, Any] = {"redacted": {}, "backup": None, "index": "not touched" if dry_run else "nothing to index"}
+    if not dry_run and (parsed.entries or parsed.forgotten):
+        done = await _import(theirs, comparison, settings, apply_deletions=apply_deletions)
+        new = done["imported"]["entry"]
     document = {
         "dry_run": dry_run,
         "imported": new,
@@ -102,7 +223,7 @@ async def _import_entries(path: Path, project: str | None, *, dry_run: bool, app
         "index": done["index"],
         "seconds": round(monotonic() - began, 1),
     }
-    _show(path.name, document)
+    _show_entries(path.name, document)
     return Result(document, not parsed.rejections)
 
 
@@ -117,32 +238,7 @@ def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[byt
         yield line
 
 
-def _foresee(parsed: ParsedEntries, settings: Settings) -> tuple[int, int]:
-    """Return how many entries are new, and how many were forgotten here."""
-    stored = Stored(settings)
-    known = stored.entries.all_forgotten().union(entry.id for entry in stored.entries.list_resolved())
-    known |= {entry.id for entry in stored.journal.open_entries()}
-    return len(parsed.entries.keys() - known), len(stored.entries.are_forgotten(parsed.entries))
-
-
-async def _import(
-    parsed: ParsedEntries, new: int, settings: Settings, *, apply_deletions: bool
-) -> tuple[int, dict[str, Any]]:
-    if not (parsed.entries or parsed.forgotten):
-        return 0, {"redacted": {}, "backup": None, "index": "nothing to index"}
-    backup = back_up_first(settings) if parsed.forgotten or new else None
-    async with open_connection(settings, "import") as connection:
-        if parsed.forgotten:
-            await connection.run(
-                "apply_deletions", forgotten={"ghap": sorted(parsed.forgotten)}, existing_too=apply_deletions
-            )
-        new = await connection.add([JournalRecord.of(GHAP, entry) for entry in parsed.entries.values()])
-        index = await complete_index(connection)
-    redacted = dict(connection.redacted)
-    return new, {"redacted": redacted, "backup": str(backup) if backup else None, "index": index}
-
-
-def _show(name: str, document: dict[str, Any]) -> None:
+def _show_entries(name: str, document: dict[str, Any]) -> None:
     new, rejected = document["imported"], document["rejected"]
     entries = {part: count and counted(count, "entry") for part, count in document.items() if type(count) is int}
     unnamed = entries["without_project"]
@@ -168,3 +264,88 @@ def _show(name: str, document: dict[str, Any]) -> None:
             ("took", f"{document['seconds']:.1f} s"),
         ]
     )
+
+
+@commands.command(json_help="Print JSON. A journal that is not empty needs --yes.")
+async def restore(
+    path: Annotated[Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup.")],
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+) -> Result:
+    """Import a backup. If the journal is not empty, first show what will change, then ask.
+
+    Adds what is missing. What is stored here stays as it is, and what was
+    forgotten here stays forgotten. The journal is backed up first.
+    """
+    settings = open_settings()
+    with file_errors(path):
+        if not is_archive(path):
+            raise InvalidInputError(f"{path} is not an archive.", hint="To import a JSONL file, use `import`.")
+    ours = _ours(settings)
+    archive = _compared(path, ours)
+    archive.show()
+    is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
+    question = "The journal is not empty. Add what is new, and keep what is here?"
+    if yes or is_empty or archive.comparison.changes_nothing or (is_for_people() and typer.confirm(question, err=True)):
+        await archive.apply(settings)
+    return Result(archive.document(), not archive.theirs.rejections and archive.done is not None)
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Raise an InvalidInputError that names the file, in place of any `OSError`."""
+    try:
+        yield
+    except OSError as error:
+        raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
+def _compared(path: Path, ours: Contents, *, apply_deletions: bool = False) -> _Archive:
+    with file_errors(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
+        theirs = contents_of(archive)
+        return _Archive(path, archive.manifest, theirs, compare(theirs, ours), apply_deletions)
+
+
+def _ours(settings: Settings) -> Contents:
+    stored = Stored(settings)
+    return contents_here(stored.journal, stored.entries.list_resolved(), stored.entries.all_forgotten())
+
+
+async def _import(
+    theirs: Contents, comparison: Comparison, settings: Settings, *, apply_deletions: bool
+) -> dict[str, Any]:
+    """Import what is new, and return what came of it, as an `ArchiveDocument` has it."""
+    began = monotonic()
+    entries = [theirs.entries[ghap_id] for ghap_id in comparison.sorts["entry"].new]
+    still_open = [theirs.open[ghap_id] for ghap_id in comparison.sorts["open entry"].new]
+    forgotten = comparison.never
+    if apply_deletions:
+        kinds = sorted({*comparison.never, *comparison.doomed})
+        forgotten = {kind: [*comparison.never.get(kind, ()), *comparison.doomed.get(kind, ())] for kind in kinds}
+    backup = back_up_first(settings) if forgotten or not comparison.changes_nothing else None
+    gone = {"forgotten": 0, "noted": 0}
+    async with open_connection(settings, "import") as connection:
+        # Cluster numbers first: once entries are here, their clusters could get other numbers. Then deletions, so that
+        # nothing is imported only to be forgotten.
+        if comparison.numbering is Numbering.NEW:
+            # All in one message: a part of them is no numbering.
+            await connection.run("add_records", records=[record.to_fields() for record in theirs.clusters])
+        if forgotten:
+            gone = await connection.run("apply_deletions", forgotten=forgotten, existing_too=apply_deletions)
+        imported = {"entry": await connection.add([JournalRecord.of(GHAP, entry) for entry in entries])}
+        if still_open:
+            imported["open entry"] = await connection.add([JournalRecord.of(GHAP, entry) for entry in still_open])
+        for kind, difference in comparison.sorts.items():
+            named = ((kind, name) for name in difference.new)
+            if new := [theirs.records[key] for key in named if key in theirs.records]:
+                imported[kind] = await connection.add(new)
+        redacted = dict(connection.redacted)
+        index = await complete_index(connection)
+    return {
+        "backup": str(backup) if backup else None,
+        "imported": imported,
+        "forgotten": gone["forgotten"],
+        "noted": gone["noted"],
+        "redacted": redacted,
+        "index": index,
+        "seconds": round(monotonic() - began, 1),
+    }

@@ -17,7 +17,7 @@ from learning_memory_server.cli.access.connection import complete_index, open_co
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
 from learning_memory_server.cli.listing import error_record
-from learning_memory_server.cli.maintenance.restoring import file_errors
+from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.cli.terminal import (
     SHOWN,
     Record,
