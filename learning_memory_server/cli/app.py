@@ -35,8 +35,8 @@ import          maintenance.importing    Import an archive made by `export`, or 
 export          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 backup          maintenance.exporting    Export to a dated file in a folder, and remove the oldest backups there.
 restore         maintenance.importing    Import a backup. If the journal is not empty, first show what will change, then ask.
-forget          maintenance.forgetting   Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
-scan            maintenance.scanning     Find secrets that were stored before redaction knew them, and replace them with markers.
+forget          maintenance.erasing      Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
+scan            maintenance.erasing      Find secrets that were stored before redaction knew them, and replace them with markers.
 # Share with a team
 share           sharing                  Write lessons into this repository, one file each, for others to review: show them, ask, and write.
 join            sharing                  Read the shared lessons of this repository: say so once for each clone.

@@ -48,6 +48,7 @@ ProjectOption = Annotated[
 SinceOption = Annotated[
     str | None, typer.Option("--since", metavar="DATE", help="Only entries resolved since then: ISO 8601, in UTC.")
 ]
+YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many to show.")]
 ExplainOption = Annotated[bool, typer.Option("--explain", help="Show where each score comes from.")]
 

@@ -74,7 +74,7 @@ def promote(
         show_notice("There is nothing to promote, and nothing to remove.")
         return
     typer.echo(change, nl=False)
-    if yes or agrees(f"Change {into}?"):
+    if agrees(f"Change {into}?", yes=yes):
         if after:
             path.parent.mkdir(parents=True, exist_ok=True)
             files.replace(path, after.encode("utf-8", "surrogateescape"), mode=0o644)

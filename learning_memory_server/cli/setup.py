@@ -27,7 +27,7 @@ from learning_memory_server.cli.clients.catalog import (
 )
 from learning_memory_server.cli.clients.change import Change, addition, find_entry, removal, settings_addition, snippet
 from learning_memory_server.cli.clients.hooks import hooks_change, packaged
-from learning_memory_server.cli.command import Commands
+from learning_memory_server.cli.command import Commands, YesOption
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.cli.terminal import is_for_people, say, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
@@ -52,7 +52,7 @@ commands = Commands()
 def setup(  # noqa: PLR0913 - one for each option
     client: Annotated[ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(ClientName)}.")],
     remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: YesOption = False,
     show: Annotated[bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")] = False,
     settings: Annotated[
         SettingsTo,

@@ -11,7 +11,7 @@ import typer
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, current_project
+from learning_memory_server.cli.command import Commands, YesOption, current_project
 from learning_memory_server.cli.terminal import agrees, counted, say, show_notice, text_lines
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.advice.ranking import is_instructive
@@ -31,7 +31,6 @@ from learning_memory_server.sharing.state import foldable, state_of
 
 _COMMITS: Final = 5_000
 """How many of the newest commits are asked for names."""
-_YES = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 
 commands = Commands()
 lessons = Commands(no_args_is_help=True, help="The shared lessons in the files of a repository.")
@@ -50,7 +49,7 @@ def share(
         str | None,
         typer.Option("--about", metavar="LESSON", help="A shared lesson, which the ID corrects if there is no --kind."),
     ] = None,
-    yes: _YES = False,
+    yes: YesOption = False,
 ) -> None:
     """Write lessons into this repository, one file each, for others to review: show them, ask, and write.
 
@@ -77,7 +76,7 @@ def share(
             continue
         say(f"{FOLDER}/{file.name}", "bold")
         say(text_lines(file.render()))
-        if file.name in there or yes or agrees("Write this file?"):
+        if file.name in there or agrees("Write this file?", yes=yes):
             written.append(_write(top, file))
     if written:
         say(f"Written: {counted(len(written), 'file')}. Commit and review as any other change.")
@@ -85,14 +84,15 @@ def share(
 
 
 @commands.command()
-async def join(yes: _YES = False) -> None:
+async def join(yes: YesOption = False) -> None:
     """Read the shared lessons of this repository: say so once for each clone.
 
     Those on the default branch, as last fetched, are then told as your own are,
     with the author that git names. Those of other branches are only found.
     """
     settings, top = open_settings(), repository()
-    if not (yes or agrees(f"Read the shared lessons of {top}? Whoever can write to its default branch writes them.")):
+    question = f"Read the shared lessons of {top}? Whoever can write to its default branch writes them."
+    if not agrees(question, yes=yes):
         raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:
         found = await connection.run("join", folder=str(top), project=current_project(settings))
@@ -143,13 +143,13 @@ def lessons_check(
 
 
 @lessons.command("fold")
-def lessons_fold(yes: _YES = False) -> None:
+def lessons_fold(yes: YesOption = False) -> None:
     """Remove what is withdrawn, corrected or a copy, and leave one file that names it: once a year, in one commit."""
     top = repository()
     gone = foldable(tree.sound_files(top))
     for name in gone:
         say(f"{FOLDER}/{name}")
-    if not gone or not (yes or agrees(f"Remove {counted(len(gone), 'file')}?")):
+    if not gone or not agrees(f"Remove {counted(len(gone), 'file')}?", yes=yes):
         say("Nothing was removed.")
         return
     written = _write(top, fold(gone, f"{utc_now():%Y-%m-%d}"))

@@ -19,7 +19,6 @@ from learning_memory_server.cli.terminal import (
     agrees,
     counted,
     date,
-    is_for_people,
     output,
     say,
     short_project,
@@ -65,7 +64,8 @@ async def start(
     errors = _errors(lesson, settings, project)
     mistakes = repeated_mistakes(errors, lesson.here[project])
     _show_report(mistakes, lesson, project, errors)
-    if lesson.size and _agreed(f"Keep {lesson.size}, so that agents are told?", yes=yes):
+    refusal = "Nothing was kept. To keep it, add --yes."
+    if lesson.size and agrees(f"Keep {lesson.size}, so that agents are told?", refusal, yes=yes):
         await lesson.keep(settings)
         names = "--project current" if is_first else "with the ids that `failures` shows"
         _show_undo(f"forget {names}")
@@ -172,10 +172,6 @@ def _show_next(settings: Settings, project: str, clients: dict[str, str], *, is_
     say(f"What a session here is told at its start: {APPLICATION} context")
     say(f"How often agents were told, and if it helped: {APPLICATION} status")
     say(f"To undo everything: {APPLICATION} uninstall")
-
-
-def _agreed(question: str, *, yes: bool) -> bool:
-    return yes or (is_for_people() and agrees(question, "Nothing was kept. To keep it, add --yes."))
 
 
 def _show_step(number: int, title: str) -> None:

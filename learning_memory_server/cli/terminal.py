@@ -133,8 +133,13 @@ def show_remark(sentence: str) -> None:
         show_notice(sentence)
 
 
-def agrees(question: str, otherwise: str = "") -> bool:
-    """Ask a person, and return whether the answer is yes. Without a terminal, a notice is shown instead."""
+def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
+    """Ask a person, and return whether the answer is yes, or was given as an option.
+
+    A program is not asked. Without a terminal, a notice is shown instead.
+    """
+    if yes or not is_for_people():
+        return yes
     if sys.stdin.isatty():
         return typer.confirm(question, err=True)
     if otherwise:

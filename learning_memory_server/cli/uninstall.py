@@ -67,7 +67,8 @@ def uninstall(
             say(f"Skipped: {client.title}.")
         except LearningMemoryError as error:
             show_failure(error)
-    if not _agreed(f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?", yes=yes):
+    question = f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?"
+    if not agrees(question, _REFUSAL, yes=yes):
         raise typer.Exit(1)
     stop_running_hub()
     with hold(settings.journal_directory, settings.storage_path, "uninstall"):
@@ -92,12 +93,12 @@ def _remove_data(settings: Settings, folder: Path, *, yes: bool) -> None:
     for own in (settings.storage_path.resolve(), settings.journal_directory.resolve()):
         if place.is_relative_to(own):
             raise InvalidInputError(f"--export: {_shown(folder)} is removed with the data.", hint="Name another.")
-    if _agreed(f"Export everything to {_shown(folder)} first?", yes=yes):
+    if agrees(f"Export everything to {_shown(folder)} first?", _REFUSAL, yes=yes):
         # It is read back before it gets its name.
         made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
         if made:
             say(f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", is_line=True)
-    if not _agreed("Remove all data for good?", yes=yes):
+    if not agrees("Remove all data for good?", _REFUSAL, yes=yes):
         return
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)])
     (settings.storage_path / LOCK).unlink(missing_ok=True)
@@ -119,7 +120,3 @@ def _remove(paths: list[Path]) -> None:
 
 def _shown(path: Path) -> str:
     return one_line(str(path))
-
-
-def _agreed(question: str, *, yes: bool) -> bool:
-    return yes or agrees(question, _REFUSAL)

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, Result, chosen_project, current_project
+from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project, current_project
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.cli.terminal import (
     counted,
@@ -269,7 +269,7 @@ def _show_entries(name: str, document: dict[str, Any]) -> None:
 @commands.command(json_help="Print JSON. A journal that is not empty needs --yes.")
 async def restore(
     path: Annotated[Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: YesOption = False,
 ) -> Result:
     """Import a backup. If the journal is not empty, first show what will change, then ask.
 

@@ -24,7 +24,6 @@ from learning_memory_server.cli.terminal import (
     agrees,
     counted,
     date,
-    is_for_people,
     say,
     short_project,
     show_facts,
@@ -219,7 +218,7 @@ async def learn_from(
     lesson = await read_lesson(settings, path, every=every, tasks=tasks)
     lesson.show()
     refusal = "Nothing was kept. To keep this, add --yes."
-    if lesson.size and (yes or (is_for_people() and agrees(f"Keep {lesson.size}?", refusal))):
+    if lesson.size and agrees(f"Keep {lesson.size}?", refusal, yes=yes):
         await lesson.keep(settings)
     return Result(lesson.document(monotonic() - began))
 

@@ -1,0 +1,367 @@
+"""`forget` and `scan`: each shows what is to go from the journal, the index and the backups, asks, and removes it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from learning_memory_server.cli.access.connection import open_connection
+from learning_memory_server.cli.access.reading import describe_engine, open_settings
+from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project
+from learning_memory_server.cli.maintenance.exporting import rewrite_backups
+from learning_memory_server.cli.terminal import (
+    SHOWN,
+    agrees,
+    counted,
+    each_file,
+    is_for_people,
+    say,
+    show_notice,
+    show_remark,
+    show_rest,
+    show_table,
+    working,
+)
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.index.rebuilding import OutdatedPoints
+from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
+from learning_memory_server.journal.archive.rewriting import (
+    count_forgotten,
+    purge_archive,
+    redact_archive,
+    scan_archive,
+)
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.server.composition.backends import redaction_gate
+from learning_memory_server.server.settings import Settings
+
+_JOURNAL: Final = "journal"
+
+
+commands = Commands()
+
+
+@dataclass(slots=True)
+class _Backups:
+    """The backups with something that is forgotten: how many lines each has, and whether they were rewritten.
+
+    The rest of those that were removed is in a fresh one. The unreadable ones could not be looked at, or written.
+    """
+
+    found: dict[Path, int]
+    unreadable: list[Path]
+    is_rewritten: bool = False
+    removed: list[Path] = field(default_factory=list)
+
+
+@commands.command(json_help="Print JSON. Nothing is forgotten without --yes.")
+async def forget(  # noqa: PLR0913 - one for each option
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors.")
+    ] = None,
+    project: Annotated[
+        str | None,
+        typer.Option("--project", metavar="NAME", help="Everything of a project; `current` is this folder's."),
+    ] = None,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Rewrite the journal's files, leaving out everything ever forgotten.")
+    ] = False,
+    backups: Annotated[
+        bool, typer.Option("--backups", help="With --purge: also rewrite the backups in storage_path.")
+    ] = False,
+    preview: Annotated[
+        bool, typer.Option("--dry-run", "--preview", help="Show what would be forgotten, and change nothing.")
+    ] = False,
+    yes: YesOption = False,
+) -> Result:
+    """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
+
+    Without --purge, their texts stay in the journal's files, marked as
+    forgotten. Earlier backups have them until --purge --backups; exports, and
+    backups in other folders, until you remove those.
+    """
+    settings = open_settings()
+    if backups and not purge:
+        raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
+    fields: dict[str, Any] = {"ids": ids or [], "project": chosen_project(project, settings), "purge": purge}
+    async with open_connection(settings, "forget") as connection:
+        found = await connection.run("forget", **fields, preview=True)
+        _show_found(found)
+        files = f", and rewrite the journal's files{' and the backups' if backups else ''}" if purge else ""
+        question = f"Forget this permanently{files}?"
+        is_wanted = not preview and (yes or (is_for_people() and typer.confirm(question, err=True)))
+        done = await connection.run("forget", **fields, preview=False) if is_wanted else None
+    looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
+    succeeded = preview or (is_wanted and not (backups and looked and looked.found and not looked.is_rewritten))
+    if done:
+        _conclude_forgetting(done, looked, settings)
+    return Result(_forget_document(found, done, looked), succeeded)
+
+
+def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
+    """Find the backups that still hold what is forgotten, or rewrite them."""
+    folder = settings.backups_directory
+    forgotten = Journal(settings.journal_directory).forgotten()
+    remove_unfinished_backups(folder)
+    counts: dict[Path, int] = {}
+
+    def count(path: Path) -> None:
+        counts[path] = count_forgotten(path, forgotten)
+
+    unreadable = each_file(list_backups(folder), count, "Looking into the backups")
+    looked = _Backups({path: lines for path, lines in counts.items() if lines}, unreadable)
+    if not (rewrite and looked.found):
+        return looked
+    failed = rewrite_backups(settings, looked.found, lambda path, fresh: purge_archive(path, forgotten, fresh))
+    if failed is not None:
+        looked.is_rewritten = True
+        looked.unreadable += failed
+        looked.found = {path: lines for path, lines in looked.found.items() if path not in failed}
+        looked.removed = [path for path in looked.found if not path.exists()]
+    return looked
+
+
+def _show_found(found: dict[str, Any]) -> None:
+    rows = [[each["kind"], each["id"], each["text"]] for each in found["found"]]
+    rows += [["verdict", each["ghap_id"], f"{each['stance']} {each['value_id']}"] for each in found["verdicts"]]
+    if rows:
+        show_table(["kind", "id", "text"], rows[:SHOWN])
+    show_rest(len(rows))
+    if not rows:
+        say("Nothing to forget.")
+    if found["citing"]:
+        names = one_line(", ".join(found["citing"]))
+        show_remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")
+
+
+def _conclude_forgetting(done: dict[str, Any], looked: _Backups | None, settings: Settings) -> None:
+    verdicts = f" and {counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
+    say(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
+    if not done["indexed"]:
+        show_remark(
+            "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
+        )
+    for url in done.get("elsewhere", ()):
+        show_remark(
+            f"Points of what you forgot may still be on the Qdrant server {url}, which is not in use. To remove all of "
+            f"your points there, run: learning-memory-server migrate --leave {url}"
+        )
+    if "removed" in done:
+        say(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
+        say("To remove it from the index's files as well, run: learning-memory-server reindex")
+    for path in done.get("doubtful", ()):
+        say(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
+    if looked:
+        _show_backups(looked, settings)
+    elif done["found"]:
+        show_remark(
+            "The text stays in the journal's files until `forget --purge`, and in earlier backups until that is run "
+            "with --backups."
+        )
+
+
+def _show_backups(looked: _Backups, settings: Settings) -> None:
+    for path, count in looked.found.items():
+        what = "Removed from" if looked.is_rewritten else "Still in"
+        if path in looked.removed:
+            say(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
+        else:
+            say(f"{what} the backup {path.name}: {counted(count, 'line')}.")
+    if looked.found and not looked.is_rewritten:
+        say("To remove it from the backups as well, run: learning-memory-server forget --purge --backups")
+    for path in looked.unreadable:
+        say(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
+    if not (looked.found or looked.unreadable):
+        say(f"No backup in {settings.backups_directory} has anything that is forgotten.")
+    say("Exports, and backups in other folders, were not looked at.")
+
+
+def _forget_document(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> dict[str, Any]:
+    reply = done or found
+    body: dict[str, Any] = {
+        "forgotten": done is not None,
+        **{name: reply[name] for name in ("found", "citing", "verdicts")},
+    }
+    if done:
+        body |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
+        body |= {name: done[name] for name in ("removed", "doubtful") if name in done}
+    if looked:
+        body["backups"] = {path.name: count for path, count in looked.found.items()}
+        body["backups_rewritten"] = looked.is_rewritten
+        body["backups_removed"] = [path.name for path in looked.removed]
+        body["backups_unreadable"] = [path.name for path in looked.unreadable]
+    return body
+
+
+@dataclass(slots=True)
+class _Found:
+    """Where each finding is (the journal, and backups by name), the backups, and those that cannot be read."""
+
+    places: dict[Finding, list[str]] = field(default_factory=dict)
+    backups: list[Path] = field(default_factory=list)
+    unreadable: list[Path] = field(default_factory=list)
+
+    def add(self, place: str, findings: Iterable[Finding]) -> None:
+        for finding in findings:
+            self.places.setdefault(finding, []).append(place)
+
+    def in_journal(self) -> list[Finding]:
+        return [finding for finding, places in self.places.items() if _JOURNAL in places]
+
+    def in_backups(self) -> list[Path]:
+        named = {place for places in self.places.values() for place in places}
+        return [path for path in self.backups if path.name in named]
+
+
+@commands.command(json_help="Print JSON. Nothing is replaced without --yes.")
+async def scan(
+    backups: Annotated[
+        bool, typer.Option("--backups", help="Also look at the backups in storage_path, and rewrite them.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Replace what is found, and do not ask.")] = False,
+) -> Result:
+    """Find secrets that were stored before redaction knew them, and replace them with markers.
+
+    Shows where each one is and of what kind, never the secret itself. In a
+    terminal it asks before it changes anything. It then rewrites the journal's
+    files and the index; sessions may keep running. The settings
+    redaction_patterns and redaction_allow say what else is a secret and what is
+    not. The exit code is 1 if a secret was found and is still there.
+    """
+    settings = open_settings()
+    scanner = Scanner(redaction_gate(settings).redactor)
+    found = _look(settings, scanner, backups=backups)
+    is_unfinished = bool(OutdatedPoints(settings.outdated_file).ids())
+    _show_secrets(found, settings, backups=backups)
+    wanted = bool(found.places) or is_unfinished
+    if is_unfinished:
+        show_notice("An earlier removal is not complete: the index may still have what it removed.")
+    affected = len(found.in_backups())
+    files = f"the journal and {counted(affected, 'backup')}" if affected else "the journal"
+    question = f"Replace these secrets with markers in {files}, permanently?"
+    refusal = "Nothing was changed. To replace the secrets with markers, add --yes."
+    if not (wanted and agrees(question if found.places else "Complete it now?", refusal, yes=yes)):
+        document = _scan_document(found, {}, [], backups=backups)
+        return Result(document, not wanted and not found.unreadable)
+    done = await _remove(settings, scanner, found, is_unfinished=is_unfinished)
+    left = _look(settings, scanner, backups=False).in_journal()
+    _conclude_scan(settings, found, done, left, backups=backups)
+    return Result(
+        _scan_document(found, done, left, backups=backups),
+        bool(done["indexed"]) and not (left or done["backups_left"] or found.unreadable),
+    )
+
+
+def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
+    found = _Found(backups=list_backups(settings.backups_directory))
+    with working("Reading the journal") as report:
+        scanned = scan_journal(
+            Journal(settings.journal_directory), scanner, lambda done, total: report("Reading the journal", done, total)
+        )
+        found.add(_JOURNAL, dict.fromkeys(finding for _, each in scanned for finding in each.findings))
+    if backups:
+        found.unreadable = each_file(
+            found.backups, lambda path: found.add(path.name, scan_archive(path, scanner)), "Looking into the backups"
+        )
+    return found
+
+
+async def _remove(settings: Settings, scanner: Scanner, found: _Found, *, is_unfinished: bool) -> dict[str, Any]:
+    done: dict[str, Any] = {"changed": 0, "indexed": True, "backups": [], "backups_removed": [], "backups_left": []}
+    if (findings := found.in_journal()) or is_unfinished:
+        keys = sorted({finding.key for finding in findings if finding.key})
+        async with open_connection(settings, "scan") as connection:
+            done |= await connection.run("redact_stored", records=[list(key) for key in keys])
+    if affected := found.in_backups():
+        remove_unfinished_backups(settings.backups_directory)
+        left = rewrite_backups(settings, affected, lambda path, fresh: redact_archive(path, scanner, fresh))
+        left = affected if left is None else left
+        done["backups"] = [path.name for path in affected if path not in left and path.exists()]
+        done["backups_removed"] = [path.name for path in affected if not path.exists()]
+        done["backups_left"] = [path.name for path in left]
+    return done
+
+
+def _show_secrets(found: _Found, settings: Settings, *, backups: bool) -> None:
+    rows = [
+        [
+            finding.what,
+            finding.id,
+            finding.secret if finding.count == 1 else f"{finding.secret} ({finding.count:,})",
+            *([_named(places)] if backups else []),
+            finding.field,
+        ]
+        for finding, places in found.places.items()
+    ]
+    if rows:
+        show_table(["what", "id", "secret", *(["in"] if backups else []), "field"], rows)
+        secrets = sum(finding.count for finding in found.places)
+        things = len({(finding.what, finding.id) for finding in found.places})
+        say(f"Found {counted(secrets, 'secret')} in {counted(things, 'record')}.")
+        show_remark(
+            "To keep something that is not a secret, add it to the setting redaction_allow and scan again. Revoke real "
+            "secrets: others may have read them."
+        )
+    else:
+        say("No secret was found.")
+    if found.backups and not backups:
+        say(f"Not looked at: {counted(len(found.backups), 'backup')} in {settings.backups_directory} (--backups).")
+    for path in found.unreadable:
+        say(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow")
+
+
+def _named(places: list[str]) -> str:
+    others = len(places) - (_JOURNAL in places)
+    named = [_JOURNAL] if _JOURNAL in places else []
+    return ", ".join([*named, *([counted(others, "backup")] if others else [])])
+
+
+def _conclude_scan(
+    settings: Settings, found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool
+) -> None:
+    if done["changed"]:
+        say(f"Rewritten in the journal: {counted(done['changed'], 'record')}.")
+    if done["indexed"]:
+        say("The index is up to date, and its files have none of the earlier texts.")
+    for name in done["backups"]:
+        say(f"Rewritten: the backup {name}.")
+    for name in done["backups_removed"]:
+        say(f"Removed: the backup {name}. The rest of it is in the fresh one.")
+    for name in done["backups_left"]:
+        say(f"The backup {name} could not be rewritten and still has secrets.", "yellow")
+    if left:
+        names = ", ".join(dict.fromkeys(finding.id for finding in left))
+        show_remark(
+            f"Still there: {names}. A running hub keeps the settings that it was started with: run "
+            "`learning-memory-server hub stop`, then scan again."
+        )
+    if found.backups and not backups:
+        say("Backups may still have them: learning-memory-server scan --backups")
+    if settings.qdrant_url is not None:
+        say(f"Snapshots of {describe_engine(settings)} may still have them.")
+    say("Exports, and backups in other folders, were not looked at.")
+
+
+def _scan_document(found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> dict[str, Any]:
+    return {
+        "findings": [
+            {
+                "what": finding.what,
+                "id": finding.id,
+                "field": finding.field,
+                "secret": finding.secret,
+                "count": finding.count,
+                "in": places,
+            }
+            for finding, places in found.places.items()
+        ],
+        "backups": len(found.backups),
+        "backups_looked_at": backups,
+        "backups_unreadable": [path.name for path in found.unreadable],
+        "removed": bool(done) and not (left or done["backups_left"]),
+        **({"indexed": done["indexed"], "left": [finding.id for finding in left]} if done else {}),
+    }
