@@ -12,19 +12,16 @@ from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
 from learning_memory_server.cli.clients import claude_code
-from learning_memory_server.cli.clients.catalog import CLIENTS, Client, ClientName, Machine, as_others_have, find_launch
+from learning_memory_server.cli.clients.catalog import CLIENTS, Client, Machine, as_others_have, find_launch
 from learning_memory_server.cli.clients.change import find_entry
 from learning_memory_server.cli.clients.hooks import hooks_change
 from learning_memory_server.cli.doctor import Finding, Level, green, red, yellow
-from learning_memory_server.cli.doctor.settings import check_files
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.system import paths, timeouts
 from learning_memory_server.version import VERSION
 
-_TOPIC: Final = "client"
-_INITIALIZE: Final = 1
-_LIST: Final = 2
+_SETUP: Final = f"{paths.APPLICATION} setup"
 _LINE_MAX: Final = 16 * 1024 * 1024
 _TAIL: Final = 65_536
 _SAID_MAX: Final = 200
@@ -35,53 +32,45 @@ def check_clients(machine: Machine, *, quick: bool) -> Iterator[Finding]:
     """Check every client that is installed."""
     found = [client for client in CLIENTS.values() if is_installed(client, machine)]
     if not found:
-        yield green(_TOPIC, "No client that `setup` supports was found.")
+        yield green("No client that `setup` supports was found.")
     for client in found:
-        yield from _check(client, machine, quick=quick, missing=Level.GREEN)
+        yield from check_client(client, machine, quick=quick, missing=Level.GREEN)
 
 
-def check_client(name: ClientName, machine: Machine, *, quick: bool) -> Iterator[Finding]:
-    """Check one client, which must have this server."""
-    yield from check_files(machine.environment)
-    yield from _check(CLIENTS[name], machine, quick=quick, missing=Level.RED)
-
-
-def _check(client: Client, machine: Machine, *, quick: bool, missing: Level) -> Iterator[Finding]:
+def check_client(client: Client, machine: Machine, *, quick: bool, missing: Level = Level.RED) -> Iterator[Finding]:
+    """Check one client; `missing` is how bad it is if it does not have this server."""
     try:
         entry = find_entry(client, machine)
         installed = claude_code.find_installed(machine) if client.own_command else None
         hooks = hooks_change(client, machine) if entry else None
     except ClientSetupError as error:
-        yield yellow(_TOPIC, f"Cannot tell whether {client.title} has this server. {error.sentence}")
+        yield yellow(f"Cannot tell whether {client.title} has this server. {error.sentence}")
         return
     if entry is not None and installed:
         yield red(
-            _TOPIC, f"{client.title} has this server and the plugin, so each tool twice; run: {_setup(client)} --plugin"
+            f"{client.title} has this server and the plugin, so each tool twice; run: {_SETUP} {client.name} --plugin"
         )
         return
     if installed and (flaw := claude_code.flaw_of(installed, machine, find_launch())):
         is_there = installed.folder.is_dir()
-        sentence = f"{client.title} has the plugin, but {flaw}; run: {_setup(client)} --plugin"
-        yield (yellow if is_there else red)(_TOPIC, sentence)
+        sentence = f"{client.title} has the plugin, but {flaw}; run: {_SETUP} {client.name} --plugin"
+        yield (yellow if is_there else red)(sentence)
         if not is_there:
             return
     if hooks and hooks.is_needed:
         flaw = "no hooks" if hooks.before is None else "hooks of another version or installation"
-        yield yellow(_TOPIC, f"{client.title} has {flaw}; run: {_setup(client)}")
+        yield yellow(f"{client.title} has {flaw}; run: {_SETUP} {client.name}")
     entry = claude_code.entry_of(installed) if installed else entry and as_others_have(entry)
     if entry is None:
-        sentence = f"{client.title} does not have this server; run: {_setup(client)}"
-        yield Finding(missing, _TOPIC, sentence)
+        yield Finding(missing, f"{client.title} does not have this server; run: {_SETUP} {client.name}")
         return
     command, arguments, variables = entry.get("command"), entry.get("args", []), entry.get("env", {})
     if not isinstance(command, str) or not isinstance(arguments, list) or not isinstance(variables, dict):
-        yield yellow(
-            _TOPIC, f"{client.title} has an entry for this server that names no command, so it was not checked."
-        )
+        yield yellow(f"{client.title} has an entry for this server that names no command, so it was not checked.")
         return
     environment = client.passed(machine) | {str(name): str(value) for name, value in variables.items()}
     if quick:
-        yield green(_TOPIC, f"{client.title} has this server; not started (--quick).")
+        yield green(f"{client.title} has this server; not started (--quick).")
     else:
         yield _start(client, [command, *map(str, arguments)], environment, machine)
     if finding := _compare(client, environment, machine):
@@ -92,35 +81,31 @@ def _start(client: Client, command: list[str], environment: Mapping[str, str], m
     # A name is looked up on the client's PATH, not on this process's.
     program = shutil.which(command[0], path=environment.get("PATH"))
     if program is None:
-        return red(_TOPIC, f"{client.title} would start {command[0]}, which does not exist; run: {_setup(client)}")
+        return red(f"{client.title} would start {command[0]}, which does not exist; run: {_SETUP} {client.name}")
     try:
         tools, seconds = asyncio.run(connect([program, *command[1:]], environment, machine.home))
     except ClientSetupError as error:
-        return red(_TOPIC, f"{client.title} has this server, but cannot use it: {error.message}")
+        return red(f"{client.title} has this server, but cannot use it: {error.message}")
     return green(
-        _TOPIC,
         f"{client.title} has this server. Started the way {client.title} starts it, it listed "
-        f"{counted(tools, 'tool')} after {seconds:.1f} s.",
+        f"{counted(tools, 'tool')} after {seconds:.1f} s."
     )
 
 
 def _compare(client: Client, environment: Mapping[str, str], machine: Machine) -> Finding | None:
     """Return a warning if the client's sessions use other data than commands here."""
     try:
-        here, there = _journal(machine.environment), _journal(environment)
+        here, there = (
+            paths.journal_path(paths.raw_settings(each), each).resolve() for each in (machine.environment, environment)
+        )
     except InvalidSettingsError as error:
-        return red(_TOPIC, f"For {client.title}: {error.message}")
+        return red(f"For {client.title}: {error.message}")
     if here == there:
         return None
     return yellow(
-        _TOPIC,
         f"Sessions of {client.title} use the journal {there}, and commands here {here}; to write this shell's settings "
-        f"into {client.title}, run: {_setup(client)}",
+        f"into {client.title}, run: {_SETUP} {client.name}"
     )
-
-
-def _journal(environment: Mapping[str, str]) -> Path:
-    return paths.journal_path(paths.raw_settings(environment), environment).resolve()
 
 
 def is_installed(client: Client, machine: Machine) -> bool:
@@ -128,10 +113,6 @@ def is_installed(client: Client, machine: Machine) -> bool:
     file = client.locate(machine)
     has_folder = file.parent not in (machine.home, machine.folder("CLAUDE_CONFIG_DIR")) and file.parent.is_dir()
     return has_folder or file.exists() or bool(shutil.which(client.program, path=machine.environment.get("PATH")))
-
-
-def _setup(client: Client) -> str:
-    return f"{paths.APPLICATION} setup {client.name}"
 
 
 async def connect(
@@ -178,36 +159,30 @@ async def connect(
 
 
 async def _converse(process: asyncio.subprocess.Process) -> int:
+    """Greet the server, and return how many tools it lists. Notifications are ignored."""
+    assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - pipes were asked for
     about = {"name": "learning-memory-server doctor", "version": VERSION}
     opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
-    await _send(process, id=_INITIALIZE, method="initialize", params=opening)
-    await _receive(process, _INITIALIZE, "serverInfo")
-    await _send(process, method="notifications/initialized")
-    await _send(process, id=_LIST, method="tools/list")
-    return len((await _receive(process, _LIST, "tools"))["tools"])
-
-
-async def _send(process: asyncio.subprocess.Process, **message: object) -> None:
-    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
-    process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-    await process.stdin.drain()
-
-
-async def _receive(process: asyncio.subprocess.Process, identity: int, field: str) -> dict[str, Any]:
-    """Return the result of a request, which has a field of this name. Notifications are ignored."""
-    assert process.stdout is not None  # noqa: S101 - a pipe was asked for
-    while True:
-        line = await process.stdout.readline()
-        if not line:
-            raise EOFError
-        message = json.loads(line)
-        if not isinstance(message, dict):
-            raise ValueError(line)  # noqa: TRY004 - as json.loads raises
-        if message.get("id") == identity:
-            result = message.get("result")
-            if not isinstance(result, dict) or field not in result:
-                raise ValueError(line)
-            return result
+    steps: list[tuple[int, str, list[dict[str, object]]]] = [
+        (1, "serverInfo", [{"id": 1, "method": "initialize", "params": opening}]),
+        (2, "tools", [{"method": "notifications/initialized"}, {"id": 2, "method": "tools/list"}]),
+    ]
+    result: dict[str, Any] = {}
+    for number, field, messages in steps:
+        for message in messages:
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
+        await process.stdin.drain()
+        reply: Any = {}
+        while reply.get("id") != number:
+            if not (line := await process.stdout.readline()):
+                raise EOFError
+            reply = json.loads(line)
+            if not isinstance(reply, dict):
+                raise ValueError(line)  # noqa: TRY004 - as json.loads raises
+        result = reply.get("result")
+        if not isinstance(result, dict) or field not in result:
+            raise ValueError(line)
+    return len(result["tools"])
 
 
 def _last_line(said: IO[bytes]) -> str:

@@ -10,9 +10,9 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli.clients.catalog import ClientName, this_machine
+from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, this_machine
 from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.doctor import Finding, Level, Repair, all_sound, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Level, about, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engine
 from learning_memory_server.cli.doctor.journal import check_hub, check_journal, check_shared
@@ -62,18 +62,25 @@ def doctor(
 
     findings = _look(client, quick=quick)
     agreed = [
-        (finding.topic, finding.repair)
+        finding
         for finding in findings
         if fix and not client and finding.repair and (finding.question is None or agrees(finding.question))
     ]
-    repaired = []
-    for topic, repair in agreed:
-        repaired.append(_repair(topic, repair))
-        _show(repaired[-1])
+    repaired = [_repaired(finding) for finding in agreed]
     if repaired:
         say()
         findings = _look(client, quick=quick)
-    return _result(findings, repaired)
+    levels = [finding.level for finding in findings]
+    problems, warnings = levels.count(Level.RED), levels.count(Level.YELLOW)
+    if problems:
+        say(f"\n{counted(problems, 'problem')} and {counted(warnings, 'warning')}.", "bold red")
+    elif warnings:
+        say(f"\nNo problems; {counted(warnings, 'warning')}.", "bold yellow")
+    else:
+        say("\nEverything is in order.", "bold green")
+    found, repairs = ([_as_data(finding) for finding in each] for each in (findings, repaired))
+    document = {"problems": problems, "warnings": warnings, "findings": found, "repairs": repairs}
+    return Result(document, not problems)
 
 
 def _as_data(finding: Finding) -> dict[str, str]:
@@ -82,7 +89,7 @@ def _as_data(finding: Finding) -> dict[str, str]:
 
 
 def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
-    checks = check_client(client, this_machine(), quick=quick) if client else _checks(quick=quick)
+    checks = _checks(client, quick=quick)
     findings: list[Finding] = []
     while True:
         with working("Checking"):
@@ -93,81 +100,75 @@ def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
         findings.append(finding)
 
 
-def _repair(topic: str, repair: Repair) -> Finding:
+def _repaired(finding: Finding) -> Finding:
+    assert finding.repair  # noqa: S101 - only such a finding is repaired
     try:
         with working("Repairing"):
-            sentence = repair()
+            done = green(f"Repaired: {finding.repair()}", topic=finding.topic)
     except (LearningMemoryError, OSError) as error:
         reason = error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror)
-        return red(topic, f"Not repaired: {reason}")
-    return green(topic, f"Repaired: {sentence}")
+        done = red(f"Not repaired: {reason}", topic=finding.topic)
+    _show(done)
+    return done
 
 
-def _result(findings: list[Finding], repairs: list[Finding]) -> Result:
-    levels = [finding.level for finding in findings]
-    problems, warnings = levels.count(Level.RED), levels.count(Level.YELLOW)
-    document = {
-        "problems": problems,
-        "warnings": warnings,
-        "findings": [_as_data(finding) for finding in findings],
-        "repairs": [_as_data(finding) for finding in repairs],
-    }
-    if problems:
-        verdict = Text(f"\n{counted(problems, 'problem')} and {counted(warnings, 'warning')}.", "bold red")
-    elif warnings:
-        verdict = Text(f"\nNo problems; {counted(warnings, 'warning')}.", "bold yellow")
-    else:
-        verdict = Text("\nEverything is in order.", "bold green")
-    say(verdict)
-    return Result(document, not problems)
-
-
-def _checks(*, quick: bool) -> Iterator[Finding]:
-    yield from check_python()
-    yield from (yellow("settings", sentence) for sentence in unknown_variables(os.environ))
-    yield from check_files(os.environ)
+def _checks(client: ClientName | None, *, quick: bool) -> Iterator[Finding]:
+    """Run the checks of one client, or all of them."""
+    machine = this_machine()
+    if client:
+        yield from about("project", check_files(os.environ))
+        yield from about("client", check_client(CLIENTS[client], machine, quick=quick))
+        return
+    yield from about("python", check_python())
+    yield from about("settings", map(yellow, unknown_variables(os.environ)))
+    yield from about("project", check_files(os.environ))
     try:
         settings = load_settings()
     except InvalidSettingsError as error:
-        yield red("settings", f"{error.message} The server does not start until this is corrected.")
-        yield yellow("the rest", "Not checked, because it depends on the settings.")
+        yield red(f"{error.message} The server does not start until this is corrected.", topic="settings")
+        yield yellow("Not checked, because it depends on the settings.", topic="the rest")
         return
     file = config_file()
-    yield green("settings", f"Read from {file} and the environment." if file.exists() else "No settings file.")
-    yield from _check_layers(settings, quick=quick)
+    read = f"Read from {file} and the environment." if file.exists() else "No settings file."
+    yield green(read, topic="settings")
+    yield from about("redaction", check_redaction(settings))
+    sound = yield from all_sound(
+        chain(
+            about("settings", check_settings_file()),
+            check_folders(settings),
+            about("journal", check_journal(settings)),
+            about("project", check_claim(settings, os.environ)),
+            about("freshness", check_freshness(settings, os.environ)),
+            about("shared", check_shared(settings)),
+            # Before the engine is opened, which makes an owner where there is none.
+            about("server", check_elsewhere(settings)),
+        )
+    )
+    yield from _check_models(settings, sound=sound, quick=quick)
     # Last, because a client's server takes the data, as any session does.
-    yield from check_clients(this_machine(), quick=quick)
+    yield from about("client", check_clients(machine, quick=quick))
 
 
-def _check_layers(settings: Settings, *, quick: bool) -> Iterator[Finding]:
+def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[Finding]:
+    """Check the hub, and what computes and keeps vectors; the engine only if everything below it is `sound`."""
+
     @cache
     def load() -> Embedder:
         from learning_memory_server.server.composition.backends import load_model  # noqa: PLC0415 - half a second
 
         return load_model(settings)
 
-    yield from check_redaction(settings)
-    # Of servers before the engine is opened, which makes an owner where there is none.
-    without_engine = (
-        check_settings_file(),
-        check_folders(settings),
-        check_journal(settings),
-        check_claim(settings, os.environ),
-        check_freshness(settings, os.environ),
-        check_shared(settings),
-    )
-    sound = yield from all_sound(chain(*without_engine, check_elsewhere(settings)))
     finding, hub = check_hub(settings)
-    yield finding
-    has_model = yield from all_sound(check_model(settings, load, quick=quick, hub=hub))
+    yield from about("hub", [finding])
+    sound = (yield from all_sound(about("model", check_model(settings, load, quick=quick, hub=hub)))) and sound
     if settings.reranker_model:
-        yield from check_reranker(settings.reranker_model, quick=quick)
+        yield from about("re-ranker", check_reranker(settings.reranker_model, quick=quick))
     if quick:
-        yield green("engine", "Not opened (--quick).")
-    elif not (sound and has_model):
-        yield yellow("engine", "Not opened: correct what is red above first.")
+        yield green("Not opened (--quick).", topic="engine")
+    elif not sound:
+        yield yellow("Not opened: correct what is red above first.", topic="engine")
     else:
-        yield from check_engine(settings, load)
+        yield from about("engine", check_engine(settings, load))
 
 
 def _show(finding: Finding) -> None:

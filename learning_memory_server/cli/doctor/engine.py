@@ -6,11 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import describe_engine, describe_refusal
-from learning_memory_server.cli.doctor import Finding, Repair, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.cli.terminal import counted
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
@@ -32,8 +32,6 @@ from learning_memory_server.server.settings import Settings
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.qdrant_catalog import Examined
 
-_SERVER: Final = "server"
-
 
 def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[Finding]:
     """Compare the index with the journal, in the hub if one runs.
@@ -42,23 +40,21 @@ def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[F
     collection that cannot be opened is emptied.
     """
     if not settings.storage_path.exists():
-        yield green("engine", "Nothing is stored yet; the first start creates it.")
+        yield green("Nothing is stored yet; the first start creates it.")
         return
     is_forbidden = False
     try:
         found = asyncio.run(_operate(settings, "doctor", load, "compare"))
     except AlreadyRunningError as error:
-        yield green(
-            "engine", f"Not opened: {error.message} To check the engine, run this again when that process has ended."
-        )
+        yield green(f"Not opened: {error.message} To check the engine, run this again when that process has ended.")
     except LearningMemoryError as error:
         is_forbidden = isinstance(error, ForbiddenCollectionError)
-        yield red("engine", error.sentence)
+        yield red(error.sentence)
     else:
-        yield green("engine", f"{describe_engine(settings)}: {counted(found['points'], 'point')}.")
+        yield green(f"{describe_engine(settings)}: {counted(found['points'], 'point')}.")
         yield from _compared(found, settings)
     # Last, because opening the engine makes the owner.
-    yield from check_server(settings, partial(_specs, load), is_forbidden=is_forbidden)
+    yield from about("server", check_server(settings, partial(_specs, load), is_forbidden=is_forbidden))
 
 
 async def _operate(
@@ -84,26 +80,24 @@ async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
 def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
     # A hub of another version may not say it.
     if failure := found.get("model"):
-        yield red("engine", f"Searches are lexical: {failure}")
+        yield red(f"Searches are lexical: {failure}")
     if found["missing"]:
         are = "is" if found["missing"] == 1 else "are"
         # Neither may a hub of another version say this.
         when = describe_refusal(found) or "the next server start, search or import adds what is missing."
         yield yellow(
-            "engine",
             f"{counted(found['missing'], 'point')} from the journal {are} not in the index yet; {when}",
             _repair(settings, "complete", "The index was completed."),
         )
     if found["superfluous"]:
         yield yellow(
-            "engine",
             f"The index has {counted(found['superfluous'], 'point')} that the journal does not have. If no line of "
             "the journal is damaged, run: learning-memory-server reindex",
             # If a line is damaged, the engine is not checked: its points may be all that is left of it.
             _repair(settings, "reindex", "The index was rebuilt.", axis=None),
         )
     if not found["missing"] and not found["superfluous"]:
-        yield green("engine", "The index has everything that is in the journal.")
+        yield green("The index has everything that is in the journal.")
 
 
 def _repair(settings: Settings, operation: str, done: str, **fields: object) -> Repair:
@@ -127,16 +121,15 @@ def check_server(
     try:
         if not open_owner(settings.owner_file).is_settled:
             yield yellow(
-                _SERVER,
                 "The storage folder was moved or copied since the Qdrant server was used, so nothing is removed there. "
                 "If it is a copy, what the other folder forgets comes back from here until this is answered. "
                 "If it was moved, run: learning-memory-server owner --keep. If it is a copy, run: "
-                "learning-memory-server owner --new",
+                "learning-memory-server owner --new"
             )
         examined = asyncio.run(_examined(settings, settings.qdrant_url, specs))
     except LearningMemoryError as error:
         if not (is_forbidden and isinstance(error, ForbiddenCollectionError)):
-            yield red(_SERVER, error.sentence)
+            yield red(error.sentence)
         return
     if is_forbidden:
         examined = replace(examined, no_creating=None)
@@ -155,25 +148,22 @@ def check_elsewhere(settings: Settings) -> Iterator[Finding]:
         return
     if known and not settings.owner_file.exists():
         yield yellow(
-            _SERVER,
             f"{settings.owner_file} is missing: it says which points are yours on {_named(known)}. Restore it from a "
             "copy of the storage folder. Without it, the index is built again for a new owner, and the earlier points "
-            "stay there.",
+            "stay there."
         )
         return
     for each in elsewhere if owner else ():
         url = ",".join(each.urls)
         yield yellow(
-            _SERVER,
             f"Your points are still on {_named([each])}, which is not in use: what is forgotten stays there, without "
             f"its text. To remove them, run: learning-memory-server migrate --leave {url} (with --gone if that server "
-            "no longer exists).",
+            "no longer exists)."
         )
     if others := [each for each in known if owner and each.owner != owner]:
         yield green(
-            _SERVER,
             f"The journal names points of another owner on {_named(others)}: those of another folder with this "
-            f"journal, or of one that is gone ({', '.join(sorted({each.owner for each in others}))}).",
+            f"journal, or of one that is gone ({', '.join(sorted({each.owner for each in others}))})."
         )
 
 
@@ -199,25 +189,22 @@ def _named(servers: Sequence[KnownServer]) -> str:
 def _findings(examined: Examined, url: str) -> Iterator[Finding]:
     from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
 
-    yield green(_SERVER, f"{product(examined.version)}.")
+    yield green(f"{product(examined.version)}.")
     for error in examined.unreachable.values():
-        yield yellow(_SERVER, error.sentence)
+        yield yellow(error.sentence)
     if not examined.is_one_cluster:
-        yield red(_SERVER, "The addresses in qdrant_url are not nodes of one cluster. Keep those of one cluster.")
+        yield red("The addresses in qdrant_url are not nodes of one cluster. Keep those of one cluster.")
     if examined.no_writing:
-        yield red(_SERVER, examined.no_writing.sentence)
+        yield red(examined.no_writing.sentence)
     if examined.no_creating and examined.missing:
         names = ", ".join(f"`{name}`" for name in examined.missing)
-        yield red(_SERVER, f"{examined.no_creating.message} These are missing: {names}. {HOW_THEY_ARE_MADE}")
+        yield red(f"{examined.no_creating.message} These are missing: {names}. {HOW_THEY_ARE_MADE}")
     elif examined.no_creating:
-        yield yellow(
-            _SERVER, f"{examined.no_creating.sentence} Another model or version of this program needs new collections."
-        )
+        yield yellow(f"{examined.no_creating.sentence} Another model or version of this program needs new collections.")
     if examined.former:
         names = ", ".join(examined.former)
         yield yellow(
-            _SERVER,
             f"Earlier versions made these collections, with texts in them: {names}. Nothing uses them. Once nobody runs "
             f"an earlier version any more, whoever runs the server can remove each: curl -X DELETE "
-            f"{url}/collections/NAME",
+            f"{url}/collections/NAME"
         )

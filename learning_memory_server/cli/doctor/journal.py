@@ -50,20 +50,27 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
             if (count := (yield from _check_log(noun, log, decode))) is not None:
                 sound.append(counted(count, noun))
         if sound:
-            yield green("journal", f"{', '.join(sound)}: all checksums match.")
+            yield green(f"{', '.join(sound)}: all checksums match.")
         yield from _check_open(journal)
-        yield from _check_set_aside(journal)
+        if aside := journal.set_aside_files():
+            names = ", ".join(path.name for path in aside[:_NAMED])
+            yield yellow(
+                f"{counted(len(aside), 'unfinished line')} set aside after a crash ({names}); "
+                "check whether they matter, then delete them."
+            )
         yield from _check_writable(journal, [log for _, log, _ in readers])
         episodes = sum(each.episode is not None for each in Stored(settings).failures.all())
         state = "are told where they come again" if settings.episodes else "are not told: `episodes` is off"
-        yield green("episodes", f"{counted(episodes, 'error')} went away after edits; these {state}.")
+        yield green(f"{counted(episodes, 'error')} went away after edits; these {state}.", topic="episodes")
     except LearningMemoryError as error:
-        yield red("journal", _explained(error))
+        yield red(_explained(error))
     try:
         who = holder_of(settings)
-        yield green("lock", f"The data is in use by {in_use_by(who)}." if who else "No process is using the data.")
+        yield green(
+            f"The data is in use by {in_use_by(who)}." if who else "No process is using the data.", topic="lock"
+        )
     except LockUnavailableError as error:
-        yield red("lock", error.sentence)
+        yield red(error.sentence, topic="lock")
 
 
 def _check_log(
@@ -83,20 +90,17 @@ def _check_log(
     if lost:
         where = "; ".join(f"{d.path.name} line {d.line_number}: {d.reason}" for d in lost[:_NAMED])
         yield red(
-            "journal",
             f"{counted(len(lost), 'line')} cannot be read ({where}). The others are used; restore the file "
-            "from a backup, or delete those lines.",
+            "from a backup, or delete those lines."
         )
     if foreign:
         yield red(
-            "journal",
             f"{counted(len(foreign), noun)} cannot be understood ({', '.join(map(str, foreign[:_NAMED]))}); "
-            "if a newer version wrote them, update learning-memory-server.",
+            "if a newer version wrote them, update learning-memory-server."
         )
     for damage in torn:
         yield yellow(
-            "journal",
-            f"The last line of {damage.path.name} is unfinished, as after a crash; the next start sets it aside.",
+            f"The last line of {damage.path.name} is unfinished, as after a crash; the next start sets it aside."
         )
     return None if content.damage or foreign else len({record.id for record in content.records})
 
@@ -108,8 +112,8 @@ def _check_open(journal: Journal) -> Iterator[Finding]:
             journal.read_open(path)
             found += 1
         except JournalUnavailableError as error:
-            yield red("open", _explained(error))
-    yield green("open", f"{counted(found, 'open entry')}.")
+            yield red(_explained(error), topic="open")
+    yield green(f"{counted(found, 'open entry')}.", topic="open")
 
 
 def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:
@@ -117,7 +121,7 @@ def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:
     for path in (*journal.folders, *(path for log in logs for path in log.segments()[-1:])):
         needed = os.W_OK | (os.X_OK if path.is_dir() else 0)
         if path.exists() and not os.access(path, needed):
-            yield red("journal", f"{path} is not writable; check its owner, or run: chmod u+rwX '{path}'")
+            yield red(f"{path} is not writable; check its owner, or run: chmod u+rwX '{path}'")
 
 
 def _explained(error: LearningMemoryError) -> str:
@@ -128,25 +132,15 @@ def _explained(error: LearningMemoryError) -> str:
     return error.sentence
 
 
-def _check_set_aside(journal: Journal) -> Iterator[Finding]:
-    if found := journal.set_aside_files():
-        names = ", ".join(path.name for path in found[:_NAMED])
-        yield yellow(
-            "journal",
-            f"{counted(len(found), 'unfinished line')} set aside after a crash ({names}); "
-            "check whether they matter, then delete them.",
-        )
-
-
 def check_shared(settings: Settings) -> Iterator[Finding]:
     """Check the shared lessons of the repositories that are joined."""
     shared = SharedLessons(settings.storage_path / SHARED)
     for joined in shared.joined.values():
         flaws = joined.left_out()
         read = counted(len(joined.files) - len(flaws.keys() & joined.files.keys()), "file")
-        yield green("shared", f"{read} of {joined.folder} are read.")
+        yield green(f"{read} of {joined.folder} are read.")
         for name, reason in flaws.items():
-            yield yellow("shared", f"{name or joined.folder} is left out: {reason}.")
+            yield yellow(f"{name or joined.folder} is left out: {reason}.")
 
 
 def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
@@ -158,16 +152,16 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
         status = hub.control("status")
     except LockUnavailableError:
         sentence = "None is running, and none can start: the lock file cannot be opened (see above)."
-        return yellow("hub", sentence), None
+        return yellow(sentence), None
     except LearningMemoryError as error:
-        return red("hub", error.sentence), None
+        return red(error.sentence), None
     sentence = f"One is running: {describe_hub(status).rstrip('.')}."
     if status.get("notice"):
-        return yellow("hub", sentence), status
+        return yellow(sentence), status
     first = to_start(settings.storage_path)[0]
     if first["folder"] != status["build"].get("folder"):
-        return yellow("hub", f"{sentence} The next session to start one starts {describe_program(first)}."), status
-    return green("hub", sentence), status
+        return yellow(f"{sentence} The next session to start one starts {describe_program(first)}."), status
+    return green(sentence), status
 
 
 def _find_hub(settings: Settings) -> HubClient | None:
@@ -185,11 +179,11 @@ def _check_holder(settings: Settings) -> Finding:
     who = holder_of(settings)
     if who is None:
         program = describe_program(to_start(settings.storage_path)[0])
-        return green("hub", f"None is running; the next session starts one, of {program}.")
+        return green(f"None is running; the next session starts one, of {program}.")
     if "socket" in who:
         sentence = (
             f"One (process {who.get('pid')}) has locked the data, but does not listen at {who['socket']}. If it is not "
             "ending, run: learning-memory-server hub stop"
         )
-        return red("hub", sentence)
-    return yellow("hub", in_the_way(who))
+        return red(sentence)
+    return yellow(in_the_way(who))

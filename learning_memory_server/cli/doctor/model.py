@@ -15,7 +15,6 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
 
-_RERANKER: Final = "re-ranker"
 _KEPT: Final = "Searches work, but their results are not re-ranked."
 _QUERY: Final = "why do requests wait for a connection while the pool is not full"
 _TEXT: Final = (
@@ -31,7 +30,7 @@ def check_model(
 ) -> Iterator[Finding]:
     """Check the model's files and, unless the hub whose status is given has it, load it and embed a sentence."""
     if settings.embedding_backend == "hashing":
-        yield yellow("model", "The hashing backend matches shared words only; it is meant for tests.")
+        yield yellow("The hashing backend matches shared words only; it is meant for tests.")
         return
     of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_here
     sound = yield from all_sound(of_backend(settings))
@@ -41,7 +40,7 @@ def check_model(
         if of_hub.level is Level.GREEN and settings.embedding_model != DEFAULT_MODEL:
             yield _scale(hub.get("unrelated"), hub.get("scale_failed", ""))
     if quick and not of_hub:
-        yield green("model", "Not loaded (--quick).")
+        yield green("Not loaded (--quick).")
     # A hub does not report why its model failed; loading it here shows that.
     elif sound and not quick and (of_hub is None or of_hub.level is Level.RED):
         yield from _probe(load, settings)
@@ -51,11 +50,11 @@ def _check_in_hub(status: dict[str, Any]) -> Finding | None:
     """Report the state of the hub's model, or None if the hub has not needed it yet."""
     match status["model"]:
         case "ready":
-            return green("model", f"The hub has loaded it: {describe_model(status)}.")
+            return green(f"The hub has loaded it: {describe_model(status)}.")
         case "loading":
-            return green("model", "The hub is loading it.")
+            return green("The hub is loading it.")
         case "failed":
-            return red("model", "The hub could not load it; run `learning-memory-server hub logs` to see why.")
+            return red("The hub could not load it; run `learning-memory-server hub logs` to see why.")
         case _:
             return None
 
@@ -65,10 +64,10 @@ def _check_ollama(settings: Settings) -> Iterator[Finding]:
 
     server, model = OllamaServer(settings.ollama_url, timeouts.DOCTOR_OLLAMA), settings.embedding_model
     try:
-        yield green("model", f"Ollama {server.version()} answers at {server.address}.")
-        yield green("model", f"It has {model} (digest {server.digest_of(model)[:12]}).")
+        yield green(f"Ollama {server.version()} answers at {server.address}.")
+        yield green(f"It has {model} (digest {server.digest_of(model)[:12]}).")
     except LearningMemoryError as error:
-        yield red("model", error.sentence)
+        yield red(error.sentence)
 
 
 def _check_here(settings: Settings) -> Iterator[Finding]:
@@ -76,35 +75,34 @@ def _check_here(settings: Settings) -> Iterator[Finding]:
     try:
         if model == DEFAULT_MODEL:
             check_packaged()
-            yield green("model", f"{DEFAULT_MODEL}: the packaged weights are intact.")
+            yield green(f"{DEFAULT_MODEL}: the packaged weights are intact.")
             return
         source = find_source(model)
         if not source.graph:
             require_library(source.obstacle)
     except LearningMemoryError as error:
-        yield red("model", error.sentence)
+        yield red(error.sentence)
         return
     except OSError as error:
-        yield red("model", f"The files of {model} cannot be read ({error.strerror}).")
+        yield red(f"The files of {model} cannot be read ({error.strerror}).")
         return
-    yield green("model", f"{model}, in {source.folder}.")
+    yield green(f"{model}, in {source.folder}.")
     if source.graph:
-        yield green("model", f"onnxruntime runs it: {source.graph.description}.")
+        yield green(f"onnxruntime runs it: {source.graph.description}.")
     else:
         yield from _check_libraries(source.obstacle)
     if (exports := settings.storage_path / "models").is_dir():
-        yield green("model", f"{exports} has exports by earlier versions. Nothing uses it; it may be deleted.")
+        yield green(f"{exports} has exports by earlier versions. Nothing uses it; it may be deleted.")
 
 
 def _check_libraries(obstacle: str) -> Iterator[Finding]:
     versions = f"sentence-transformers {_version('sentence-transformers')} with torch {_version('torch')}"
-    yield green("model", f"{versions} runs it, because {obstacle}.")
+    yield green(f"{versions} runs it, because {obstacle}.")
     packages = ((found.metadata["Name"] or "").lower() for found in metadata.distributions())
     if any(name.startswith("nvidia-cuda-runtime") for name in packages):
         yield yellow(
-            "model",
             "torch brought gigabytes of CUDA libraries that are not used here. To save the space, install a CPU "
-            "build of torch; docs/install.md says how.",
+            "build of torch; docs/install.md says how."
         )
 
 
@@ -124,13 +122,12 @@ def _probe(load: Callable[[], Embedder], settings: Settings) -> Iterator[Finding
         vector = asyncio.run(embeddings.embed_query(PROBE))
         identity = asyncio.run(embeddings.identity())
     except LearningMemoryError as error:
-        yield red("model", _explained(error))
+        yield red(_explained(error))
         return
     finally:
         embeddings.close()
     yield green(
-        "model",
-        f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s.",
+        f"Loaded by {embeddings.runtime}, and made a vector of length {len(vector)}, in {monotonic() - began:.1f} s."
     )
     if settings.embedding_model != DEFAULT_MODEL:
         known = known_scale(identity, settings.scales_file)
@@ -141,14 +138,12 @@ def _scale(unrelated: float | None, failure: str = "") -> Finding:
     """Say what is known of the scale of a model that is not the default one."""
     if unrelated is not None:
         return green(
-            "model",
             f"Its scale was measured: texts about different things have a cosine of {unrelated:.2f} "
-            f"({DEFAULT_SCALE.unrelated:.2f} with the default model). The thresholds follow it.",
+            f"({DEFAULT_SCALE.unrelated:.2f} with the default model). The thresholds follow it."
         )
     return yellow(
-        "model",
         "Its scale is not measured yet; a hub does that in the background. Until then, nothing is said unasked with it, "
-        f"and searches leave no weak match out. {failure and f'The last attempt failed: {failure}'}".rstrip(),
+        f"and searches leave no weak match out. {failure and f'The last attempt failed: {failure}'}".rstrip()
     )
 
 
@@ -162,10 +157,10 @@ def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
     try:
         folder = find_reranker(model)
     except LearningMemoryError as error:
-        yield yellow(_RERANKER, f"{error.sentence} {_KEPT}")
+        yield yellow(f"{error.sentence} {_KEPT}")
         return
-    yield green(_RERANKER, f"{model}, in {folder}.")
-    yield green(_RERANKER, "Not loaded (--quick).") if quick else _probe_reranker(model)
+    yield green(f"{model}, in {folder}.")
+    yield green("Not loaded (--quick).") if quick else _probe_reranker(model)
 
 
 def _probe_reranker(model: str) -> Finding:
@@ -181,16 +176,15 @@ def _probe_reranker(model: str) -> Finding:
         reranker.scores(_QUERY, texts)
         seconds = monotonic() - began
     except LearningMemoryError as error:
-        return yellow(_RERANKER, f"{_explained(error)} {_KEPT}")
+        return yellow(f"{_explained(error)} {_KEPT}")
     except Exception as error:  # noqa: BLE001 - a library may fail in any way on a model that it could load
-        return yellow(_RERANKER, f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}")
+        return yellow(f"It loads, but fails to score texts ({type(error).__name__}: {error}). {_KEPT}")
     sentence = f"It re-ranks the best {RERANKED} results of a search in {seconds:.2f} s."
     if seconds >= timeouts.RERANKING:
-        return yellow(_RERANKER, f"{sentence} That is too slow. {_KEPT} Choose a smaller model.")
+        return yellow(f"{sentence} That is too slow. {_KEPT} Choose a smaller model.")
     if seconds >= timeouts.SEARCH_MEMORY:
         return yellow(
-            _RERANKER,
             f"{sentence} That is too slow for search_memory, which has a second: its results are not re-ranked. "
-            "A smaller model may be fast enough.",
+            "A smaller model may be fast enough."
         )
-    return green(_RERANKER, sentence)
+    return green(sentence)

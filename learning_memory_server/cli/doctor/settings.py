@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.cli.access.reading import Stored
-from learning_memory_server.cli.doctor import Finding, Level, Repair, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.cli.terminal import counted, readable_size
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.advice.ranking import is_instructive
@@ -24,15 +24,13 @@ from learning_memory_server.system.paths import LOCK, config_file, settings_from
 from learning_memory_server.system.steering import find_steering
 
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-_PROJECT: Final = "project"
-_REDACTION: Final = "redaction"
 
 
 def check_python() -> Iterator[Finding]:
     """Say which Python runs this, and whether it has hubs."""
-    yield green("python", f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}.")
+    yield green(f"{'.'.join(map(str, sys.version_info[:3]))} on {sys.platform}.")
     if not has_hubs():
-        yield yellow("python", "This system has no hub: run learning-memory-server --direct, one session at a time.")
+        yield yellow("This system has no hub: run learning-memory-server --direct, one session at a time.")
 
 
 def check_settings_file() -> Iterator[Finding]:
@@ -45,22 +43,20 @@ def check_settings_file() -> Iterator[Finding]:
 
     if secrets and mode & _OTHERS:
         yield red(
-            "settings",
             f"{file} holds {', '.join(secrets)} and is open to other users ({stat.S_IMODE(mode):04o}); "
             f"run: chmod 600 '{file}' (and replace the key, if others may have read it).",
             _closing(file),
         )
     elif mode & stat.S_IWOTH:
-        yield red("settings", f"Any user can change {file}; run: chmod 600 '{file}'", _closing(file))
+        yield red(f"Any user can change {file}; run: chmod 600 '{file}'", _closing(file))
 
 
 def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Name the variables that files of the project set, and that sessions ignore there."""
     for name, file in find_steering(environment):
         yield yellow(
-            _PROJECT,
             f"{file} sets {name}, which a project may not: sessions and commands ignore it if they get that value. "
-            f"What you want for yourself belongs into {paths.config_file()} or the client's own settings.",
+            f"What you want for yourself belongs into {paths.config_file()} or the client's own settings."
         )
 
 
@@ -85,9 +81,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         claims.confirm(directory, project)
         return f"{directory} is {project}."
 
-    yield Finding(
-        Level.YELLOW,
-        _PROJECT,
+    yield yellow(
         f"The remote of {directory} says that it is {project}, and its history does not show it, so sessions here are "
         f"told nothing of that project unasked. If it is, run in this folder: {paths.APPLICATION} doctor --fix",
         confirm,
@@ -104,9 +98,8 @@ def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Itera
         gone = sum(each.is_gone for each in judged.values())
         changed = sum(each.changed > 0 for each in judged.values()) - gone
         yield green(
-            "freshness",
             f"{gone:,} of {counted(len(lessons), 'lesson')} of this project are about files that are gone, and {changed:,} "
-            "about what has changed since.",
+            "about what has changed since."
         )
 
 
@@ -115,9 +108,7 @@ def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -
         claims.take_earlier_name(directory)
         return f"{directory} is {earlier}."
 
-    return Finding(
-        Level.YELLOW,
-        _PROJECT,
+    return yellow(
         f"Something is kept of a project {earlier!r}, as earlier versions called every folder of that name, and several "
         f"of them were seen here. This one is {project!r}. If what is kept is of this folder, run in it: "
         f"{paths.APPLICATION} doctor --fix",
@@ -129,7 +120,7 @@ def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -
 def check_redaction(settings: Settings) -> Iterator[Finding]:
     """Try the user's patterns on texts that are hard for them."""
     if not settings.redaction:
-        yield yellow(_REDACTION, "Off: secrets in texts are stored as they are.")
+        yield yellow("Off: secrets in texts are stored as they are.")
         return
     slow = OwnPatterns(settings.redaction_patterns).slow()
     slow += [
@@ -137,10 +128,9 @@ def check_redaction(settings: Settings) -> Iterator[Finding]:
     ]
     for name in slow:
         yield yellow(
-            _REDACTION,
-            f"{name} takes very long on some texts, which are refused then. Rewrite it without a repeat inside a repeat.",
+            f"{name} takes very long on some texts, which are refused then. Rewrite it without a repeat inside a repeat."
         )
-    yield green(_REDACTION, "Secrets are replaced before texts are stored; `scan` finds stored ones.")
+    yield green("Secrets are replaced before texts are stored; `scan` finds stored ones.")
 
 
 _FREE_BYTES_WANTED: Final = 1024 * 1024 * 1024
@@ -155,62 +145,59 @@ def check_folders(settings: Settings) -> Iterator[Finding]:
         places.append(("index", settings.index_directory, _check_index))
     for topic, folder, check in places:
         try:
-            yield from check(topic, folder)
+            yield from about(topic, check(folder))
         except OSError as error:
-            yield red(topic, f"{folder} cannot be examined ({error.strerror}); check its permissions.")
+            yield red(f"{folder} cannot be examined ({error.strerror}); check its permissions.", topic=topic)
     try:
         yield check_space(shutil.disk_usage(_nearest(settings.storage_path)).free)
     except OSError as error:
-        yield red("disk", f"The free space cannot be read ({error.strerror}).")
+        yield red(f"The free space cannot be read ({error.strerror}).", topic="disk")
 
 
-def _check_folder(topic: str, folder: Path) -> Iterator[Finding]:
+def _check_folder(folder: Path) -> Iterator[Finding]:
     if folder.is_symlink() and not folder.exists():
-        yield red(topic, f"{folder} is a broken link; create its target, or remove it.")
+        yield red(f"{folder} is a broken link; create its target, or remove it.")
         return
     if not folder.exists():
         base = _nearest(folder)
         if base.is_dir() and os.access(base, os.W_OK | os.X_OK):
-            yield green(topic, f"The first start creates {folder}.")
+            yield green(f"The first start creates {folder}.")
         else:
-            yield red(topic, f"{folder} cannot be created: {base} is not a folder that this user may write to.")
+            yield red(f"{folder} cannot be created: {base} is not a folder that this user may write to.")
         return
     if not folder.is_dir():
-        yield red(topic, f"{folder} is a file, not a folder; move it away, or set another path.")
+        yield red(f"{folder} is a file, not a folder; move it away, or set another path.")
         return
     if not _is_usable(folder):
-        yield red(topic, f"{folder} is not readable and writable; run: chmod u+rwx '{folder}' (or set another path).")
+        yield red(f"{folder} is not readable and writable; run: chmod u+rwx '{folder}' (or set another path).")
         return
     found = folder.stat()
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
-        yield yellow(topic, f"{folder} belongs to another user (uid {found.st_uid}).")
+        yield yellow(f"{folder} belongs to another user (uid {found.st_uid}).")
     if found.st_mode & _OTHERS:
         mode = f"{stat.S_IMODE(found.st_mode):04o}"
-        yield red(topic, f"{folder} is open to other users ({mode}); run: chmod 700 '{folder}'", _closing(folder))
+        yield red(f"{folder} is open to other users ({mode}); run: chmod 700 '{folder}'", _closing(folder))
     elif parent := _replaceable_in(folder):
-        yield red(
-            topic, f"Any user can replace {folder}, because {parent} is writable by all; run: chmod o-w '{parent}'"
-        )
+        yield red(f"Any user can replace {folder}, because {parent} is writable by all; run: chmod o-w '{parent}'")
     elif exposed := _exposed(folder):
         yield yellow(
-            topic,
             f"{counted(len(exposed), 'file')} in {folder} can be read by other users; run: chmod -R go-rwx '{folder}'",
             _closing(folder),
         )
     else:
-        yield green(topic, f"{folder} is writable and private.")
+        yield green(f"{folder} is writable and private.")
 
 
-def _check_index(topic: str, folder: Path) -> Iterator[Finding]:
+def _check_index(folder: Path) -> Iterator[Finding]:
     """Check that the engine can use its files. The storage folder's permissions keep them private."""
     if not os.path.lexists(folder):
         return
     if not folder.is_dir():
-        yield red(topic, f"{folder} is not a folder; move it away {_REBUILT}")
+        yield red(f"{folder} is not a folder; move it away {_REBUILT}")
         return
     inside = [path for path in folder.iterdir() if path.is_dir()] if _is_usable(folder) else []
     for path in [path for path in (folder, *inside) if not _is_usable(path)][:1]:
-        yield red(topic, f"{path} is not readable and writable; run: chmod -R u+rwX '{folder}' {_REBUILT}")
+        yield red(f"{path} is not readable and writable; run: chmod -R u+rwX '{folder}' {_REBUILT}")
 
 
 def _is_usable(folder: Path) -> bool:
@@ -248,13 +235,13 @@ def _closing(place: Path) -> Repair:
 
 def check_space(free: int) -> Finding:
     """Judge the free space on the disk of the storage folder, in bytes."""
+    size = readable_size(free)
     if free < MIN_FREE_BYTES:
-        return red(
-            "disk", f"{readable_size(free)} are free, but {readable_size(MIN_FREE_BYTES)} are needed; free some space."
-        )
+        needed = readable_size(MIN_FREE_BYTES)
+        return red(f"{size} are free, but {needed} are needed; free some space.", topic="disk")
     if free < _FREE_BYTES_WANTED:
-        return yellow("disk", f"Only {readable_size(free)} are free; consider freeing some space.")
-    return green("disk", f"{readable_size(free)} are free.")
+        return yellow(f"Only {size} are free; consider freeing some space.", topic="disk")
+    return green(f"{size} are free.", topic="disk")
 
 
 def _nearest(path: Path) -> Path:
