@@ -17,16 +17,20 @@ from learning_memory_server.server.views.value_views import FullValue
 from scripts.report_documents import (
     ArchiveDocument,
     ContextDocument,
+    DemoDocument,
     ExportDocument,
     ForgetDocument,
     ImportDocument,
     LearnDocument,
     LeaveDocument,
     MigrateDocument,
+    OwnerDocument,
     PageDocument,
     ReindexDocument,
     ScanDocument,
+    SetupDocument,
     StartDocument,
+    UninstallDocument,
 )
 
 
@@ -318,6 +322,9 @@ class FailureDocument(TypedDict):
 
 DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "start": (StartDocument,),
+    "demo": (DemoDocument,),
+    "setup": (SetupDocument,),
+    "uninstall": (UninstallDocument,),
     "status": (StatusDocument,),
     "doctor": (DoctorDocument,),
     "list": (EntryDocument,),
@@ -339,6 +346,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "learn-from": (LearnDocument,),
     "restore": (ArchiveDocument,),
     "migrate": (MigrateDocument, LeaveDocument),
+    "owner": (OwnerDocument,),
     "forget": (ForgetDocument,),
     "scan": (ScanDocument,),
     "hub status": (HubDocument,),

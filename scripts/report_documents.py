@@ -104,6 +104,42 @@ class StartDocument(TypedDict):
     mistakes: list[RepeatedMistake]
 
 
+class DemoDocument(TypedDict):
+    """What the demo kept, and how long it took; `folder` has it, null without `--keep`."""
+
+    experiences: int
+    values: int
+    folder: str | None
+    seconds: float
+
+
+class SetupDocument(TypedDict):
+    """Whether anything was `changed`; with `--print`, `text` is what to add by hand."""
+
+    client: str
+    changed: bool
+    text: str
+
+
+class UninstallDocument(TypedDict):
+    """What became of clients: removed, absent, skipped, failed; what was `removed` from the storage folder.
+
+    `exported` is the file that was written before the data was removed, null if none was.
+    """
+
+    clients: dict[str, str]
+    removed: list[str]
+    exported: str | None
+    data_left: bool
+
+
+class OwnerDocument(TypedDict):
+    """The owner of one's points, null if no server has been used; not `settled` after a move or a copy."""
+
+    owner: str | None
+    settled: bool
+
+
 class RejectedLine(TypedDict):
     """A line that is not an entry."""
 

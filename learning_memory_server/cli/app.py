@@ -42,7 +42,7 @@ share           sharing                  Write lessons into this repository, one
 join            sharing                  Read the shared lessons of this repository: say so once for each clone.
 leave           sharing                  Stop reading the shared lessons of this repository, and remove them from the index and from all replies.
 lessons         sharing                  The shared lessons in the files of a repository.
-promote         promoting                Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
+promote         sharing                  Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
 # The machinery
 hub             hub                      The process that serves all sessions and owns their data.
 reindex         maintenance.indexing     Rebuild the index from the journal.

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
-from learning_memory_server.cli.terminal import counted, output, show_facts, show_table
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
@@ -37,13 +37,13 @@ def calibration(project: ProjectOption = None) -> Result:
 
 def _show(document: dict[str, Any]) -> None:
     if not document["overall"]["total"]:
-        output().print(
+        out.stdout().print(
             "No entry was confirmed or falsified yet. Once agents have resolved some, this says how often they were right, "
             "and whether they knew."
         )
         return
-    output().print(Text(_verdict(document["overall"], document["last"]), "bold"))
-    show_facts(
+    out.stdout().print(Text(_verdict(document["overall"], document["last"]), "bold"))
+    out.facts(
         [
             ("held", _held(document["overall"])),
             ("first stated", _stated(document["first"])),
@@ -60,13 +60,13 @@ def _show(document: dict[str, Any]) -> None:
 
 def _show_scores(first: dict[str, Any], last: dict[str, Any]) -> None:
     _separate()
-    show_table(
+    out.table(
         ["score", "first", "last"],
         [[name.replace("_", " "), f"{first[name]:.3f}", f"{last[name]:.3f}"] for name in _PARTS],
         numbers=["first", "last"],
     )
     _separate()
-    show_table(
+    out.table(
         ["confidence", "entries", "mean", "held", "95 % interval"],
         [
             [
@@ -83,7 +83,7 @@ def _show_scores(first: dict[str, Any], last: dict[str, Any]) -> None:
 
 
 def _show_rates(group: str, rates: Sequence[dict[str, Any]]) -> None:
-    show_table(
+    out.table(
         [group, "held", "of", "share", "95 % interval"],
         [
             [
@@ -101,19 +101,19 @@ def _show_rates(group: str, rates: Sequence[dict[str, Any]]) -> None:
 
 def _separate() -> None:
     # In a terminal, tables have blank lines around them.
-    if not output().is_terminal:
-        output().print()
+    if not out.stdout().is_terminal:
+        out.stdout().print()
 
 
 def _held(overall: dict[str, Any]) -> str:
-    judged = counted(overall["total"], "judged entry")
+    judged = out.counted(overall["total"], "judged entry")
     return f"{overall['held']:,} of {judged} ({overall['share']:.0%})"
 
 
 def _stated(score: dict[str, Any]) -> str:
     if not score["count"]:
         return "no confidence yet"
-    entries = counted(score["count"], "entry")
+    entries = out.counted(score["count"], "entry")
     return f"{score['confidence']:.2f} on average, and {score['share']:.2f} held ({entries})"
 
 
@@ -123,7 +123,7 @@ def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:
         return f"{overall['share']:.0%} of what you guess comes true; how sure you were, no entry says."
     points = round(100 * stated["confidence"]) - round(100 * stated["share"])
     judgement = f"{abs(points)} points too {'sure' if points > 0 else 'unsure'}" if points else "just right"
-    few = f" Of {counted(stated['count'], 'entry')}, too few to rely on it." if stated["count"] < ENOUGH else ""
+    few = f" Of {out.counted(stated['count'], 'entry')}, too few to rely on it." if stated["count"] < ENOUGH else ""
     return f"You say {stated['confidence']:.0%}, {stated['share']:.0%} come true: {judgement}.{few}"
 
 

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
-from learning_memory_server.cli.terminal import for_programs, show_json
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.moment import parse_moment
@@ -90,14 +90,14 @@ class Commands(typer.Typer):
 def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
     @wraps(body)
     def run(*, as_json: bool = False, **options: Any) -> None:  # noqa: ANN401 - whatever it declares
-        with for_programs(as_json):
+        with out.for_programs(as_json):
             result = body(**options)
             if inspect.iscoroutine(result):
                 result = asyncio.run(result)
         if result is None:
             return
         if as_json:
-            show_json(result.document)
+            out.document(result.document)
         if not result.succeeded:
             raise typer.Exit(1)
 

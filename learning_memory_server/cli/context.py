@@ -2,10 +2,10 @@
 
 import os
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.listing import BEGIN
-from learning_memory_server.cli.terminal import is_for_people, output, show_remark
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
@@ -56,9 +56,9 @@ def context() -> Result:
     for each in mistakes:
         text += f"- {one_line(each.command)} \N{RIGHTWARDS ARROW} {one_line(each.remedy)}\n"
     text = text if is_told or not text else UNCONFIRMED
-    if is_for_people():
-        output().file.write(text)
-        output().file.flush()
+    if out.is_for_people():
+        out.stdout().file.write(text)
+        out.stdout().file.flush()
     if not text:
-        show_remark(f"Nothing is known of {one_line(caller.project)} yet. {BEGIN}")
+        out.remark(f"Nothing is known of {one_line(caller.project)} yet. {BEGIN}")
     return Result({"project": caller.project, "text": text})

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
-from learning_memory_server.cli.terminal import SHOWN, is_for_people, readable_size, say, show_notice
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page
@@ -37,23 +37,23 @@ async def dashboard(
     project = chosen_project(project, settings)
     path = settings.storage_path / "dashboard.html" if file is None else file
     if project is not None and project not in (known := Stored(settings).projects()):
-        names = ", ".join(map(one_line, known[:SHOWN])) or "none"
+        names = ", ".join(map(one_line, known[: out.SHOWN])) or "none"
         raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
         try:
             await connection.run("complete")
         except LearningMemoryError as error:
-            show_notice(f"{error.sentence} The page has no map.")
+            out.notice(f"{error.sentence} The page has no map.")
         document = (await connection.run("picture", project=project))["document"]
     content = page(document).encode()
     try:
         files.replace(path, content)
     except OSError as error:
         raise InvalidInputError(f"{one_line(str(path))} cannot be written: {error.strerror}.") from error
-    size = readable_size(len(content))
-    say(f"Written to {one_line(str(path))} ({size}), for you alone.", is_line=True)
-    if not no_open and is_for_people():
+    size = out.readable_size(len(content))
+    out.say(f"Written to {one_line(str(path))} ({size}), for you alone.", is_line=True)
+    if not no_open and out.is_for_people():
         webbrowser.open(path.absolute().as_uri())
     return Result({"path": str(path), "bytes": len(content)})
 

@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import Connection, open_connection
-from learning_memory_server.cli.command import Commands
-from learning_memory_server.cli.terminal import coloured, say, show_facts, show_table
+from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
@@ -50,17 +50,19 @@ async def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the folder, to try the commands and the page on it.")
     ] = False,
-) -> None:
+) -> Result:
     """Show what the server does, with example entries in a temporary folder."""
     began = time.monotonic()
     configure_logging("critical")
-    say("This calls the server's tools over a temporary folder, and needs no network.")
+    out.say("This calls the server's tools over a temporary folder, and needs no network.")
     with nullcontext(mkdtemp(prefix=_PREFIX)) if keep else TemporaryDirectory(prefix=_PREFIX) as folder:
         async with open_example(Path(folder)) as server:
             await _learn(server)
         async with open_example(Path(folder)) as server:
-            await _remember(server)
-    _show_farewell(time.monotonic() - began, folder if keep else None)
+            kept = await _remember(server)
+    seconds = time.monotonic() - began
+    _show_farewell(seconds, folder if keep else None)
+    return Result({**kept, "folder": folder if keep else None, "seconds": round(seconds, 1)})
 
 
 def open_example(folder: Path) -> AbstractAsyncContextManager[Connection]:
@@ -91,8 +93,8 @@ async def _learn(server: Connection) -> None:
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
     _show_step("1. Agents say what they believe before they act, and then what happened")
-    say(f"{len(entries)} examples were written for this demo. One of them:")
-    show_facts([*parts.items(), ("surprise", shown["surprise"]), ("lesson", shown["lesson"]["takeaway"])])
+    out.say(f"{len(entries)} examples were written for this demo. One of them:")
+    out.facts([*parts.items(), ("surprise", shown["surprise"]), ("lesson", shown["lesson"]["takeaway"])])
     for entry in entries:
         await replay(server, entry)
     _show_step("2. Search at once, before the model is loaded")
@@ -108,8 +110,8 @@ async def _learn(server: Connection) -> None:
             [each["cluster_id"], each["size"], each["label"], each["exemplars"][0]["goal"]]
             for each in found["clusters"]
         ]
-        show_table(["cluster", "size", "label", "such as"], rows, numbers=["size"])
-        say(f"{found['noise_count']} of {found['total']} experiences are in no cluster.")
+        out.table(["cluster", "size", "label", "such as"], rows, numbers=["size"])
+        out.say(f"{found['noise_count']} of {found['total']} experiences are in no cluster.")
     _show_step("5. Keep what it teaches as values")
     await _keep_value(server)
     _show_step("6. Search in other words")
@@ -120,10 +122,10 @@ async def _warn(server: Connection) -> None:
     """Start an entry like one that failed, and show what its agent is told; it stays open."""
     started = await server.call("start_ghap", **_AGAIN)
     _require(started.get("related"), "The second agent was not warned.")
-    show_facts((name, _AGAIN[name]) for name in ("goal", "hypothesis", "action"))
-    say("Before it acts, it is told:")
+    out.facts((name, _AGAIN[name]) for name in ("goal", "hypothesis", "action"))
+    out.say("Before it acts, it is told:")
     for each in started["related"]:
-        show_facts(
+        out.facts(
             [
                 (each.get("outcome", each["kind"]), Text(each["learned"], "green")),
                 ("learned", f"when an agent wanted to: {each['goal']}" if "goal" in each else None),
@@ -135,19 +137,19 @@ async def _search(server: Connection, query: str) -> None:
     began = time.monotonic()
     found = await server.call("search_experiences", query=query, limit=3)
     _require(found["results"], f"The search for {query!r} found nothing.")
-    say(f"{query!r}: {found['mode']} search, {1000 * (time.monotonic() - began):.0f} ms")
+    out.say(f"{query!r}: {found['mode']} search, {1000 * (time.monotonic() - began):.0f} ms")
     rows: list[list[str | Text]] = []
     for result in found["results"]:
         lesson = result.get("lesson", {}).get("takeaway") or result["outcome_result"]
-        outcome = coloured(result["outcome_status"])
+        outcome = out.coloured(result["outcome_status"])
         rows.append([f"{result['score']:.2f}", outcome, f"{result['goal']}. {lesson}"])
-    show_table(["score", "outcome", "goal, and what it taught"], rows)
+    out.table(["score", "outcome", "goal, and what it taught"], rows)
 
 
 async def _wait_for_model(server: Connection) -> None:
     began = time.monotonic()
     await server.run("complete")
-    say(f"The model was ready {time.monotonic() - began:.1f} s later; searches are hybrid now.")
+    out.say(f"The model was ready {time.monotonic() - began:.1f} s later; searches are hybrid now.")
 
 
 async def _keep_value(server: Connection) -> None:
@@ -162,20 +164,21 @@ async def _keep_value(server: Connection) -> None:
     _require(verdict["valid"], "No principle was accepted as a value.")
     _show_verdict(text, cluster, verdict)
     stored = await server.call("store_value", text=text, cluster_id=cluster["cluster_id"], axis="full")
-    say(f"Stored as {stored['id']}, with its evidence. One that does not fit:")
+    out.say(f"Stored as {stored['id']}, with its evidence. One that does not fit:")
     verdict = await server.call("validate_value", text=_UNFIT, cluster_id=cluster["cluster_id"])
     _require(not verdict["valid"], "A text that fits no cluster was accepted as a value.")
     _show_verdict(_UNFIT, cluster, verdict)
 
 
-async def _remember(server: Connection) -> None:
+async def _remember(server: Connection) -> dict[str, int]:
     _show_step("7. Close everything, and open it again over the same folder")
     await _wait_for_model(server)
     entries = await server.call("list_ghap_entries", limit=100)
     values = await server.call("list_values")
     _require(values["count"], "The restart lost the value.")
-    say(f"{entries['count']} experiences and {values['count']} value are still there.")
+    out.say(f"{entries['count']} experiences and {values['count']} value are still there.")
     await _search(server, _OTHER_WORDS)
+    return {"experiences": entries["count"], "values": values["count"]}
 
 
 def _require(holds: object, sentence: str) -> None:
@@ -184,14 +187,14 @@ def _require(holds: object, sentence: str) -> None:
 
 
 def _show_step(title: str) -> None:
-    say(f"\n{title}", "bold cyan")
+    out.say(f"\n{title}", "bold cyan")
 
 
 def _show_verdict(text: str, cluster: Mapping[str, Any], verdict: Mapping[str, Any]) -> None:
     word, style = ("accepted", "green") if verdict["valid"] else ("refused", "red")
     reason = Text.assemble((word, style), f": {verdict['reason']}")
     of = f"{cluster['cluster_id']}: {cluster['label']}"
-    show_facts([("text", text), ("cluster", of), ("verdict", reason)])
+    out.facts([("text", text), ("cluster", of), ("verdict", reason)])
 
 
 def _show_farewell(seconds: float, kept: str | None) -> None:
@@ -200,14 +203,14 @@ def _show_farewell(seconds: float, kept: str | None) -> None:
     script = python.with_name(APPLICATION)
     command = [str(script)] if script.exists() else [str(python), "-m", "learning_memory_server"]
     if kept is None:
-        say(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
+        out.say(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
     else:
-        say(f"\nEverything worked, in {seconds:.0f} s. To try the commands on the demo's data:\n")
-        say(f"  export {PREFIX}STORAGE_PATH={shlex.quote(kept)}", "green", is_line=True)
+        out.say(f"\nEverything worked, in {seconds:.0f} s. To try the commands on the demo's data:\n")
+        out.say(f"  export {PREFIX}STORAGE_PATH={shlex.quote(kept)}", "green", is_line=True)
         for tried in ("search 'flaky tests'", "values", "clusters root_cause", "dashboard"):
-            say(f"  {shlex.join(command)} {tried}", "green", is_line=True)
-        say("\nRemove that folder, and unset the variable, when you have seen enough.")
-    say("To add the server to Claude Code, or another client that `setup` knows:\n")
+            out.say(f"  {shlex.join(command)} {tried}", "green", is_line=True)
+        out.say("\nRemove that folder, and unset the variable, when you have seen enough.")
+    out.say("To add the server to Claude Code, or another client that `setup` knows:\n")
     # One line to copy, in any terminal.
-    say(f"  {shlex.join(command)} setup claude-code", "green", is_line=True)
-    say(f"\nIt will keep its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")
+    out.say(f"  {shlex.join(command)} setup claude-code", "green", is_line=True)
+    out.say(f"\nIt will keep its data in {data_directory()}; {PREFIX}STORAGE_PATH changes that.")

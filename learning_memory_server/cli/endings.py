@@ -128,11 +128,11 @@ def _status_without_output(error: OutputError) -> int:
 
 
 def _show(error: LearningMemoryError, *, as_json: bool = False) -> None:
-    from learning_memory_server.cli.terminal import show_failure, show_json  # noqa: PLC0415 - rich
+    from learning_memory_server.cli import out  # noqa: PLC0415 - rich
 
     # Standard error may be closed, or a full disk, too.
     with suppress(OSError):
         if as_json:
-            show_json({"error": error.to_body()})
+            out.document({"error": error.to_body()})
         else:
-            show_failure(error)
+            out.failure(error)

@@ -6,14 +6,15 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
+from io import BytesIO
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, BinaryIO, Final
 
 import typer
 from rich.text import Text
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.access.reading import (
@@ -30,17 +31,8 @@ from learning_memory_server.cli.access.reading import (
 )
 from learning_memory_server.cli.calibration import lift_of
 from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.terminal import (
-    COLOURS,
-    counted,
-    date_and_time,
-    readable_size,
-    say,
-    show_facts,
-    working,
-    write_line,
-)
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.index.engines.qdrant_requests import product
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.calibration import lift, trials_of
@@ -90,7 +82,24 @@ def hub_state() -> Result:
     if status is None:
         _show_none(settings)
         return Result({"running": False})
-    _show(status, settings.storage_path / LOG)
+    points = status["points"]
+    index = "not open, or its server does not answer" if points is None else out.counted(sum(points.values()), "point")
+    out.facts(
+        [
+            ("process", str(status["pid"])),
+            ("version", status["version"]),
+            ("uptime", describe_seconds(status["uptime_seconds"])),
+            ("sessions", f"{status['sessions']:,}"),
+            ("model", describe_model(status)),
+            ("index", index),
+            *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
+            ("pending", describe_pending(status)),
+            ("journal", f"{status['journal']} ({out.readable_size(status['journal_bytes'])})"),
+            ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
+            ("runs on", status["executable"]),
+            ("log", str(settings.storage_path / LOG)),
+        ]
+    )
     return Result({"running": True, **hub_facts(status)})
 
 
@@ -99,12 +108,12 @@ def hub_stop() -> None:
     """Stop the hub and wait until it has ended. Open sessions start another when they need one."""
     settings = open_settings()
     began = time.monotonic()
-    with working("Waiting for the hub to finish its calls"):
+    with out.working("Waiting for the hub to finish its calls"):
         pid = stop_running_hub()
     if pid is None:
         _show_none(settings)
     else:
-        say(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
+        out.say(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
 
 
 @hub.command("logs")
@@ -115,16 +124,16 @@ def hub_logs(
     """Show the end of the hub's log."""
     path = open_settings().storage_path / LOG
     if not path.exists() and not follow:
-        say(f"There is no log yet. The hub writes it to {path}.")
+        out.say(f"There is no log yet. The hub writes it to {path}.")
         return
     # A log that grows too large is renamed; its lines come first.
-    earlier = path.with_name(f"{LOG}.1")
-    position = path.stat().st_size if path.exists() else 0
-    for line in deque(chain(_lines(earlier), _lines(path, end=position)), maxlen=count):
-        write_line(_printable(line))
-    if follow:
-        for line in _new_lines(path, position):
-            write_line(_printable(line))
+    with _opened(path.with_name(f"{LOG}.1")) as earlier, _opened(path) as now:
+        last = deque(chain(earlier, now), maxlen=count)
+        position = now.tell()
+    for line in chain(last, _new_lines(path, position) if follow else ()):
+        # Libraries write there too, and a terminal would obey control characters.
+        text = line.decode("utf-8", "replace").rstrip("\r\n").expandtabs()
+        out.write_line("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text))
 
 
 @hub.command("run")
@@ -154,45 +163,16 @@ def hub_facts(status: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "uptime_seconds": round(facts["uptime_seconds"])} if "uptime_seconds" in facts else facts
 
 
-def _show(status: dict[str, Any], log: Path) -> None:
-    points = status["points"]
-    index = "not open, or its server does not answer" if points is None else counted(sum(points.values()), "point")
-    show_facts(
-        [
-            ("process", str(status["pid"])),
-            ("version", status["version"]),
-            ("uptime", describe_seconds(status["uptime_seconds"])),
-            ("sessions", f"{status['sessions']:,}"),
-            ("model", describe_model(status)),
-            ("index", index),
-            *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
-            ("pending", describe_pending(status)),
-            ("journal", f"{status['journal']} ({readable_size(status['journal_bytes'])})"),
-            ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
-            ("runs on", status["executable"]),
-            ("log", str(log)),
-        ]
-    )
-
-
 def _show_none(settings: Settings) -> None:
     who = holder_of(settings)
     if who and "socket" in who:
-        say(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
+        out.say(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
         return
-    say(in_the_way(who) if who else "No hub is running; the next session starts one.")
+    out.say(in_the_way(who) if who else "No hub is running; the next session starts one.")
 
 
-def _lines(path: Path, *, end: int | None = None) -> Iterator[bytes]:
-    """Yield the lines of a file up to a byte offset; none if there is no file."""
-    try:
-        with path.open("rb") as file:
-            for line in file:
-                if end is not None and file.tell() > end:
-                    return
-                yield line
-    except FileNotFoundError:
-        return
+def _opened(path: Path) -> BinaryIO:
+    return path.open("rb") if path.exists() else BytesIO()
 
 
 def _new_lines(path: Path, position: int) -> Iterator[bytes]:
@@ -215,12 +195,6 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
                     time.sleep(_FOLLOW_SECONDS)
         position = 0
         time.sleep(_FOLLOW_SECONDS)
-
-
-def _printable(line: bytes) -> str:
-    """Return a log line without control characters: libraries write there too, and a terminal would obey them."""
-    text = line.decode("utf-8", "replace").rstrip("\r\n").expandtabs()
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 @commands.command()
@@ -252,23 +226,23 @@ def status() -> Result:
         "errors": len(failures.errors()),
         "told": _told(resolved, stored.advice, failures.all()),
     }
-    show_facts(_status_facts(document, still_open, hub))
+    out.facts(_status_facts(document, still_open, hub))
     return Result(document)
 
 
 def _status_facts(
     document: dict[str, Any], still_open: Iterable[Ghap], hub: dict[str, Any] | None
-) -> list[tuple[str, str | Text]]:
+) -> list[tuple[str, str | Text | None]]:
     journal, entries = document["journal"], document["entries"]
     damage = Text(
-        f"{counted(journal['damaged_lines'], 'line')} cannot be read; run `learning-memory-server doctor` to see which",
+        f"{out.counted(journal['damaged_lines'], 'line')} cannot be read; run `learning-memory-server doctor` to see which",
         "red",
     )
     superseded = f", and {document['superseded']:,} superseded" if document["superseded"] else ""
     return [
-        ("journal", f"{journal['path']} ({readable_size(journal['bytes'])})"),
+        ("journal", f"{journal['path']} ({out.readable_size(journal['bytes'])})"),
         ("index", document["index"]),
-        *([("server", _described(server, _product))] if (server := document["server"]) else []),
+        ("server", _described(document["server"], lambda server: server and product(server["version"]))),
         ("in use by", _described(document["locked_by"], in_use_by)),
         ("hub", _described(hub, describe_hub) if hub else "none is running"),
         ("entries", f"{entries['resolved']:,} resolved"),
@@ -277,11 +251,11 @@ def _status_facts(
             for name in ("tier", "outcome", "project")
             if entries["resolved"]
         ),
-        ("open", counted(entries["open"], "entry")),
-        *(("", f"{date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}") for entry in still_open),
+        ("open", out.counted(entries["open"], "entry")),
+        *(("", f"{out.date_and_time(entry.created_at)}  {entry.id}  {one_line(entry.goal)}") for entry in still_open),
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
-        ("failures", f"{counted(document['errors'], 'error')} of {counted(document['failures'], 'command')}"),
+        ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
         ("told", _in_words(document["told"])),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
@@ -308,12 +282,12 @@ def _in_words(told: Mapping[str, Any]) -> str:
     if told["times"]:
         effect = f"; {lift_of(told['lift'])}" if told["lift"]["difference"] is not None else ""
         parts.append(
-            f"{counted(told['times'], 'time')}, helped {told['helped']:,}, misled {told['misled']:,}, "
+            f"{out.counted(told['times'], 'time')}, helped {told['helped']:,}, misled {told['misled']:,}, "
             f"unknown {told['unknown']:,} (as agents say{effect})"
         )
     if told["remedies"]:
         worked = told["remedies_followed_by_success"]
-        parts.append(f"what mended an error: {counted(told['remedies'], 'time')}, and {worked:,} then worked")
+        parts.append(f"what mended an error: {out.counted(told['remedies'], 'time')}, and {worked:,} then worked")
     return "; ".join(parts) or "nothing yet"
 
 
@@ -324,7 +298,7 @@ def _found(ask: Callable[[], Mapping[str, Any] | None]) -> Any:  # noqa: ANN401 
         return {"error": error.message}
 
 
-def _described(found: Any, describe: Callable[[Any], str]) -> str | Text:  # noqa: ANN401 - as above
+def _described(found: Any, describe: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - as above
     return Text(found["error"], "red") if found and "error" in found else describe(found)
 
 
@@ -342,12 +316,8 @@ def _server(settings: Settings) -> dict[str, Any] | None:
     return asyncio.run(server_version(settings, settings.qdrant_url))
 
 
-def _product(server: Mapping[str, Any]) -> str:
-    from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
-
-    return product(server["version"])
-
-
 def _counts(counts: Mapping[str, int]) -> Text:
-    parts = [Text.assemble((one_line(name), COLOURS.get(name, "")), f" {count:,}") for name, count in counts.items()]
+    parts = [
+        Text.assemble((one_line(name), out.COLOURS.get(name, "")), f" {count:,}") for name, count in counts.items()
+    ]
     return Text(", ").join(parts)

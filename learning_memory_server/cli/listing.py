@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import (
     Commands,
@@ -20,16 +21,6 @@ from learning_memory_server.cli.command import (
     chosen_project,
     chosen_time,
     folders_here,
-)
-from learning_memory_server.cli.terminal import (
-    Record,
-    coloured,
-    counted,
-    date,
-    identity,
-    say,
-    short_project,
-    show_records,
 )
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.validity import Validity
@@ -73,8 +64,8 @@ def list_(
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
     lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
 
-    def record(entry: View) -> Record:
-        return Record(entry_facts(entry), entry["goal"], lessons[entry["id"]])
+    def record(entry: View) -> out.Record:
+        return out.Record(entry_facts(entry), entry["goal"], lessons[entry["id"]])
 
     return listed(shown, len(entries), "entry", nothing, record)
 
@@ -106,13 +97,15 @@ def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
     return listed(shown, len(found), "error", nothing, error_with_id)
 
 
-def listed(results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], Record]) -> Result:
+def listed(
+    results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], out.Record]
+) -> Result:
     """Show the first of all results, or the sentence that says that there is nothing."""
-    show_records(map(record, results))
+    out.records(map(record, results))
     if not results:
-        say(nothing)
+        out.say(nothing)
     elif total > len(results):
-        say(f"{len(results)} of {counted(total, noun)}; --limit shows more.")
+        out.say(f"{len(results)} of {out.counted(total, noun)}; --limit shows more.")
     return Result({"results": results, "count": len(results), "total": total})
 
 
@@ -127,40 +120,40 @@ def entry_facts(entry: View) -> Facts:
     outcome, tier = entry["outcome_status"], entry["confidence_tier"]
     moment = datetime.fromisoformat(entry.get("resolved_at") or entry["created_at"])
     return [
-        identity(entry["id"]),
-        date(moment),
-        coloured(outcome),
+        out.identity(entry["id"]),
+        out.date(moment),
+        out.coloured(outcome),
         # An abandoned entry's tier says nothing more.
-        "" if tier == outcome else coloured(tier),
+        "" if tier == outcome else out.coloured(tier),
         entry["domain"],
-        short_project(entry["project"]),
+        out.short_project(entry["project"]),
         one_line(entry.get("freshness", "")),
         f"superseded by {entry['superseded_by']}" if "superseded_by" in entry else "",
     ]
 
 
-def entry_record(experience: View) -> Record:
+def entry_record(experience: View) -> out.Record:
     """Return the record of an experience, with what it taught."""
     lesson = experience.get("lesson") or {}
     learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
-    return Record(entry_facts(experience), experience["goal"], learned or "")
+    return out.Record(entry_facts(experience), experience["goal"], learned or "")
 
 
-def error_record(error: View, without_remedy: str = "") -> Record:
+def error_record(error: View, without_remedy: str = "") -> out.Record:
     """Return the record of an error, and what is said if it has no remedy."""
     facts: Facts = [
-        counted(error["times"], "time"),
-        date(datetime.fromisoformat(error["last_seen"])),
-        short_project(error["project"]),
+        out.counted(error["times"], "time"),
+        out.date(datetime.fromisoformat(error["last_seen"])),
+        out.short_project(error["project"]),
     ]
     worked = f"this worked: {error['remedy']}" if "remedy" in error else without_remedy
-    return Record(facts, error["signature"], worked)
+    return out.Record(facts, error["signature"], worked)
 
 
-def error_with_id(error: View) -> Record:
+def error_with_id(error: View) -> out.Record:
     """Return the record of an error that is kept."""
     record = error_record(error)
-    return record._replace(facts=[identity(error["id"]), *record.facts])
+    return record._replace(facts=[out.identity(error["id"]), *record.facts])
 
 
 _COLOURS: Final = {Status.SUPPORTED: "green", Status.CONTESTED: "red", Status.UNATTESTED: "yellow"}
@@ -184,27 +177,27 @@ def values(
     stored = Stored(open_settings())
     standings = stored.standings(stored.values.current(axis, superseded=superseded))
     results = [value_views.value(standing) for standing in ordered(standings, sort)]
-    show_records(map(value_record, results))
+    out.records(map(value_record, results))
     if not results:
         where = "" if axis is None else f" on axis {axis}"
-        say(
+        out.say(
             f"No values{where} yet. Agents draw them from clusters, in a retrospective; `clusters full` shows what keeps "
             "recurring."
         )
     return Result({"results": results, "count": len(results)})
 
 
-def value_record(value: View) -> Record:
+def value_record(value: View) -> out.Record:
     """Return the record of a value."""
     support = value["support"]
     facts: Facts = [
-        identity(value["id"]),
+        out.identity(value["id"]),
         value["cluster_id"],
         status_of(value),
         f"+{support['supporting']} -{support['contradicting']}",
-        date(datetime.fromisoformat(value["created_at"])),
+        out.date(datetime.fromisoformat(value["created_at"])),
     ]
-    return Record(facts, value["text"])
+    return out.Record(facts, value["text"])
 
 
 def status_of(value: View) -> Text:

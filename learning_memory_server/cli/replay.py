@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, chosen_time
 from learning_memory_server.cli.recurring import compare, sessions_in
-from learning_memory_server.cli.terminal import Report, counted, say, show_remark, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
@@ -75,11 +75,11 @@ async def replay(
     stored = Stored(settings)
     entries = stored.entries.list_resolved(EntryQuery(project=chosen_project(project, settings)))
     past = Past(entries, stored.values.all(), stored.verdicts.all())
-    with working("replaying") as report:
+    with out.working("replaying") as report:
         replayed = await walk(settings, past, since=start, report=report)
     document = document_of(replayed, judged)
     if transcripts:
-        with working("replaying sessions"):
+        with out.working("replaying sessions"):
             document["recurring"] = await compare(settings, sessions_in(transcripts))
     if judgements:
         write_judgements(judgements, judged, document["cases"])
@@ -124,7 +124,7 @@ async def walk(
     *,
     since: datetime | None = None,
     load: Callable[[], Embedder] | None = None,
-    report: Report | None = None,
+    report: out.Report | None = None,
 ) -> Replayed:
     """Return what would have been shown at the start of each entry; told are only those started since then."""
     from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow
@@ -270,33 +270,33 @@ def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
 
 def _show(document: dict[str, Any], judgements: Path | None) -> None:
     failures, entries = document["failures"], document["entries"]
-    say(
-        f"Something would have been shown for {failures['shown']:,} of {counted(failures['total'], 'failure')}, "
-        f"and for {entries['shown']:,} of {counted(entries['total'], 'entry')} in all."
+    out.say(
+        f"Something would have been shown for {failures['shown']:,} of {out.counted(failures['total'], 'failure')}, "
+        f"and for {entries['shown']:,} of {out.counted(entries['total'], 'entry')} in all."
     )
     if note := document.get("note"):
-        show_remark(note)
+        out.remark(note)
     if document["precision"] is not None:
-        pairs = counted(document["judged"], "judged pair")
-        say(f"Of {pairs}, {document['precision']:.0%} apply.")
+        pairs = out.counted(document["judged"], "judged pair")
+        out.say(f"Of {pairs}, {document['precision']:.0%} apply.")
     for case in document["cases"]:
         later = case["later"]
-        say()
-        say(f"{later['id']}  {later['outcome_status']}")
-        say(f"  {one_line(later['goal'])}: {one_line(later['hypothesis'])}")
+        out.say()
+        out.say(f"{later['id']}  {later['outcome_status']}")
+        out.say(f"  {one_line(later['goal'])}: {one_line(later['hypothesis'])}")
         for each in case["shown"]:
             kind = each.get("outcome_status", "value")
             said = [one_line(each[part]) for part in ("goal", "learned") if part in each]
-            say(f"  {each['score']:.2f}  {each['id']}  {kind}")
-            say(f"        {': '.join(said)}")
+            out.say(f"  {each['score']:.2f}  {each['id']}  {kind}")
+            out.say(f"        {': '.join(said)}")
     for way, found in document.get("recurring", {}).items():
         told, right = (f"{found[part] or 0:.0%}" for part in ("told", "right"))
-        say(
-            f"{way}: told at {told} of {counted(found['moments'], 'error')} that came again, right in {right} of "
+        out.say(
+            f"{way}: told at {told} of {out.counted(found['moments'], 'error')} that came again, right in {right} of "
             f"{found['judged']:,}; {found['speech']:,} bytes; {found['calls'] or 0:g} calls until it worked."
         )
     if judgements and document["unjudged"]:
-        show_remark(
-            f"{counted(document['unjudged'], 'pair')} in {judgements} not judged yet: set `applies` to true or false, and "
+        out.remark(
+            f"{out.counted(document['unjudged'], 'pair')} in {judgements} not judged yet: set `applies` to true or false, and "
             "run it again."
         )

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.memories.log import MemoryLog
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import (
@@ -34,17 +35,6 @@ from learning_memory_server.cli.listing import (
     listed,
     notes_here,
     value_record,
-)
-from learning_memory_server.cli.terminal import (
-    Record,
-    date,
-    identity,
-    output,
-    say,
-    short_project,
-    show_hanging,
-    show_notice,
-    show_records,
 )
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
@@ -117,25 +107,19 @@ async def search(  # noqa: PLR0913 - one for each option
     )
     others: dict[str, list[View]] = {"values": [], "memories": memories, "errors": []}
     if everything:
-        others["values"] = _best(texts, _values(stored, named), lambda value: value["text"])
+        values = [value_views.value(each) for each in stored.standings(stored.values.current(None, named))]
+        others["values"] = _best(texts, values, lambda value: value["text"])
         errors = error_views(stored.errors(named), settings)
         found = _best(texts, errors, lambda error: f"{error['signature']} {error['command']}")
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
-    shown = matches((_noted(results, stored), mode), entry_record, others)
-    if not results and not stored.projects():
-        say(f"Nothing is stored yet. {BEGIN}")
-    return Result({**shown.document, **others})
-
-
-def _noted(results: list[dict[str, Any]], stored: Stored) -> list[dict[str, Any]]:
-    """Return experiences with what became of their files."""
+    # With what became of their files.
     notes = notes_here(stored.entries.look_up(each["id"] for each in results).found, stored)
-    return [{**each, **notes.get(each["id"], {})} for each in results]
-
-
-def _values(stored: Stored, project: str | None) -> list[View]:
-    return [value_views.value(each) for each in stored.standings(stored.values.current(None, project))]
+    results = [{**each, **notes.get(each["id"], {})} for each in results]
+    shown = matches((results, mode), entry_record, others)
+    if not results and not stored.projects():
+        out.say(f"Nothing is stored yet. {BEGIN}")
+    return Result({**shown.document, **others})
 
 
 def _best(query: MemoryQuery, things: Sequence[View], text_of: Callable[[View], str]) -> list[View]:
@@ -190,31 +174,31 @@ async def search_or_scan(hybrid: Awaitable[T], lexical: Callable[[], T]) -> T:
         return await hybrid
     except (AlreadyRunningError, *WITHOUT_INDEX) as error:
         reason = error.message if isinstance(error, AlreadyRunningError) else error.sentence
-        show_notice(f"{reason} This search is lexical.")
+        out.notice(f"{reason} This search is lexical.")
         return lexical()
 
 
 def matches(
-    found: Found, record: Callable[[View], Record], others: Mapping[str, Sequence[View]] | None = None
+    found: Found, record: Callable[[View], out.Record], others: Mapping[str, Sequence[View]] | None = None
 ) -> Result:
     """Show what a search found, with its scores, and what it found of other kinds."""
     results, mode = found
     others = {kind: things for kind, things in (others or {}).items() if things}
     if others and results:
-        say("entries", "bold")
+        out.say("entries", "bold")
     for each in results:
         made = record(each)
-        show_records([made._replace(facts=[*made.facts, Text(f"{each['score']:.2f}", "dim")])])
+        out.records([made._replace(facts=[*made.facts, Text(f"{each['score']:.2f}", "dim")])])
         if parts := each.get("explanation"):
-            show_hanging(output(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
+            out.hanging(out.stdout(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
     for kind, things in others.items():
-        say(kind, "bold")
-        show_records(_RECORDS[kind](each) for each in things)
+        out.say(kind, "bold")
+        out.records(_RECORDS[kind](each) for each in things)
     total = len(results) + sum(map(len, others.values()))
     if total:
-        say(f"{total} found, mode: {mode}", "dim")
+        out.say(f"{total} found, mode: {mode}", "dim")
     else:
-        say(f"Nothing found ({mode}).")
+        out.say(f"Nothing found ({mode}).")
     return Result({"results": results, "count": len(results), "mode": mode})
 
 
@@ -274,10 +258,14 @@ async def search_memories(  # noqa: PLR0913 - one for each option
     where = _filter(tags, source, project, since)
     settings = open_settings()
     wanted = MemoryQuery(_checked(query), limit, where, min_score=0.0)
-    found = await search_or_scan(
-        _search_memories_index(wanted, settings, explain=explain),
-        lambda: _scan_memories(wanted, settings, explain=explain),
-    )
+
+    async def ask() -> Found:
+        async with open_connection(settings, "memories search") as connection:
+            await prepare_search(connection)
+            reply = await _ask_for_memories(connection, wanted, explain=explain)
+        return reply["results"], reply["mode"]
+
+    found = await search_or_scan(ask(), lambda: _scan_memories(wanted, settings, explain=explain))
     return matches(found, _found_memory_record)
 
 
@@ -287,13 +275,6 @@ def _scan_memories(query: MemoryQuery, settings: Settings, *, explain: bool) -> 
     kept = MemoryLog(Journal(settings.journal_directory).memories, chunkers(settings))
     result = search_memories_lexical(kept, query)
     return [memory_views.found_memory(each, explain=explain) for each in result.found], result.mode
-
-
-async def _search_memories_index(query: MemoryQuery, settings: Settings, *, explain: bool) -> Found:
-    async with open_connection(settings, "memories search") as connection:
-        await prepare_search(connection)
-        reply = await _ask_for_memories(connection, query, explain=explain)
-    return reply["results"], reply["mode"]
 
 
 async def _ask_for_memories(connection: Connection, query: MemoryQuery, *, explain: bool) -> dict[str, Any]:
@@ -315,24 +296,24 @@ def _filter(tags: Sequence[str] | None, source: str | None, project: str | None,
     return MemoryFilter(tuple(tags or ()), source, chosen_time(since), None, named)
 
 
-def _memory_record(memory: View, text: str) -> Record:
+def _memory_record(memory: View, text: str) -> out.Record:
     metadata = memory["metadata"]
     tags, title = metadata.get("tags"), metadata.get("title")
     facts: Facts = [
-        identity(memory["id"]),
-        date(datetime.fromisoformat(memory["date"])),
-        short_project(memory["project"]),
+        out.identity(memory["id"]),
+        out.date(datetime.fromisoformat(memory["date"])),
+        out.short_project(memory["project"]),
         f"[{', '.join(map(str, tags))}]" if isinstance(tags, list) and tags else "",
         str(metadata.get("source") or ""),
     ]
-    return Record(facts, str(title), text) if title else Record(facts, text)
+    return out.Record(facts, str(title), text) if title else out.Record(facts, text)
 
 
-def _found_memory_record(memory: View) -> Record:
+def _found_memory_record(memory: View) -> out.Record:
     return _memory_record(memory, memory["passage"])
 
 
-_RECORDS: Final[Mapping[str, Callable[[View], Record]]] = {
+_RECORDS: Final[Mapping[str, Callable[[View], out.Record]]] = {
     "values": value_record,
     "memories": _found_memory_record,
     "errors": error_with_id,

@@ -3,7 +3,7 @@
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from shutil import rmtree
@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.clients import claude_code
 from learning_memory_server.cli.clients.catalog import (
     CLIENTS,
@@ -18,18 +19,24 @@ from learning_memory_server.cli.clients.catalog import (
     Client,
     ClientName,
     Machine,
-    Variables,
     find_launch,
     find_variables,
     is_of_this_server,
     new_entry,
     this_machine,
 )
-from learning_memory_server.cli.clients.change import Change, addition, find_entry, removal, settings_addition, snippet
-from learning_memory_server.cli.clients.hooks import hooks_change, packaged
-from learning_memory_server.cli.command import Commands, YesOption
+from learning_memory_server.cli.clients.change import (
+    Change,
+    addition,
+    find_entry,
+    hooks_change,
+    packaged,
+    removal,
+    settings_addition,
+    snippet,
+)
+from learning_memory_server.cli.command import Commands, Result, YesOption
 from learning_memory_server.cli.sharing import offer_join
-from learning_memory_server.cli.terminal import is_for_people, say, show_notice
 from learning_memory_server.errors import ClientSetupError, InvalidInputError
 from learning_memory_server.server.settings import is_secret, load_settings
 from learning_memory_server.system.paths import APPLICATION, config_file
@@ -48,7 +55,7 @@ class SettingsTo(StrEnum):
 commands = Commands()
 
 
-@commands.command()
+@commands.command(json_help="Print JSON. Nothing is changed without --yes.")
 def setup(  # noqa: PLR0913 - one for each option
     client: Annotated[ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(ClientName)}.")],
     remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
@@ -66,7 +73,7 @@ def setup(  # noqa: PLR0913 - one for each option
         bool,
         typer.Option("--plugin", help="Claude Code only: the plugin, with hooks and skills, in place of the server."),
     ] = False,
-) -> None:
+) -> Result:
     """Add this server to a client, for all projects: show the change, ask, and make it.
 
     Everything else in the client's file stays as it is, comments included, and
@@ -84,77 +91,65 @@ def setup(  # noqa: PLR0913 - one for each option
     chosen = CLIENTS[client]
     if plugin and (show or not remove) and not chosen.own_command:
         raise InvalidInputError(f"There is no plugin for {chosen.title}, only for Claude Code.")
+    changed, text = False, ""
     if show:
-        _print_entry(chosen, _fitting(chosen, settings), plugin=plugin)
+        text = _entry_to_add(chosen, settings, plugin=plugin)
+        out.say(text, is_line=True)
     elif remove:
-        remove_from(chosen, yes=yes)
+        changed = remove_from(chosen, yes=yes)
     else:
-        set_up(chosen, settings, plugin=plugin, yes=yes)
+        changed = set_up(chosen, settings, plugin=plugin, yes=yes)
         offer_join(load_settings())
+    return Result({"client": chosen.name.value, "changed": changed, "text": text})
 
 
-def set_up(client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool) -> None:
-    """Add this server, or the plugin that has it, to a client, after a question."""
+def set_up(client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool) -> bool:
+    """Add this server, or the plugin that has it, to a client, after a question; return whether anything changed."""
     if client.own_command and (plugin or claude_code.find_installed(this_machine())):
-        _set_up_plugin(client, settings_to, yes=yes)
-    else:
-        _set_up_server(client, _fitting(client, settings_to), yes=yes)
-
-
-def _fitting(client: Client, settings_to: SettingsTo) -> SettingsTo:
-    """Return where settings go: hooks read no client's entry."""
-    return SettingsTo.FILE if client.hooks and settings_to is SettingsTo.CLIENT else settings_to
-
-
-def _set_up_server(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
+        return _set_up_plugin(client, settings_to, yes=yes)
     machine = this_machine()
-    entry, variables = _wanted(client, settings_to)
+    entry, shared = _wanted(client, settings_to)
     change = None if client.own_command else addition(client, machine, entry)
     existing = _own_entry(client, machine, yes=yes)
-    todo: list[Callable[[], None]] = []
-    if settings_to is SettingsTo.FILE and variables.shared:
-        todo += _prepare(settings_addition(config_file(), variables.shared))
+    todo = _prepare_settings(shared)
     todo += _prepare(change) if change else _prepare_commands(claude_code.commands(existing, entry))
     todo += _prepare_hooks(hooks_change(client, machine))
-    question = (
-        f"Add this server to {client.title}?"
-        if existing is None
-        else f"Change the entry of this server in {client.title}?"
-    )
-    if not _done(todo, question, f"{client.title} already has this server.", yes=yes):
-        return
-    say(f"{client.title} has this server now. {client.afterwards}")
-    say(f"To see whether it starts, run: {APPLICATION} doctor --client {client.name}")
+    question = "Add this server to" if existing is None else "Change the entry of this server in"
+    if not _done(todo, f"{question} {client.title}?", f"{client.title} already has this server.", yes=yes):
+        return False
+    out.say(f"{client.title} has this server now. {client.afterwards}")
+    out.say(f"To see whether it starts, run: {APPLICATION} doctor --client {client.name}")
     if client.own_command:
-        say(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
+        out.say(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
+    return True
 
 
-def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> None:
+def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> bool:
     """Add or update the plugin, and remove the server: both together would be two of each tool."""
     machine, settings, launch = this_machine(), load_settings(), find_launch()
     folder, wanted = claude_code.copy_folder(machine), claude_code.contents(launch)
     shared = find_variables(client, machine, settings).shared
-    todo: list[Callable[[], None]] = []
-    if settings_to is not SettingsTo.NONE and shared:
-        todo += _prepare(settings_addition(config_file(), shared))
+    todo = _prepare_settings({} if settings_to is SettingsTo.NONE else shared)
     if launch.caution:
-        show_notice(launch.caution)
+        out.notice(launch.caution)
     if not claude_code.is_written(folder, wanted):
-        say(f"The plugin will be written to {folder}.")
+        out.say(f"The plugin will be written to {folder}.")
         todo.append(lambda: claude_code.write_plugin(folder, wanted))
     existing = _own_entry(client, machine, yes=yes)
     todo += _prepare_commands([*claude_code.commands(existing, None), *claude_code.adding(machine)])
     todo += _prepare_discarding(settings.storage_path / claude_code.FOLDER)
     if not _done(todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes):
-        return
-    say(f"{client.title} has the plugin now. {client.afterwards}")
-    say(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
+        return False
+    out.say(f"{client.title} has the plugin now. {client.afterwards}")
+    out.say(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
+    return True
 
 
-def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> None:
-    """Remove this server from a client. Settings in `config.toml` stay: other clients and commands use them.
+def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> bool:
+    """Remove this server from a client, and return whether it had it.
 
-    With `if_there`, nothing is said of a client that does not have it.
+    Settings in `config.toml` stay: other clients and commands use them. With `if_there`, nothing is said of a client
+    that does not have it.
     """
     machine = this_machine()
     change = None if client.own_command else removal(client, machine)
@@ -167,25 +162,23 @@ def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> None:
         todo += _prepare_discarding(load_settings().storage_path / claude_code.FOLDER)
     question = f"Remove this server from {client.title}?"
     if not todo and if_there:
-        return
-    if _done(todo, question, f"{client.title} does not have this server.", yes=yes):
-        say(f"{client.title} no longer has this server. Your data stays.")
+        return False
+    if done := _done(todo, question, f"{client.title} does not have this server.", yes=yes):
+        out.say(f"{client.title} no longer has this server. Your data stays.")
+    return done
 
 
-def _print_entry(client: Client, settings_to: SettingsTo, *, plugin: bool) -> None:
-    """Print what to add to a client by hand, on standard output alone."""
+def _entry_to_add(client: Client, settings_to: SettingsTo, *, plugin: bool) -> str:
+    """Return what to add to a client by hand."""
     if plugin:
-        say(shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))]), is_line=True)
-        return
+        return shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))])
     entry, _ = _wanted(client, settings_to)
     if client.own_command:
-        for command in claude_code.commands(None, entry):
-            say(shlex.join(command), is_line=True)
-        return
-    show_notice(f"In {client.locate(this_machine())}:")
-    say(snippet(client, entry), is_line=True)
+        return "\n".join(map(shlex.join, claude_code.commands(None, entry)))
+    out.notice(f"In {client.locate(this_machine())}:")
     if hooks := hooks_change(client, this_machine()):
-        show_notice(f"Its hooks, in {hooks.path}, are written without --print.")
+        out.notice(f"Its hooks, in {hooks.path}, are written without --print.")
+    return snippet(client, entry)
 
 
 def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any] | None:
@@ -203,18 +196,24 @@ def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any]
             f"{what}, so nothing was changed.",
             hint=f"Rename or remove {where} yourself, or run this without --yes to see what would change.",
         )
-    show_notice(f"{what} ({where}).")
+    out.notice(f"{what} ({where}).")
     return existing
 
 
-def _wanted(client: Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Variables]:
-    """Return the entry to write, and the settings of this shell; print what has to be known about both."""
+def _wanted(client: Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Mapping[str, Any]]:
+    """Return the entry to write, and the settings for `config.toml`; print what has to be known about both."""
     launch, machine = find_launch(), this_machine()
-    to_client = settings_to is SettingsTo.CLIENT
+    # Hooks read no client's entry.
+    to_client = settings_to is SettingsTo.CLIENT and not client.hooks
     variables = find_variables(client, machine, load_settings(), to_client=to_client)
     for sentence in filter(None, (*variables.omitted, launch.caution)):
-        show_notice(sentence)
-    return new_entry(client, launch, variables.written), variables
+        out.notice(sentence)
+    shared = {} if to_client or settings_to is SettingsTo.NONE else variables.shared
+    return new_entry(client, launch, variables.written), shared
+
+
+def _prepare_settings(values: Mapping[str, Any]) -> list[Callable[[], None]]:
+    return _prepare(settings_addition(config_file(), values)) if values else []
 
 
 def _prepare(change: Change) -> list[Callable[[], None]]:
@@ -224,13 +223,13 @@ def _prepare(change: Change) -> list[Callable[[], None]]:
     for line in change.diff():
         key = line[1:].partition("=")[0].strip()
         shown = f"{line[0]}{key} = ..." if is_secret(key, line) else line
-        say(shown, _STYLES.get(line[:1], ""), is_line=True)
+        out.say(shown, _STYLES.get(line[:1], ""), is_line=True)
     if change.after is None:
-        say(f"{change.path} was created by `setup`, so it will be removed.")
+        out.say(f"{change.path} was created by `setup`, so it will be removed.")
     elif change.restores:
-        say(f"{change.path} will be what it was before `setup`.")
+        out.say(f"{change.path} will be what it was before `setup`.")
     elif change.copy is not None:
-        say(f"A copy of the file will be kept: {change.copy_path}")
+        out.say(f"A copy of the file will be kept: {change.copy_path}")
     return [change.apply]
 
 
@@ -238,29 +237,29 @@ def _prepare_hooks(change: Change | None) -> list[Callable[[], None]]:
     if change is None or not change.is_needed:
         return []
     done = "written to" if change.after else "removed from"
-    say(f"The hooks will be {done} {change.path}.", is_line=True)
+    out.say(f"The hooks will be {done} {change.path}.", is_line=True)
     return [change.apply]
 
 
 def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
     if not folder.is_dir():
         return []
-    say(f"The plugin's copy will be removed: {folder}", is_line=True)
+    out.say(f"The plugin's copy will be removed: {folder}", is_line=True)
     return [lambda: rmtree(folder, ignore_errors=True)]
 
 
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:
     for command in commands:
-        say(f"$ {shlex.join(command)}", "cyan", is_line=True)
+        out.say(f"$ {shlex.join(command)}", "cyan", is_line=True)
     return [lambda: claude_code.run(commands, this_machine())] if commands else []
 
 
 def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, yes: bool) -> bool:
     """Ask, and do what was shown. Return whether there was anything to do; if not, say how it is already."""
     if not todo:
-        say(f"{as_it_is} Nothing to change.")
+        out.say(f"{as_it_is} Nothing to change.")
         return False
-    if not (yes or (is_for_people() and sys.stdin.isatty() and os.isatty(2))):
+    if not (yes or (out.is_for_people() and sys.stdin.isatty() and os.isatty(2))):
         raise InvalidInputError(
             "Nothing was changed, because there is no terminal to ask on.", hint="To skip the question, add --yes."
         )

@@ -1,7 +1,12 @@
-"""Sharing lessons through a repository: `share`, `join`, `leave`, `lessons check` and `lessons fold`."""
+"""Sharing lessons through a repository: `share`, `join`, `leave`, `lessons check` and `lessons fold`.
 
+And `promote`, which proposes what has proved itself as a rule that clients load.
+"""
+
+import re
 import socket
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,12 +14,14 @@ from typing import Annotated, Final
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, YesOption, current_project
-from learning_memory_server.cli.terminal import agrees, counted, say, show_notice, text_lines
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.values.log import Standing
+from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.entry import WEIGHTS
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
@@ -25,12 +32,31 @@ from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of
-from learning_memory_server.sharing.files import FOLDER, TEACHING, Kind, SharedFile, fold, of_entry, of_value, verdict
+from learning_memory_server.sharing.files import (
+    FOLDER,
+    TEACHING,
+    Kind,
+    SharedFile,
+    fold,
+    of_entry,
+    of_value,
+    shared_file,
+    verdict,
+)
+from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of
 from learning_memory_server.sharing.state import foldable, state_of
+from learning_memory_server.system import files
 
 _COMMITS: Final = 5_000
 """How many of the newest commits are asked for names."""
+_CONFIRMATIONS, _SESSIONS = 3, 2
+"""How often a lesson must have helped, and in how many sessions."""
+_TEXT_MAX: Final = 240
+_FILES: Final = (LEARNED, "AGENTS.md", "CLAUDE.md")
+
+_PLAIN: Final = re.compile(r"[\w./-]+").fullmatch
+"""A path that means itself in a glob."""
 
 commands = Commands()
 lessons = Commands(no_args_is_help=True, help="The shared lessons in the files of a repository.")
@@ -69,17 +95,17 @@ def share(
         refused = [f"{reason}: {words}" if words else reason for reason, words in objections(file, redactor)]
         if not refused and (doubts := [*doubts, *doubtful(file, names)]):
             question = f"{what} has {', '.join(doubts)}. Share it anyway?"
-            refused = [] if agrees(one_line(question)) else [f"a person has to agree to {', '.join(doubts)}"]
+            refused = [] if out.agrees(one_line(question)) else [f"a person has to agree to {', '.join(doubts)}"]
         for reason in refused:
-            show_notice(f"{what} is not shared: {one_line(reason)}.")
+            out.notice(f"{what} is not shared: {one_line(reason)}.")
         if refused:
             continue
-        say(f"{FOLDER}/{file.name}", "bold")
-        say(text_lines(file.render()))
-        if file.name in there or agrees("Write this file?", yes=yes):
+        out.say(f"{FOLDER}/{file.name}", "bold")
+        out.say(out.text_lines(file.render()))
+        if file.name in there or out.agrees("Write this file?", yes=yes):
             written.append(_write(top, file))
     if written:
-        say(f"Written: {counted(len(written), 'file')}. Commit and review as any other change.")
+        out.say(f"Written: {out.counted(len(written), 'file')}. Commit and review as any other change.")
     _end(is_success=len(written) == len(wanted))
 
 
@@ -92,13 +118,13 @@ async def join(yes: YesOption = False) -> None:
     """
     settings, top = open_settings(), repository()
     question = f"Read the shared lessons of {top}? Whoever can write to its default branch writes them."
-    if not agrees(question, yes=yes):
+    if not out.agrees(question, yes=yes):
         raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:
         found = await connection.run("join", folder=str(top), project=current_project(settings))
-    say(f"Joined: {counted(found['lessons'], 'shared lesson')} of {top}.")
+    out.say(f"Joined: {out.counted(found['lessons'], 'shared lesson')} of {top}.")
     for name, reason in found["left_out"].items():
-        show_notice(f"{name or top}: left out, because {reason}.")
+        out.notice(f"{name or top}: left out, because {reason}.")
 
 
 @commands.command()
@@ -107,14 +133,14 @@ async def leave() -> None:
     async with open_connection(open_settings(), "leave") as connection:
         # A folder in place of a clone that is gone will do.
         found = await connection.run("unjoin", folder=str(tree.top_of(Path.cwd())))
-    say(f"Left: the shared lessons of {found['folder']} are forgotten here.")
+    out.say(f"Left: the shared lessons of {found['folder']} are forgotten here.")
 
 
 def offer_join(settings: Settings) -> None:
     """Say that this repository has shared lessons, if they are not read."""
     top = tree.top_of(Path.cwd())
     if (top / FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(settings.storage_path / SHARED).joined:
-        say("This repository has shared lessons. To read them, run: learning-memory-server join")
+        out.say("This repository has shared lessons. To read them, run: learning-memory-server join")
 
 
 @lessons.command("check")
@@ -137,8 +163,8 @@ def lessons_check(
     for lesson in state_of(files).values():
         problems += [(copy, f"it is a copy of {lesson.name}") for copy in lesson.copies]
     for name, reason in problems:
-        say(one_line(f"{FOLDER}/{name}: {reason}"), is_line=True)
-    say(f"{counted(len(files), 'shared file')}, {counted(len(problems), 'problem')}.")
+        out.say(one_line(f"{FOLDER}/{name}: {reason}"), is_line=True)
+    out.say(f"{out.counted(len(files), 'shared file')}, {out.counted(len(problems), 'problem')}.")
     _end(is_success=not problems)
 
 
@@ -148,14 +174,64 @@ def lessons_fold(yes: YesOption = False) -> None:
     top = repository()
     gone = foldable(tree.sound_files(top))
     for name in gone:
-        say(f"{FOLDER}/{name}")
-    if not gone or not agrees(f"Remove {counted(len(gone), 'file')}?", yes=yes):
-        say("Nothing was removed.")
+        out.say(f"{FOLDER}/{name}")
+    if not gone or not out.agrees(f"Remove {out.counted(len(gone), 'file')}?", yes=yes):
+        out.say("Nothing was removed.")
         return
     written = _write(top, fold(gone, f"{utc_now():%Y-%m-%d}"))
     for name in gone:
         (top / FOLDER / name).unlink()
-    say(f"Removed. {written} names it: commit all of it together.")
+    out.say(f"Removed. {written} names it: commit all of it together.")
+
+
+@commands.command()
+def promote(
+    into: Annotated[
+        str, typer.Option("--into", metavar="FILE", help=f"{_FILES[0]}, {_FILES[1]} or {_FILES[2]}.")
+    ] = LEARNED,
+    yes: Annotated[bool, typer.Option("--yes", help="Make the change, and do not ask.")] = False,
+) -> None:
+    """Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
+
+    A lesson has helped three times, in two sessions, and never misled. What no
+    longer holds, or is about files that are gone, is proposed for removal. All
+    rules together take at most 1 kB. Without a terminal, nothing is written.
+    """
+    settings, top = open_settings(), repository()
+    if into not in _FILES:
+        raise InvalidInputError(f"--into: {into} is none of {', '.join(_FILES)}.")
+    path = top / into
+    if path.resolve() != top.resolve() / into:
+        raise InvalidInputError(f"{into} is a link, so it is not looked at.")
+    before = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+    stored = Stored(settings)
+    standings = stored.standings(stored.values.all())
+    lessons = SharedLessons(settings.storage_path / SHARED)
+    redactor = secrets_finder(settings)
+    sound = {
+        rule.id: rule
+        for rule in _earned(current_project(settings), standings, stored, lessons)
+        if not any(objections(shared_file(Kind.VALUE, "", {"Lesson": rule.text}), redactor))
+        and (not rule.paths or any((top / each).exists() for each in rule.paths))
+    }
+    known = {each.value.id for each in standings}
+    # What others have promoted is theirs to judge.
+    gone = {
+        name: "it no longer holds"
+        for name in promoted(before)
+        if name not in sound and (name in known or stored.entries.find_resolved(name) or lessons.find(name))
+    }
+    after = with_rules(before, list(sound.values()), gone, is_ours=into == LEARNED)
+    if not (change := patch(into, before, after)):
+        out.notice("There is nothing to promote, and nothing to remove.")
+        return
+    typer.echo(change, nl=False)
+    if out.agrees(f"Change {into}?", yes=yes):
+        if after:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            files.replace(path, after.encode("utf-8", "surrogateescape"), mode=0o644)
+        else:
+            path.unlink()
 
 
 def _wanted(
@@ -231,3 +307,35 @@ def _write(top: Path, file: SharedFile) -> str:
     with suppress(FileExistsError), (folder / file.name).open("x", encoding="utf-8", newline="\n") as stream:
         stream.write(file.render())
     return f"{FOLDER}/{file.name}"
+
+
+def _earned(project: str, standings: list[Standing], stored: Stored, lessons: SharedLessons) -> Iterator[Rule]:
+    """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
+    own = [each for each in standings if each.value.project == project and each.is_in_force]
+    for each in sorted(own, key=lambda each: -each.support.interval[0]):
+        text = one_line(each.value.text)
+        if len(text) <= _TEXT_MAX and not each.contradicting:
+            yield Rule(each.value.id, text, f"a value, supported by {len(each.supporting)} entries")
+    helped, misled = (_cited(effect, stored) for effect in (Effect.HELPED, Effect.MISLED))
+    for name, by in sorted(helped.items(), key=lambda item: (-len(item[1]), item[0])):
+        entry = stored.entries.find_resolved(name) or lessons.find(name)
+        sessions = len(set(by.values()))
+        if entry is None or entry.project != project or name in misled:
+            continue
+        text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
+        if 0 < len(text) <= _TEXT_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
+            paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
+            yield Rule(name, text, f"a lesson, which helped {len(by)} times in {sessions} sessions", paths)
+
+
+def _cited(effect: Effect, stored: Stored) -> dict[str, dict[str, str]]:
+    """Return for each thing the entries on which it had this effect, and the sessions of these."""
+    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    said = [(given.ghap_id, item.id, item.effect) for given in stored.advice.all() for item in given.items]
+    said += [
+        (entry.id, each.id, each.effect) for entry in stored.entries.list_resolved() for each in entry.outcome.cited
+    ]
+    for ghap_id, name, what in said:
+        if what is effect and (entry := stored.entries.find_resolved(ghap_id)):
+            found[name][entry.id] = entry.agent_session
+    return found

@@ -9,24 +9,11 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
 from learning_memory_server.cli.listing import entry_record, notes_here, status_of
-from learning_memory_server.cli.terminal import (
-    SHOWN,
-    Record,
-    coloured,
-    counted,
-    date_and_time,
-    identity,
-    say,
-    shortened,
-    show_facts,
-    show_records,
-    text_lines,
-)
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.cluster import ClusterId
@@ -68,7 +55,10 @@ async def show(
         folder = folders_here(stored.settings).get(found[-1].project)
         kind, view, display = "error", failure_views.repeated_error(found, folder), _show_error
     else:
-        kind, view, display = "value", _whole_value(found), _show_value
+        kind, view, display = "value", value_views.value(found), _show_value
+        # All ids; listings name five of each at most.
+        view["evidence"]["member_ids"] = list(found.value.evidence.member_ids)
+        view |= {"supported_by": list(found.supporting), "contradicted_by": list(found.contradicting)}
     display(view)
     return Result({"kind": kind, kind: view})
 
@@ -108,18 +98,14 @@ def _find(name: str, stored: Stored) -> Ghap | Standing | Memory | ClusterId | l
     if not found:
         raise _nothing(name, known.values(), stored)
     if len(found) > 1:
-        raise _several(name, found)
+        shown = [f"  {each.id}  {each.kind}: {out.shortened(each.text, _COLUMNS)}" for each in found[: out.SHOWN]]
+        rest = [f"  ... and {len(found) - out.SHOWN:,} more"] if len(found) > out.SHOWN else []
+        lines = "\n".join([f"{len(found):,} ids begin with {one_line(name)!r}:", *shown, *rest])
+        raise InvalidInputError(lines, hint="Give more of the id.")
     thing = found[0].thing
     if isinstance(thing, Value):
         return stored.standings([thing])[0]
     return thing
-
-
-def _several(name: str, found: list[_Candidate]) -> InvalidInputError:
-    shown = [f"  {each.id}  {each.kind}: {shortened(each.text, _COLUMNS)}" for each in found[:SHOWN]]
-    rest = [f"  ... and {len(found) - SHOWN:,} more"] if len(found) > SHOWN else []
-    lines = "\n".join([f"{len(found):,} ids begin with {one_line(name)!r}:", *shown, *rest])
-    return InvalidInputError(lines, hint="Give more of the id.")
 
 
 def _nothing(name: str, candidates: Iterable[_Candidate], stored: Stored) -> NotFoundError:
@@ -127,35 +113,28 @@ def _nothing(name: str, candidates: Iterable[_Candidate], stored: Stored) -> Not
     if any(name in ids for ids in forgotten):
         return NotFoundError(f"{one_line(name)} was forgotten.")
     kinds = [each.kind for each in candidates]
-    places = ", ".join(counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error"))
+    places = ", ".join(
+        out.counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error")
+    )
     return NotFoundError(
         f"No id begins with {one_line(name)!r}. Looked among {places} in {stored.journal.path}.",
         hint="`list`, `search`, `values`, `memories` and `failures` show ids; a cluster's is like full_0, from `clusters`.",
     )
 
 
-def _whole_value(standing: Standing) -> dict[str, Any]:
-    """Return a value with all ids; listings name five of each at most."""
-    view = value_views.value(standing)
-    view["evidence"]["member_ids"] = list(standing.value.evidence.member_ids)
-    return {**view, "supported_by": list(standing.supporting), "contradicted_by": list(standing.contradicting)}
-
-
 def _show_entry(entry: dict[str, Any]) -> None:
     facts: list[Fact] = [
-        ("entry", identity(entry["id"])),
-        ("outcome", coloured(entry.get("outcome_status", "open"))),
-        ("tier", coloured(entry.get("confidence_tier", ""))),
+        ("entry", out.identity(entry["id"])),
+        ("outcome", out.coloured(entry.get("outcome_status", "open"))),
+        ("tier", out.coloured(entry.get("confidence_tier", ""))),
     ]
     facts += [(name, one_line(entry[name])) for name in ("domain", "strategy", "project")]
-    facts += [(label, _moment(entry[name])) for label, name in _TIMES if name in entry]
+    facts += [(name, _moment(entry[f"{name}_at"])) for name in ("created", "resolved") if f"{name}_at" in entry]
+    confidences = ("first_confidence", "confidence")
+    facts += [(name.replace("_", " "), f"{entry[name]:g}") for name in confidences if name in entry]
     cause, lesson = entry.get("root_cause"), entry.get("lesson", {})
-    facts += [(label, f"{entry[name]:g}") for label, name in _CONFIDENCES if name in entry]
     story = {
-        "goal": entry["goal"],
-        "hypothesis": entry["hypothesis"],
-        "action": entry["action"],
-        "prediction": entry["prediction"],
+        **{name: entry[name] for name in ("goal", "hypothesis", "action", "prediction")},
         "result": entry.get("outcome_result"),
         "surprise": entry.get("surprise"),
         "root cause": cause and f"{cause['category']}: {cause['description']}",
@@ -167,17 +146,17 @@ def _show_entry(entry: dict[str, Any]) -> None:
     facts += [("run", one_line(run)) for run in entry.get("runs", ())]
     facts += [("file", one_line(file)) for file in entry.get("files", ())]
     facts += [("freshness", one_line(entry.get("freshness", "")))]
-    facts += [("superseded", identity(entry.get("superseded_by", "")))]
+    facts += [("superseded", out.identity(entry.get("superseded_by", "")))]
     for earlier in entry.get("history", ()):
         facts.append(("until", _moment(earlier["at"])))
         facts += [(f"  {name}", earlier[name]) for name in ("hypothesis", "action", "prediction")]
-    show_facts(facts)
+    out.facts(facts)
 
 
 def _show_value(value: dict[str, Any]) -> None:
     support, evidence = value["support"], value["evidence"]
     facts: list[Fact] = [
-        ("value", identity(value["id"])),
+        ("value", out.identity(value["id"])),
         ("text", value["text"]),
         ("status", status_of(value)),
         ("cluster", f"{value['cluster_id']}, of {value['cluster_size']} experiences when it was accepted"),
@@ -189,17 +168,17 @@ def _show_value(value: dict[str, Any]) -> None:
         ("for", _ids(value["supported_by"])),
         ("against", _ids(value["contradicted_by"])),
         ("members", _ids(evidence["member_ids"])),
-        ("supersedes", identity(value.get("supersedes", ""))),
-        ("superseded", identity(value.get("superseded_by", ""))),
+        ("supersedes", out.identity(value.get("supersedes", ""))),
+        ("superseded", out.identity(value.get("superseded_by", ""))),
     ]
-    show_facts(facts)
+    out.facts(facts)
 
 
 def _show_memory(memory: dict[str, Any]) -> None:
     metadata = dict(memory["metadata"])
     tags = metadata.pop("tags", None)
     facts: list[Fact] = [
-        ("memory", identity(memory["id"])),
+        ("memory", out.identity(memory["id"])),
         *((name, one_line(str(metadata.pop(name)))) for name in ("title", "source") if name in metadata),
         *([("tags", one_line(", ".join(map(str, tags))))] if isinstance(tags, list) and tags else []),
         ("project", one_line(memory["project"])),
@@ -209,14 +188,14 @@ def _show_memory(memory: dict[str, Any]) -> None:
     ]
     metadata.pop("timestamp", None)
     facts += [(one_line(name), one_line(json.dumps(value, ensure_ascii=False))) for name, value in metadata.items()]
-    show_facts(facts)
-    say()
-    say(text_lines(memory["text"]))
+    out.facts(facts)
+    out.say()
+    out.say(out.text_lines(memory["text"]))
 
 
 def _show_error(error: dict[str, Any]) -> None:
     facts: list[Fact] = [
-        ("error", identity(error["id"])),
+        ("error", out.identity(error["id"])),
         ("signature", one_line(error["signature"])),
         ("project", one_line(error["project"])),
         ("times", f"{error['times']:,}"),
@@ -229,15 +208,11 @@ def _show_error(error: dict[str, Any]) -> None:
             ("  worked", one_line(failure.get("remedy", ""))),
             *(("  edited", one_line(change)) for change in failure.get("edits", ())),
         ]
-    show_facts(facts)
-
-
-_TIMES = (("created", "created_at"), ("resolved", "resolved_at"))
-_CONFIDENCES = (("first confidence", "first_confidence"), ("confidence", "confidence"))
+    out.facts(facts)
 
 
 def _moment(text: str) -> str:
-    return f"{date_and_time(datetime.fromisoformat(text))} UTC"
+    return f"{out.date_and_time(datetime.fromisoformat(text))} UTC"
 
 
 def _ids(ids: list[str]) -> str:
@@ -305,7 +280,7 @@ async def _read_cluster(cluster_id: ClusterId, project: str | None = None) -> di
 
 def _show_members(cluster: dict[str, Any], *, whole: bool = False) -> None:
     facts: list[tuple[str, str | Text]] = [
-        ("cluster", identity(cluster["cluster_id"])),
+        ("cluster", out.identity(cluster["cluster_id"])),
         ("experiences", f"{cluster['count']:,}"),
     ]
     if "label" in cluster:
@@ -314,21 +289,21 @@ def _show_members(cluster: dict[str, Any], *, whole: bool = False) -> None:
             ("outcomes", _counts(cluster["outcomes"])),
             ("seen", f"{cluster['first_seen']} to {cluster['last_seen']}"),
         ]
-    show_facts([*facts, ("root causes", _counts(cluster.get("root_causes", {})))])
-    say()
-    shown = cluster["members"] if whole else cluster["members"][:SHOWN]
-    show_records(entry_record(entry) for entry in shown)
+    out.facts([*facts, ("root causes", _counts(cluster.get("root_causes", {})))])
+    out.say()
+    shown = cluster["members"] if whole else cluster["members"][: out.SHOWN]
+    out.records(entry_record(entry) for entry in shown)
     if len(shown) < cluster["count"]:
         every = f"clusters {cluster['axis']} --members {cluster['cluster_id']}"
-        say(f"{len(shown)} of {counted(cluster['count'], 'experience')}; `{every}` shows all.")
+        out.say(f"{len(shown)} of {out.counted(cluster['count'], 'experience')}; `{every}` shows all.")
 
 
 def _show_clusters(found: dict[str, Any]) -> None:
-    show_records(
-        Record(
+    out.records(
+        out.Record(
             [
-                identity(cluster["cluster_id"]),
-                counted(cluster["size"], "experience"),
+                out.identity(cluster["cluster_id"]),
+                out.counted(cluster["size"], "experience"),
                 _counts(cluster["outcomes"]),
                 f"last {cluster['last_seen']}",
             ],
@@ -337,16 +312,16 @@ def _show_clusters(found: dict[str, Any]) -> None:
         )
         for cluster in found["clusters"]
     )
-    say(
-        f"{counted(len(found['clusters']), 'cluster')} of {counted(found['total'], 'experience')}; "
+    out.say(
+        f"{out.counted(len(found['clusters']), 'cluster')} of {out.counted(found['total'], 'experience')}; "
         f"{found['noise_count']} in none of them."
     )
     if noise := found.get("noise"):
         newest = "" if len(noise) == found["noise_count"] else f", the newest {len(noise)}"
-        say(f"In no cluster{newest}:")
-        show_records(Record([identity(entry["id"])], entry["goal"]) for entry in noise)
+        out.say(f"In no cluster{newest}:")
+        out.records(out.Record([out.identity(entry["id"])], entry["goal"]) for entry in noise)
     if "explanation" in found:
-        say(found["explanation"], "yellow")
+        out.say(found["explanation"], "yellow")
 
 
 def _counts(counts: dict[str, int]) -> str:

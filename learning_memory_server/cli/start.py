@@ -3,11 +3,12 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
 from learning_memory_server.cli.command import Commands, Result, current_project
@@ -15,17 +16,6 @@ from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
 from learning_memory_server.cli.setup import set_up
 from learning_memory_server.cli.sharing import offer_join
-from learning_memory_server.cli.terminal import (
-    agrees,
-    counted,
-    date,
-    output,
-    say,
-    short_project,
-    show_failure,
-    show_hanging,
-    show_notice,
-)
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.remedies import remedy_for
@@ -58,22 +48,31 @@ async def start(
     project = current_project(settings)
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
-    _show_step(2, f"what past sessions of {short_project(project)} teach")
+    _show_step(2, f"what past sessions of {out.short_project(project)} teach")
     is_first = project not in Stored(settings).projects()
     lesson = await read_lesson(settings)
     errors = _errors(lesson, settings, project)
     mistakes = repeated_mistakes(errors, lesson.here[project])
     _show_report(mistakes, lesson, project, errors)
     refusal = "Nothing was kept. To keep it, add --yes."
-    if lesson.size and agrees(f"Keep {lesson.size}, so that agents are told?", refusal, yes=yes):
+    if lesson.size and out.agrees(f"Keep {lesson.size}, so that agents are told?", refusal, yes=yes):
         await lesson.keep(settings)
         names = "--project current" if is_first else "with the ids that `failures` shows"
         _show_undo(f"forget {names}")
     elif lesson.size:
-        say("Skipped: nothing was kept, so agents are told nothing of it.")
+        out.say("Skipped: nothing was kept, so agents are told nothing of it.")
     offer_join(settings)
     _show_next(settings, project, clients, is_kept=bool(lesson.kept or lesson.known))
-    shown = [_document(each) for each in mistakes[:_REPORTED]]
+    shown = [
+        {
+            "command": each.command,
+            "remedy": each.remedy,
+            "errors": list(each.signatures),
+            "sessions": each.sessions,
+            "last": each.last.isoformat(),
+        }
+        for each in mistakes[:_REPORTED]
+    ]
     succeeded = not {"refused", "failed"}.intersection(clients.values())
     return Result({"clients": clients, "kept": lesson.kept, "mistakes": shown}, succeeded)
 
@@ -85,24 +84,24 @@ def _set_up_clients(*, yes: bool) -> dict[str, str]:
         if not is_installed(client, machine):
             done[client.name] = "absent"
             continue
-        say(client.title, "bold")
+        out.say(client.title, "bold")
         try:
             set_up(client, plugin=client.own_command, yes=yes)
         except typer.Exit:
-            say(f"Skipped: {client.title}.")
+            out.say(f"Skipped: {client.title}.")
             done[client.name] = "skipped"
         except InvalidInputError as refusal:
-            say(f"Skipped: {client.title}. {refusal.sentence}")
+            out.say(f"Skipped: {client.title}. {refusal.sentence}")
             done[client.name] = "refused"
         except LearningMemoryError as error:
-            show_failure(error)
+            out.failure(error)
             done[client.name] = "failed"
         else:
             _show_undo(f"setup {client.name} --remove")
             done[client.name] = "ready"
     absent = [client.title for client in CLIENTS.values() if done[client.name] == "absent"]
     if absent:
-        say(f"Not found, so skipped: {', '.join(absent)}.")
+        out.say(f"Not found, so skipped: {', '.join(absent)}.")
     return done
 
 
@@ -119,74 +118,67 @@ def _errors(lesson: Lesson, settings: Settings, project: str) -> list[list[Failu
 def _show_report(
     mistakes: Sequence[Mistake], lesson: Lesson, project: str, errors: Sequence[Sequence[Failure]]
 ) -> None:
-    name, where = one_line(short_project(project)), one_line(str(lesson.place))
+    name, where = one_line(out.short_project(project)), one_line(str(lesson.place))
     sessions = sum(lesson.projects.values())
     if not sessions and not mistakes:
-        say(
+        out.say(
             f"Claude Code has kept no session of {name} in {where} yet, so there is nothing to report. From now on, "
             "the plugin's hooks learn while agents work."
         )
         return
-    ran = f"{counted(sessions, 'session')}, {lesson.commands:,} commands, of which {lesson.failed:,} failed."
-    say(f"{ran}\n")
+    ran = f"{out.counted(sessions, 'session')}, {lesson.commands:,} commands, of which {lesson.failed:,} failed."
+    out.say(f"{ran}\n")
     if not mistakes:
         told = sum(any(remedy_for(each.command, known) for each in known) for known in errors)
-        say(
+        out.say(
             f"No mistake came back in two sessions with a remedy that is sure enough to be told. "
-            f"{counted(told, 'error')} seen in one session {'has' if told == 1 else 'have'} one, which is told if the "
+            f"{out.counted(told, 'error')} seen in one session {'has' if told == 1 else 'have'} one, which is told if the "
             "error comes again."
         )
         return
     number = len(mistakes[:_REPORTED])
-    say(f"{counted(number, 'mistake')} your agents repeated in {name}, and what they will be told next time:", "bold")
+    out.say(
+        f"{out.counted(number, 'mistake')} your agents repeated in {name}, and what they will be told next time:",
+        "bold",
+    )
     for place, mistake in enumerate(mistakes[:_REPORTED], start=1):
         others = len(mistake.signatures) - 1
-        also = f"; {counted(others, 'other error')}" if others else ""
-        say()
+        also = f"; {out.counted(others, 'other error')}" if others else ""
+        out.say()
         for label, text, style in (
             (f"{place}. They ran", mistake.command, "red"),
-            ("   Failed", f"in {mistake.sessions:,} sessions, last on {date(mistake.last)}", ""),
+            ("   Failed", f"in {mistake.sessions:,} sessions, last on {out.date(mistake.last)}", ""),
             ("   With", f"{mistake.signatures[0]}{also}", ""),
             ("   Next time", mistake.remedy, "green"),
             ("   Told only", _ONLY if mistake.is_of_a_folder else "", ""),
         ):
             if text:
-                show_hanging(output(), Text(f"{label:<13}  ", "bold"), Text(one_line(text), style))
-    say()
+                out.hanging(out.stdout(), Text(f"{label:<13}  ", "bold"), Text(one_line(text), style))
+    out.say()
     if number < _REPORTED:
-        say("No other mistake came back in two sessions with a remedy that is sure enough to be told.")
+        out.say("No other mistake came back in two sessions with a remedy that is sure enough to be told.")
 
 
 def _show_next(settings: Settings, project: str, clients: dict[str, str], *, is_kept: bool) -> None:
     _show_step(3, "what happens next")
     folder = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
     if is_kept and not settings.project and not claims_of(settings).may_tell(Path(folder), project):
-        show_notice(UNCONFIRMED.strip())
+        out.notice(UNCONFIRMED.strip())
     if "ready" in clients.values():
-        say(
+        out.say(
             "Start a session here as usual: agents have the memory now. In Claude Code, they are also told unasked: at "
             "the start, and when a command fails with a known error."
         )
     else:
-        say(f"No client has the memory yet. To add it: {APPLICATION} setup CLIENT")
-    say(f"What a session here is told at its start: {APPLICATION} context")
-    say(f"How often agents were told, and if it helped: {APPLICATION} status")
-    say(f"To undo everything: {APPLICATION} uninstall")
+        out.say(f"No client has the memory yet. To add it: {APPLICATION} setup CLIENT")
+    out.say(f"What a session here is told at its start: {APPLICATION} context")
+    out.say(f"How often agents were told, and if it helped: {APPLICATION} status")
+    out.say(f"To undo everything: {APPLICATION} uninstall")
 
 
 def _show_step(number: int, title: str) -> None:
-    say(f"\nStep {number} of 3: {one_line(title)}", "bold cyan")
+    out.say(f"\nStep {number} of 3: {one_line(title)}", "bold cyan")
 
 
 def _show_undo(command: str) -> None:
-    say(f"Undo: {APPLICATION} {command}", "dim", is_line=True)
-
-
-def _document(mistake: Mistake) -> dict[str, Any]:
-    return {
-        "command": mistake.command,
-        "remedy": mistake.remedy,
-        "errors": list(mistake.signatures),
-        "sessions": mistake.sessions,
-        "last": mistake.last.isoformat(),
-    }
+    out.say(f"Undo: {APPLICATION} {command}", "dim", is_line=True)

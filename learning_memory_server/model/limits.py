@@ -1,7 +1,7 @@
 """Limits: what may be given, how much of it is kept, and how much a reply shows.
 
 Every length and count is here that an agent or a person can notice. Three kinds stay elsewhere: what an archive may
-hold, in `journal/archive/bounds.py`; the layout of a terminal, in `cli/terminal.py`; and what only bounds the work of
+hold, in `journal/archive/bounds.py`; the layout of a terminal, in `cli/out.py`; and what only bounds the work of
 one algorithm, where it is used. What may be waited for is in `system/timeouts.py`.
 
 Anything given over a limit is an error: nothing is silently clamped or truncated. Lengths are in characters after

@@ -18,6 +18,8 @@ from tests.learning.failures.written import failed, ran, write_transcript
 
 CALLS = {
     "start": ["--yes"],
+    "demo": [""],
+    "setup": ["cursor --print", "cursor --yes", "cursor --remove --yes"],
     "status": [""],
     "doctor": ["--quick"],
     "list": ["", "--limit 3"],
@@ -47,6 +49,8 @@ CALLS = {
     "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", f"{ERROR} --yes", "--purge --backups --yes"],
     "scan": ["", "--backups"],
     "hub status": [""],
+    "owner": ["", "--new"],
+    "uninstall": ["--yes", "--yes --data --export {home}"],
 }
 """In this order. `migrate` needs a server, so a test of its own checks what it prints."""
 
@@ -77,6 +81,7 @@ def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: A
         "archive": str(archive),
         "new": str(tmp_path / "new.tar"),
         "transcript": str(transcript),
+        "home": str(tmp_path / "home"),
     }
     for command, calls in CALLS.items():
         for options in calls:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from learning_memory_server.cli.terminal import text_lines
+from learning_memory_server.cli import out
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.system.invisible import shown
 
@@ -18,7 +18,7 @@ def test_what_turns_or_hides_a_text_is_named(character: str) -> None:
     name = f"[U+{ord(character):04X}]"
     assert shown(f"a{character}b") == f"a{name}b"
     assert one_line(f"\x1b[31ma{character}b") == f"[31ma{name}b"
-    assert text_lines(f"a{character}\n\tb") == f"a{name}\n    b"
+    assert out.text_lines(f"a{character}\n\tb") == f"a{name}\n    b"
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.hub_client import HubClient, find_hub
 from learning_memory_server.cli.access.reading import holder_of
-from learning_memory_server.cli.terminal import Report, counted, show_notice, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     DeadlineExceededError,
@@ -30,7 +30,7 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.system.ipc.socket_security import has_hubs
 
-Operate = Callable[[Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
+Operate = Callable[[out.Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 _BATCH: Final = 50
 """Records per message."""
@@ -63,15 +63,15 @@ class Connection:
         `StorageUnavailableError` if it ends before it replies.
         """
         try:
-            with working(doing) as report:
+            with out.working(doing) as report:
                 reply = await self._operate(report, operation, fields)
         except _INTERRUPTIONS:
             if operation not in _READING:
-                show_notice("Interrupted. What was finished stays; run the command again for the rest.")
+                out.notice("Interrupted. What was finished stays; run the command again for the rest.")
             raise
         self.redacted.update(reply.get("redacted", {}))
         for sentence in reply.get("notices", ()):
-            show_notice(sentence)
+            out.notice(sentence)
         return reply
 
     async def call(self, tool: str, **arguments: object) -> dict[str, Any]:
@@ -142,15 +142,15 @@ async def complete_index(connection: Connection) -> str:
     except TimeoutError:
         return "follows in the background; searches may miss some of it until `status` says that nothing is pending"
     except _INTERRUPTIONS:
-        show_notice("Interrupted. Everything is in the journal; the index is completed later.")
+        out.notice("Interrupted. Everything is in the journal; the index is completed later.")
         raise
     except WITHOUT_INDEX as error:
-        show_notice(error.sentence)
+        out.notice(error.sentence)
         return (
             "pending: the entries are safe in the journal, and are indexed as soon as a server or a command "
             "finds the model and the engine working"
         )
-    return f"complete: {counted(points, 'vector')}"
+    return f"complete: {out.counted(points, 'vector')}"
 
 
 def running_hub() -> HubClient | None:
@@ -194,12 +194,12 @@ def _reach_hub(settings: Settings, may_start: bool, patience: float) -> HubClien
         return None
     place = Place(os.environ)
     try:
-        with working("Connecting to the hub"):
-            connection = HubLink(place, hello_of(place, "command"), show_notice, patience=patience).connect()
+        with out.working("Connecting to the hub"):
+            connection = HubLink(place, hello_of(place, "command"), out.notice, patience=patience).connect()
     except StorageUnavailableError as error:
         if holder_of(settings):
             raise
-        show_notice(f"{error.sentence} This command works without a hub; sessions wait until it has ended.")
+        out.notice(f"{error.sentence} This command works without a hub; sessions wait until it has ended.")
         return None
     # Without a `wait` that ends the attempt, there is a connection now.
     if connection:

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.cli.terminal import Report
+from learning_memory_server.cli import out
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
@@ -66,7 +66,7 @@ class HubClient:
             reply = self._ask(connection, command, fields)
         return _result_of(reply)
 
-    async def operate(self, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    async def operate(self, report: out.Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Run an operation in the hub; see `control`. If this is cancelled, the hub cancels the operation."""
         with self._connected() as connection:
             try:
@@ -78,7 +78,7 @@ class HubClient:
         return _result_of(reply)
 
     def _ask(
-        self, connection: socket.socket, command: str, fields: dict[str, Any], report: Report | None = None
+        self, connection: socket.socket, command: str, fields: dict[str, Any], report: out.Report | None = None
     ) -> dict[str, Any]:
         connection.settimeout(self._hung_after)
         hello = {**self._hello, "command": command, "fields": fields}

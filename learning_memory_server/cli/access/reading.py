@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.cli.terminal import counted, readable_size, show_notice
+from learning_memory_server.cli import out
 from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.failures import FailureLog
@@ -31,7 +31,7 @@ def open_settings() -> Settings:
 
     settings = load_settings()
     for sentence in unknown_variables(os.environ):
-        show_notice(sentence)
+        out.notice(sentence)
     # Commands report in sentences, not in log lines.
     configure_logging("debug" if settings.log_level == "debug" else "critical")
     return settings
@@ -78,7 +78,7 @@ def describe_engine(settings: Settings) -> str:
         shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
         return f"Qdrant at {', '.join(shown)}"
     folder = settings.index_directory
-    return f"embedded Qdrant in {folder} ({readable_size(disk_use(folder))})"
+    return f"embedded Qdrant in {folder} ({out.readable_size(disk_use(folder))})"
 
 
 def in_use_by(who: Mapping[str, object] | None) -> str:
@@ -100,7 +100,7 @@ def describe_hub(status: dict[str, Any]) -> str:
     """Describe a hub in one line."""
     return (
         f"process {status['pid']}, {describe_program(status['build'])}, "
-        f"up {describe_seconds(status['uptime_seconds'])}, {counted(status['sessions'], 'session')}, "
+        f"up {describe_seconds(status['uptime_seconds'])}, {out.counted(status['sessions'], 'session')}, "
         f"model {describe_model(status)}, {describe_pending(status)} pending"
         + "".join(f". {each}" for each in (describe_refusal(status), status.get("notice")) if each)
     )
@@ -121,7 +121,7 @@ def describe_program(program: Mapping[str, Any]) -> str:
 
 def describe_pending(status: dict[str, Any]) -> str:
     """Say how many points a hub has yet to index, if it knows."""
-    return "an unknown number of points" if status["pending"] is None else counted(status["pending"], "point")
+    return "an unknown number of points" if status["pending"] is None else out.counted(status["pending"], "point")
 
 
 def describe_model(status: dict[str, Any]) -> str:

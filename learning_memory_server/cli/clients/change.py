@@ -1,13 +1,16 @@
-"""A change to a client's file: computed first, shown, and then written.
+"""A change to a client's file of servers, or of hooks: computed first, shown, and then written.
 
 Next to the file, a copy is kept of what it was. To remove the server, the edit is repeated on that copy: if the result
 is the file as it is now, nothing else has changed since, and the copy is put back byte for byte. Otherwise the entry
-alone is taken out.
+alone is taken out. A file of hooks is ours as a whole.
 """
 
 import difflib
 import json
+import os
+import shlex
 import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +19,9 @@ from typing import Any, Final
 from learning_memory_server.cli.clients import toml_text
 from learning_memory_server.cli.clients.catalog import Client, Machine, Syntax
 from learning_memory_server.errors import ClientSetupError
+from learning_memory_server.hub.front import hook
 from learning_memory_server.system import files
+from learning_memory_server.system.paths import APPLICATION
 
 _COPY: Final = ".before-learning-memory"
 """The suffix of the copy."""
@@ -133,6 +138,33 @@ def settings_addition(path: Path, values: Mapping[str, Any]) -> Change:
     advice = f"Add these to {path} yourself: {', '.join(values)}."
     after = _merged(path, before, toml_text, (), values, advice)
     return Change(path, before, after, before, advice)
+
+
+def packaged(name: str) -> Path:
+    """Return the folder of what a client reads: in the package, or next to it in a checkout."""
+    installed = Path(__file__).with_name("plugins")
+    return (installed if installed.is_dir() else Path(__file__).parents[3] / "plugins") / name
+
+
+def hook_command() -> list[str]:
+    """Return the command `hook` of this installation.
+
+    The interpreter itself starts in half the time of an installed script, and needs no PATH.
+    """
+    return [sys.executable, "-I", "-S", hook.__file__]
+
+
+def hooks_change(client: Client, machine: Machine, *, remove: bool = False) -> Change | None:
+    """Return the change that writes a client's hooks, or removes them; None if `setup` writes none for it."""
+    if not client.hooks or not hasattr(os, "fork"):
+        return None
+    path = client.locate(machine).parent / client.hooks
+    text = (packaged(client.name) / path.name).read_text("utf-8")
+    # A list of words in a program, and the line of a shell in JSON.
+    text = text.replace(f'"{APPLICATION}", "hook"', json.dumps(hook_command())[1:-1])
+    text = text.replace(f"{APPLICATION} hook", json.dumps(shlex.join(hook_command()))[1:-1])
+    advice = f"Change {path} yourself, or make it writable and try again."
+    return Change(path, read(path), None if remove else text.encode(), None, advice)
 
 
 def snippet(client: Client, entry: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from learning_memory_server.cli.clients.catalog import SERVER, Launch, Machine
-from learning_memory_server.cli.clients.hooks import hook_command, packaged
+from learning_memory_server.cli.clients.change import hook_command, packaged
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.system import files, locations, timeouts
 from learning_memory_server.system.paths import APPLICATION

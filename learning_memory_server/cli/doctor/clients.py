@@ -11,12 +11,11 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, Any, Final
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.clients import claude_code
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, Machine, as_others_have, find_launch
-from learning_memory_server.cli.clients.change import find_entry
-from learning_memory_server.cli.clients.hooks import hooks_change
+from learning_memory_server.cli.clients.change import find_entry, hooks_change
 from learning_memory_server.cli.doctor import Finding, Level, green, red, yellow
-from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import ClientSetupError, InvalidSettingsError
 from learning_memory_server.system import paths, timeouts
 from learning_memory_server.version import VERSION
@@ -88,7 +87,7 @@ def _start(client: Client, command: list[str], environment: Mapping[str, str], m
         return red(f"{client.title} has this server, but cannot use it: {error.message}")
     return green(
         f"{client.title} has this server. Started the way {client.title} starts it, it listed "
-        f"{counted(tools, 'tool')} after {seconds:.1f} s."
+        f"{out.counted(tools, 'tool')} after {seconds:.1f} s."
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, this_machine
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.doctor import Finding, Level, about, all_sound, green, red, yellow
@@ -26,7 +27,6 @@ from learning_memory_server.cli.doctor.settings import (
     check_redaction,
     check_settings_file,
 )
-from learning_memory_server.cli.terminal import agrees, counted, output, say, show_hanging, working
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
@@ -64,20 +64,20 @@ def doctor(
     agreed = [
         finding
         for finding in findings
-        if fix and not client and finding.repair and (finding.question is None or agrees(finding.question))
+        if fix and not client and finding.repair and (finding.question is None or out.agrees(finding.question))
     ]
     repaired = [_repaired(finding) for finding in agreed]
     if repaired:
-        say()
+        out.say()
         findings = _look(client, quick=quick)
     levels = [finding.level for finding in findings]
     problems, warnings = levels.count(Level.RED), levels.count(Level.YELLOW)
     if problems:
-        say(f"\n{counted(problems, 'problem')} and {counted(warnings, 'warning')}.", "bold red")
+        out.say(f"\n{out.counted(problems, 'problem')} and {out.counted(warnings, 'warning')}.", "bold red")
     elif warnings:
-        say(f"\nNo problems; {counted(warnings, 'warning')}.", "bold yellow")
+        out.say(f"\nNo problems; {out.counted(warnings, 'warning')}.", "bold yellow")
     else:
-        say("\nEverything is in order.", "bold green")
+        out.say("\nEverything is in order.", "bold green")
     found, repairs = ([_as_data(finding) for finding in each] for each in (findings, repaired))
     document = {"problems": problems, "warnings": warnings, "findings": found, "repairs": repairs}
     return Result(document, not problems)
@@ -92,7 +92,7 @@ def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
     checks = _checks(client, quick=quick)
     findings: list[Finding] = []
     while True:
-        with working("Checking"):
+        with out.working("Checking"):
             finding = next(checks, None)
         if finding is None:
             return findings
@@ -103,7 +103,7 @@ def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
 def _repaired(finding: Finding) -> Finding:
     assert finding.repair  # noqa: S101 - only such a finding is repaired
     try:
-        with working("Repairing"):
+        with out.working("Repairing"):
             done = green(f"Repaired: {finding.repair()}", topic=finding.topic)
     except (LearningMemoryError, OSError) as error:
         reason = error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror)
@@ -172,9 +172,9 @@ def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[F
 
 
 def _show(finding: Finding) -> None:
-    console = output()
+    console = out.stdout()
     ticks = _TICKS if console.encoding.lower().startswith("utf") else _PLAIN_TICKS
     lead = Text.assemble(
         (f"{ticks[finding.level]} ", f"bold {finding.level}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold")
     )
-    show_hanging(console, lead, Text(one_line(_OWN_ADVICE.sub("", finding.sentence))))
+    out.hanging(console, lead, Text(one_line(_OWN_ADVICE.sub("", finding.sentence))))

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import describe_engine, describe_refusal
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
-from learning_memory_server.cli.terminal import counted
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     AlreadyRunningError,
@@ -51,7 +51,7 @@ def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[F
         is_forbidden = isinstance(error, ForbiddenCollectionError)
         yield red(error.sentence)
     else:
-        yield green(f"{describe_engine(settings)}: {counted(found['points'], 'point')}.")
+        yield green(f"{describe_engine(settings)}: {out.counted(found['points'], 'point')}.")
         yield from _compared(found, settings)
     # Last, because opening the engine makes the owner.
     yield from about("server", check_server(settings, partial(_specs, load), is_forbidden=is_forbidden))
@@ -86,12 +86,12 @@ def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
         # Neither may a hub of another version say this.
         when = describe_refusal(found) or "the next server start, search or import adds what is missing."
         yield yellow(
-            f"{counted(found['missing'], 'point')} from the journal {are} not in the index yet; {when}",
+            f"{out.counted(found['missing'], 'point')} from the journal {are} not in the index yet; {when}",
             _repair(settings, "complete", "The index was completed."),
         )
     if found["superfluous"]:
         yield yellow(
-            f"The index has {counted(found['superfluous'], 'point')} that the journal does not have. If no line of "
+            f"The index has {out.counted(found['superfluous'], 'point')} that the journal does not have. If no line of "
             "the journal is damaged, run: learning-memory-server reindex",
             # If a line is damaged, the engine is not checked: its points may be all that is left of it.
             _repair(settings, "reindex", "The index was rebuilt.", axis=None),

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, Final
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import HubClient
 from learning_memory_server.cli.access.reading import (
@@ -16,7 +17,6 @@ from learning_memory_server.cli.access.reading import (
     in_use_by,
 )
 from learning_memory_server.cli.doctor import Finding, green, red, yellow
-from learning_memory_server.cli.terminal import counted
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError
 from learning_memory_server.index.engines.server_log import server_from_data
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
@@ -48,20 +48,20 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         sound = []
         for noun, log, decode in readers:
             if (count := (yield from _check_log(noun, log, decode))) is not None:
-                sound.append(counted(count, noun))
+                sound.append(out.counted(count, noun))
         if sound:
             yield green(f"{', '.join(sound)}: all checksums match.")
         yield from _check_open(journal)
         if aside := journal.set_aside_files():
             names = ", ".join(path.name for path in aside[:_NAMED])
             yield yellow(
-                f"{counted(len(aside), 'unfinished line')} set aside after a crash ({names}); "
+                f"{out.counted(len(aside), 'unfinished line')} set aside after a crash ({names}); "
                 "check whether they matter, then delete them."
             )
         yield from _check_writable(journal, [log for _, log, _ in readers])
         episodes = sum(each.episode is not None for each in Stored(settings).failures.all())
         state = "are told where they come again" if settings.episodes else "are not told: `episodes` is off"
-        yield green(f"{counted(episodes, 'error')} went away after edits; these {state}.", topic="episodes")
+        yield green(f"{out.counted(episodes, 'error')} went away after edits; these {state}.", topic="episodes")
     except LearningMemoryError as error:
         yield red(_explained(error))
     try:
@@ -90,12 +90,12 @@ def _check_log(
     if lost:
         where = "; ".join(f"{d.path.name} line {d.line_number}: {d.reason}" for d in lost[:_NAMED])
         yield red(
-            f"{counted(len(lost), 'line')} cannot be read ({where}). The others are used; restore the file "
+            f"{out.counted(len(lost), 'line')} cannot be read ({where}). The others are used; restore the file "
             "from a backup, or delete those lines."
         )
     if foreign:
         yield red(
-            f"{counted(len(foreign), noun)} cannot be understood ({', '.join(map(str, foreign[:_NAMED]))}); "
+            f"{out.counted(len(foreign), noun)} cannot be understood ({', '.join(map(str, foreign[:_NAMED]))}); "
             "if a newer version wrote them, update learning-memory-server."
         )
     for damage in torn:
@@ -113,7 +113,7 @@ def _check_open(journal: Journal) -> Iterator[Finding]:
             found += 1
         except JournalUnavailableError as error:
             yield red(_explained(error), topic="open")
-    yield green(f"{counted(found, 'open entry')}.", topic="open")
+    yield green(f"{out.counted(found, 'open entry')}.", topic="open")
 
 
 def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:
@@ -137,7 +137,7 @@ def check_shared(settings: Settings) -> Iterator[Finding]:
     shared = SharedLessons(settings.storage_path / SHARED)
     for joined in shared.joined.values():
         flaws = joined.left_out()
-        read = counted(len(joined.files) - len(flaws.keys() & joined.files.keys()), "file")
+        read = out.counted(len(joined.files) - len(flaws.keys() & joined.files.keys()), "file")
         yield green(f"{read} of {joined.folder} are read.")
         for name, reason in flaws.items():
             yield yellow(f"{name or joined.folder} is left out: {reason}.")

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import Stored
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
-from learning_memory_server.cli.terminal import counted, readable_size
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.advice.ranking import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
@@ -98,7 +98,7 @@ def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Itera
         gone = sum(each.is_gone for each in judged.values())
         changed = sum(each.changed > 0 for each in judged.values()) - gone
         yield green(
-            f"{gone:,} of {counted(len(lessons), 'lesson')} of this project are about files that are gone, and {changed:,} "
+            f"{gone:,} of {out.counted(len(lessons), 'lesson')} of this project are about files that are gone, and {changed:,} "
             "about what has changed since."
         )
 
@@ -181,7 +181,7 @@ def _check_folder(folder: Path) -> Iterator[Finding]:
         yield red(f"Any user can replace {folder}, because {parent} is writable by all; run: chmod o-w '{parent}'")
     elif exposed := _exposed(folder):
         yield yellow(
-            f"{counted(len(exposed), 'file')} in {folder} can be read by other users; run: chmod -R go-rwx '{folder}'",
+            f"{out.counted(len(exposed), 'file')} in {folder} can be read by other users; run: chmod -R go-rwx '{folder}'",
             _closing(folder),
         )
     else:
@@ -235,9 +235,9 @@ def _closing(place: Path) -> Repair:
 
 def check_space(free: int) -> Finding:
     """Judge the free space on the disk of the storage folder, in bytes."""
-    size = readable_size(free)
+    size = out.readable_size(free)
     if free < MIN_FREE_BYTES:
-        needed = readable_size(MIN_FREE_BYTES)
+        needed = out.readable_size(MIN_FREE_BYTES)
         return red(f"{size} are free, but {needed} are needed; free some space.", topic="disk")
     if free < _FREE_BYTES_WANTED:
         return yellow(f"Only {size} are free; consider freeing some space.", topic="disk")

@@ -7,23 +7,11 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import describe_engine, open_settings
 from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
-from learning_memory_server.cli.terminal import (
-    SHOWN,
-    agrees,
-    counted,
-    each_file,
-    is_for_people,
-    say,
-    show_notice,
-    show_remark,
-    show_rest,
-    show_table,
-    working,
-)
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
@@ -93,7 +81,7 @@ async def forget(  # noqa: PLR0913 - one for each option
         _show_found(found)
         files = f", and rewrite the journal's files{' and the backups' if backups else ''}" if purge else ""
         question = f"Forget this permanently{files}?"
-        is_wanted = not preview and (yes or (is_for_people() and typer.confirm(question, err=True)))
+        is_wanted = not preview and (yes or (out.is_for_people() and typer.confirm(question, err=True)))
         done = await connection.run("forget", **fields, preview=False) if is_wanted else None
     looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
     succeeded = preview or (is_wanted and not (backups and looked and looked.found and not looked.is_rewritten))
@@ -112,7 +100,7 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
     def count(path: Path) -> None:
         counts[path] = count_forgotten(path, forgotten)
 
-    unreadable = each_file(list_backups(folder), count, "Looking into the backups")
+    unreadable = out.each_file(list_backups(folder), count, "Looking into the backups")
     looked = _Backups({path: lines for path, lines in counts.items() if lines}, unreadable)
     if not (rewrite and looked.found):
         return looked
@@ -129,36 +117,36 @@ def _show_found(found: dict[str, Any]) -> None:
     rows = [[each["kind"], each["id"], each["text"]] for each in found["found"]]
     rows += [["verdict", each["ghap_id"], f"{each['stance']} {each['value_id']}"] for each in found["verdicts"]]
     if rows:
-        show_table(["kind", "id", "text"], rows[:SHOWN])
-    show_rest(len(rows))
+        out.table(["kind", "id", "text"], rows[: out.SHOWN])
+    out.rest(len(rows))
     if not rows:
-        say("Nothing to forget.")
+        out.say("Nothing to forget.")
     if found["citing"]:
         names = one_line(", ".join(found["citing"]))
-        show_remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")
+        out.remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")
 
 
 def _conclude_forgetting(done: dict[str, Any], looked: _Backups | None, settings: Settings) -> None:
-    verdicts = f" and {counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
-    say(f"Forgotten: {counted(len(done['found']), 'item')}{verdicts}.")
+    verdicts = f" and {out.counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
+    out.say(f"Forgotten: {out.counted(len(done['found']), 'item')}{verdicts}.")
     if not done["indexed"]:
-        show_remark(
+        out.remark(
             "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
         )
     for url in done.get("elsewhere", ()):
-        show_remark(
+        out.remark(
             f"Points of what you forgot may still be on the Qdrant server {url}, which is not in use. To remove all of "
             f"your points there, run: learning-memory-server migrate --leave {url}"
         )
     if "removed" in done:
-        say(f"Removed from the journal's files: {counted(done['removed'], 'line')}.")
-        say("To remove it from the index's files as well, run: learning-memory-server reindex")
+        out.say(f"Removed from the journal's files: {out.counted(done['removed'], 'line')}.")
+        out.say("To remove it from the index's files as well, run: learning-memory-server reindex")
     for path in done.get("doubtful", ()):
-        say(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
+        out.say(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
     if looked:
         _show_backups(looked, settings)
     elif done["found"]:
-        show_remark(
+        out.remark(
             "The text stays in the journal's files until `forget --purge`, and in earlier backups until that is run "
             "with --backups."
         )
@@ -168,16 +156,16 @@ def _show_backups(looked: _Backups, settings: Settings) -> None:
     for path, count in looked.found.items():
         what = "Removed from" if looked.is_rewritten else "Still in"
         if path in looked.removed:
-            say(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
+            out.say(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
         else:
-            say(f"{what} the backup {path.name}: {counted(count, 'line')}.")
+            out.say(f"{what} the backup {path.name}: {out.counted(count, 'line')}.")
     if looked.found and not looked.is_rewritten:
-        say("To remove it from the backups as well, run: learning-memory-server forget --purge --backups")
+        out.say("To remove it from the backups as well, run: learning-memory-server forget --purge --backups")
     for path in looked.unreadable:
-        say(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
+        out.say(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
     if not (looked.found or looked.unreadable):
-        say(f"No backup in {settings.backups_directory} has anything that is forgotten.")
-    say("Exports, and backups in other folders, were not looked at.")
+        out.say(f"No backup in {settings.backups_directory} has anything that is forgotten.")
+    out.say("Exports, and backups in other folders, were not looked at.")
 
 
 def _forget_document(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> dict[str, Any]:
@@ -239,12 +227,12 @@ async def scan(
     _show_secrets(found, settings, backups=backups)
     wanted = bool(found.places) or is_unfinished
     if is_unfinished:
-        show_notice("An earlier removal is not complete: the index may still have what it removed.")
+        out.notice("An earlier removal is not complete: the index may still have what it removed.")
     affected = len(found.in_backups())
-    files = f"the journal and {counted(affected, 'backup')}" if affected else "the journal"
+    files = f"the journal and {out.counted(affected, 'backup')}" if affected else "the journal"
     question = f"Replace these secrets with markers in {files}, permanently?"
     refusal = "Nothing was changed. To replace the secrets with markers, add --yes."
-    if not (wanted and agrees(question if found.places else "Complete it now?", refusal, yes=yes)):
+    if not (wanted and out.agrees(question if found.places else "Complete it now?", refusal, yes=yes)):
         document = _scan_document(found, {}, [], backups=backups)
         return Result(document, not wanted and not found.unreadable)
     done = await _remove(settings, scanner, found, is_unfinished=is_unfinished)
@@ -258,13 +246,13 @@ async def scan(
 
 def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
     found = _Found(backups=list_backups(settings.backups_directory))
-    with working("Reading the journal") as report:
+    with out.working("Reading the journal") as report:
         scanned = scan_journal(
             Journal(settings.journal_directory), scanner, lambda done, total: report("Reading the journal", done, total)
         )
         found.add(_JOURNAL, dict.fromkeys(finding for _, each in scanned for finding in each.findings))
     if backups:
-        found.unreadable = each_file(
+        found.unreadable = out.each_file(
             found.backups, lambda path: found.add(path.name, scan_archive(path, scanner)), "Looking into the backups"
         )
     return found
@@ -298,52 +286,54 @@ def _show_secrets(found: _Found, settings: Settings, *, backups: bool) -> None:
         for finding, places in found.places.items()
     ]
     if rows:
-        show_table(["what", "id", "secret", *(["in"] if backups else []), "field"], rows)
+        out.table(["what", "id", "secret", *(["in"] if backups else []), "field"], rows)
         secrets = sum(finding.count for finding in found.places)
         things = len({(finding.what, finding.id) for finding in found.places})
-        say(f"Found {counted(secrets, 'secret')} in {counted(things, 'record')}.")
-        show_remark(
+        out.say(f"Found {out.counted(secrets, 'secret')} in {out.counted(things, 'record')}.")
+        out.remark(
             "To keep something that is not a secret, add it to the setting redaction_allow and scan again. Revoke real "
             "secrets: others may have read them."
         )
     else:
-        say("No secret was found.")
+        out.say("No secret was found.")
     if found.backups and not backups:
-        say(f"Not looked at: {counted(len(found.backups), 'backup')} in {settings.backups_directory} (--backups).")
+        out.say(
+            f"Not looked at: {out.counted(len(found.backups), 'backup')} in {settings.backups_directory} (--backups)."
+        )
     for path in found.unreadable:
-        say(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow")
+        out.say(f"{path} cannot be read and may have secrets; remove the file yourself.", "yellow")
 
 
 def _named(places: list[str]) -> str:
     others = len(places) - (_JOURNAL in places)
     named = [_JOURNAL] if _JOURNAL in places else []
-    return ", ".join([*named, *([counted(others, "backup")] if others else [])])
+    return ", ".join([*named, *([out.counted(others, "backup")] if others else [])])
 
 
 def _conclude_scan(
     settings: Settings, found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool
 ) -> None:
     if done["changed"]:
-        say(f"Rewritten in the journal: {counted(done['changed'], 'record')}.")
+        out.say(f"Rewritten in the journal: {out.counted(done['changed'], 'record')}.")
     if done["indexed"]:
-        say("The index is up to date, and its files have none of the earlier texts.")
+        out.say("The index is up to date, and its files have none of the earlier texts.")
     for name in done["backups"]:
-        say(f"Rewritten: the backup {name}.")
+        out.say(f"Rewritten: the backup {name}.")
     for name in done["backups_removed"]:
-        say(f"Removed: the backup {name}. The rest of it is in the fresh one.")
+        out.say(f"Removed: the backup {name}. The rest of it is in the fresh one.")
     for name in done["backups_left"]:
-        say(f"The backup {name} could not be rewritten and still has secrets.", "yellow")
+        out.say(f"The backup {name} could not be rewritten and still has secrets.", "yellow")
     if left:
         names = ", ".join(dict.fromkeys(finding.id for finding in left))
-        show_remark(
+        out.remark(
             f"Still there: {names}. A running hub keeps the settings that it was started with: run "
             "`learning-memory-server hub stop`, then scan again."
         )
     if found.backups and not backups:
-        say("Backups may still have them: learning-memory-server scan --backups")
+        out.say("Backups may still have them: learning-memory-server scan --backups")
     if settings.qdrant_url is not None:
-        say(f"Snapshots of {describe_engine(settings)} may still have them.")
-    say("Exports, and backups in other folders, were not looked at.")
+        out.say(f"Snapshots of {describe_engine(settings)} may still have them.")
+    out.say("Exports, and backups in other folders, were not looked at.")
 
 
 def _scan_document(found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> dict[str, Any]:

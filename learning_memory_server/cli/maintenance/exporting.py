@@ -7,18 +7,9 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
-from learning_memory_server.cli.terminal import (
-    counted,
-    each_file,
-    errors,
-    readable_size,
-    say,
-    show_facts,
-    show_notice,
-    working,
-)
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.journal.archive.backups import back_up
 from learning_memory_server.journal.archive.snapshot import Snapshot, take_snapshot
@@ -52,10 +43,10 @@ def export(
     settings = open_settings()
     wanted = chosen_project(project, settings)
     _require_journal(settings)
-    with working("Reading the journal"):
+    with out.working("Reading the journal"):
         # The moment before reading.
         at, snapshot = utc_now(), take_snapshot(settings.journal_directory, wanted)
-    with working(f"Writing {path.name}"):
+    with out.working(f"Writing {path.name}"):
         write_archive(path, snapshot, at, project=wanted, replace=force)
     return _show(path, snapshot, wanted, (utc_now() - at).total_seconds())
 
@@ -77,16 +68,16 @@ def backup(
     place = folder or settings.backups_directory
     _require_journal(settings)
     began = utc_now()
-    with working("Backing up the journal"):
+    with out.working("Backing up the journal"):
         made = back_up(Journal(settings.journal_directory), place, began, keep)
     if made is None:
-        show_notice(
+        out.notice(
             f"No backup was written, and none removed: {settings.journal_directory} has no records that can be read."
         )
         return Result({"path": None, "bytes": 0, "records": {}, "forgotten": 0})
     shown = _show(made.path, made.snapshot, None, (utc_now() - began).total_seconds())
     if made.removed:
-        say(f"Removed: {counted(len(made.removed), 'older backup')}. Kept: the newest {keep}.")
+        out.say(f"Removed: {out.counted(len(made.removed), 'older backup')}. Kept: the newest {keep}.")
     return shown
 
 
@@ -96,7 +87,7 @@ def back_up_first(settings: Settings) -> Path | None:
     Raises `InvalidInputError` if the backup cannot be written; the command must stop then.
     """
     place = settings.backups_directory
-    with working("Backing up the journal"):
+    with out.working("Backing up the journal"):
         try:
             made = back_up(Journal(settings.journal_directory), place, utc_now())
         except InvalidInputError as error:
@@ -106,7 +97,7 @@ def back_up_first(settings: Settings) -> Path | None:
             ) from None
     if made is None:
         return None
-    errors().print(f"Backed up first: {made.path} ({readable_size(made.path.stat().st_size)})")
+    out.stderr().print(f"Backed up first: {made.path} ({out.readable_size(made.path.stat().st_size)})")
     return made.path
 
 
@@ -118,14 +109,14 @@ def rewrite_backups(
     If the first fails, none is touched: None.
     """
     try:
-        with working("Backing up the journal"):
+        with out.working("Backing up the journal"):
             journal = Journal(settings.journal_directory)
             made = back_up(journal, settings.backups_directory, utc_now(), keep=None)
     except LearningMemoryError as error:
-        show_notice(f"No backup was changed, because a fresh one could not be written first. {error.sentence}")
+        out.notice(f"No backup was changed, because a fresh one could not be written first. {error.sentence}")
         return None
     fresh = made.snapshot if made else None
-    return each_file(earlier, lambda path: rewrite(path, fresh), "Rewriting the backups")
+    return out.each_file(earlier, lambda path: rewrite(path, fresh), "Rewriting the backups")
 
 
 def _require_journal(settings: Settings) -> None:
@@ -141,21 +132,21 @@ def _require_journal(settings: Settings) -> None:
 def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -> Result:
     records, size = snapshot.records, path.stat().st_size
     facts: list[tuple[str, str | Text]] = [
-        ("archive", f"{path} ({readable_size(size)})"),
+        ("archive", f"{path} ({out.readable_size(size)})"),
         ("entries", f"{records['ghap']:,} resolved, {snapshot.open_entries:,} open"),
         *((kind, f"{records[kind]:,}") for kind in sorted(records) if kind not in {"ghap", "open"}),
         (
             "forgotten",
-            f"{counted(snapshot.tombstones, 'tombstone')} kept, {counted(snapshot.forgotten, 'record')} left out",
+            f"{out.counted(snapshot.tombstones, 'tombstone')} kept, {out.counted(snapshot.forgotten, 'record')} left out",
         ),
     ]
     if project is not None:
-        facts.append(("other projects", f"{counted(snapshot.elsewhere, 'line')} left out"))
+        facts.append(("other projects", f"{out.counted(snapshot.elsewhere, 'line')} left out"))
     facts += [
-        ("damaged", Text(f"{one_line(name)}: {counted(count, 'line')} copied to damaged/", "red"))
+        ("damaged", Text(f"{one_line(name)}: {out.counted(count, 'line')} copied to damaged/", "red"))
         for name, count in snapshot.damaged.items()
     ]
-    show_facts([*facts, ("took", f"{seconds:.1f} s")])
+    out.facts([*facts, ("took", f"{seconds:.1f} s")])
     if project is not None and not (records["ghap"] or records["open"]):
-        show_notice(f"The journal has no entries of project {one_line(project)}.")
+        out.notice(f"The journal has no entries of project {one_line(project)}.")
     return Result({"path": str(path), "bytes": size, "records": dict(records), "forgotten": snapshot.forgotten})

@@ -11,19 +11,11 @@ from typing import Annotated, Any, BinaryIO, Final
 import typer
 from rich.text import Text
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project, current_project
 from learning_memory_server.cli.maintenance.exporting import back_up_first
-from learning_memory_server.cli.terminal import (
-    counted,
-    date_and_time,
-    is_for_people,
-    show_facts,
-    show_first,
-    show_remark,
-    working,
-)
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.bounds import LINE_MAX
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
@@ -61,30 +53,30 @@ class _Archive:
     def show(self) -> None:
         """Print what an import changes."""
         comparison, rejections = self.comparison, self.theirs.rejections
-        about = f"{date_and_time(self.manifest.created_at)}, by version {one_line(self.manifest.program)}"
+        about = f"{out.date_and_time(self.manifest.created_at)}, by version {one_line(self.manifest.program)}"
         if self.manifest.project is not None:
             about += f", project {one_line(self.manifest.project)} only"
         present, unknown = (sum(map(len, ids.values())) for ids in (comparison.doomed, comparison.never))
         what = "will be forgotten" if self.apply_deletions else "kept; `import --apply-deletions` forgets them"
-        show_first([one_line(reason) for reason in rejections], "yellow")
-        show_facts(
+        out.first([one_line(reason) for reason in rejections], "yellow")
+        out.facts(
             [
                 ("archive", f"{self.path.name}: {about}"),
                 *((sort, _described(difference)) for sort, difference in comparison.sorts.items()),
                 ("cluster numbers", _NUMBERING.get(comparison.numbering)),
                 (
                     "forgotten there",
-                    Text(f"{counted(present, 'item')} present here: {what}", "yellow") if present else None,
+                    Text(f"{out.counted(present, 'item')} present here: {what}", "yellow") if present else None,
                 ),
-                ("forgotten there", unknown and f"{counted(unknown, 'item')} unknown here: never imported"),
-                ("rejected", Text(counted(len(rejections), "line"), "red") if rejections else None),
+                ("forgotten there", unknown and f"{out.counted(unknown, 'item')} unknown here: never imported"),
+                ("rejected", Text(out.counted(len(rejections), "line"), "red") if rejections else None),
             ]
         )
         for sort, difference in comparison.sorts.items():
-            show_first([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
+            out.first([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
         if set_aside := self.manifest.damaged_lines:
-            show_remark(
-                f"{counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
+            out.remark(
+                f"{out.counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
             )
 
     def document(self) -> dict[str, Any]:
@@ -121,11 +113,11 @@ class _Archive:
         """Import what is new, and print what was done."""
         self.done = await _import(self.theirs, self.comparison, settings, apply_deletions=self.apply_deletions)
         imported, gone, noted = (self.done[part] for part in ("imported", "forgotten", "noted"))
-        show_facts(
+        out.facts(
             [
-                ("imported", Text(counted(imported["entry"], "entry"), "green")),
-                ("forgotten", f"{gone:,} here; {counted(noted, 'unknown id')} recorded" if gone or noted else None),
-                *(("", counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
+                ("imported", Text(out.counted(imported["entry"], "entry"), "green")),
+                ("forgotten", f"{gone:,} here; {out.counted(noted, 'unknown id')} recorded" if gone or noted else None),
+                *(("", out.counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
                 ("redacted", Text(listed(self.done["redacted"]), "yellow")),
                 ("index", self.done["index"]),
                 ("took", f"{self.done['seconds']:.1f} s"),
@@ -194,10 +186,10 @@ async def import_(
 async def _import_entries(path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool) -> Result:
     began, settings = monotonic(), open_settings()
     under = chosen_project(project, settings) or current_project(settings)
-    with file_errors(path), path.open("rb") as file, working(f"Reading {path.name}"):
+    with file_errors(path), path.open("rb") as file, out.working(f"Reading {path.name}"):
         parsed = parse_entries(lines_of(file, path.name), project=under)
-    if project is None and parsed.unnamed and not dry_run and is_for_people() and sys.stdin.isatty():
-        question = f"{counted(len(parsed.unnamed), 'entry')} without a project. Import under"
+    if project is None and parsed.unnamed and not dry_run and out.is_for_people() and sys.stdin.isatty():
+        question = f"{out.counted(len(parsed.unnamed), 'entry')} without a project. Import under"
         under = checked_text("The project", typer.prompt(question, default=under, err=True), PROJECT_MAX)
         parsed.assign(under)
     theirs = Contents(parsed.entries, forgotten={(GHAP.kind, name) for name in parsed.forgotten})
@@ -240,22 +232,25 @@ def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[byt
 
 def _show_entries(name: str, document: dict[str, Any]) -> None:
     new, rejected = document["imported"], document["rejected"]
-    entries = {part: count and counted(count, "entry") for part, count in document.items() if type(count) is int}
+    entries = {part: count and out.counted(count, "entry") for part, count in document.items() if type(count) is int}
     unnamed = entries["without_project"]
-    show_first([f"{name}:{each['line']}: {one_line(each['reason'])}" for each in rejected], "red")
-    show_facts(
+    out.first([f"{name}:{each['line']}: {one_line(each['reason'])}" for each in rejected], "red")
+    out.facts(
         [
             (
                 "would be imported" if document["dry_run"] else "imported",
-                Text(counted(new, "entry"), "green" if new else ""),
+                Text(out.counted(new, "entry"), "green" if new else ""),
             ),
-            ("already there", counted(document["already_there"], "entry")),
+            ("already there", out.counted(document["already_there"], "entry")),
             ("project", unnamed and f"{one_line(document['project'])}, for {unnamed} without one"),
             ("forgotten here", entries["forgotten_here"] and f"{entries['forgotten_here']}, not imported"),
             ("redacted", Text(listed(document["redacted"]), "yellow")),
-            ("repeated", document["repeated"] and f"{counted(document['repeated'], 'line')} superseded by later ones"),
+            (
+                "repeated",
+                document["repeated"] and f"{out.counted(document['repeated'], 'line')} superseded by later ones",
+            ),
             ("forgotten there", entries["forgotten_there"]),
-            ("rejected", Text(counted(len(rejected), "line"), "red") if rejected else None),
+            ("rejected", Text(out.counted(len(rejected), "line"), "red") if rejected else None),
             *(
                 ("changed", f"{one_line(change)}: {count:,} times" if count > 1 else one_line(change))
                 for change, count in document["changes"].items()
@@ -285,7 +280,12 @@ async def restore(
     archive.show()
     is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
     question = "The journal is not empty. Add what is new, and keep what is here?"
-    if yes or is_empty or archive.comparison.changes_nothing or (is_for_people() and typer.confirm(question, err=True)):
+    if (
+        yes
+        or is_empty
+        or archive.comparison.changes_nothing
+        or (out.is_for_people() and typer.confirm(question, err=True))
+    ):
         await archive.apply(settings)
     return Result(archive.document(), not archive.theirs.rejections and archive.done is not None)
 
@@ -300,7 +300,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def _compared(path: Path, ours: Contents, *, apply_deletions: bool = False) -> _Archive:
-    with file_errors(path), working(f"Verifying {path.name}"), open_archive(path) as archive:
+    with file_errors(path), out.working(f"Verifying {path.name}"), open_archive(path) as archive:
         theirs = contents_of(archive)
         return _Archive(path, archive.manifest, theirs, compare(theirs, ours), apply_deletions)
 

@@ -6,19 +6,10 @@ from urllib.parse import urlsplit
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.terminal import (
-    agrees,
-    counted,
-    readable_size,
-    say,
-    show_facts,
-    show_remark,
-    show_table,
-    working,
-)
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.engines.addresses import places_of, urls_of
@@ -46,7 +37,7 @@ async def reindex(
         points = (await connection.run("reindex", axis=axis))["points"]
     seconds = time.monotonic() - began
     what = "The index" if axis is None else f"The index of axis {axis}"
-    say(f"{what} was rebuilt: {counted(points, 'vector')} in {seconds:.1f} s.")
+    out.say(f"{what} was rebuilt: {out.counted(points, 'vector')} in {seconds:.1f} s.")
     return Result({"axis": axis, "vectors": points, "seconds": round(seconds, 1)})
 
 
@@ -94,9 +85,9 @@ async def migrate(
     points = sum(moved["count"] for moved in collections.values())
     _show_moved(collections)
     if missing:
-        show_remark(f"{counted(missing, 'point')} did not arrive; run this again.")
+        out.remark(f"{out.counted(missing, 'point')} did not arrive; run this again.")
     else:
-        say(f"The whole index has arrived: {counted(points, 'point')} in {seconds:.1f} s.")
+        out.say(f"The whole index has arrived: {out.counted(points, 'point')} in {seconds:.1f} s.")
         _say_how_to_use_it(settings, url, to_server=to is not None)
     return Result(migrate_document(collections, seconds), succeeded=not missing)
 
@@ -109,7 +100,7 @@ def owner(
     new: Annotated[
         bool, typer.Option("--new", help="The storage folder is a copy: it becomes an owner of its own.")
     ] = False,
-) -> None:
+) -> Result:
     """Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
 
     Several people can share a server, because each storage folder has an owner
@@ -126,14 +117,15 @@ def owner(
         with hold(settings.journal_directory, settings.storage_path, "owner"):
             found = settle_owner(file) if keep else new_owner(file)
     elif not file.exists():
-        say("No Qdrant server has been used with this storage folder.")
-        return
+        out.say("No Qdrant server has been used with this storage folder.")
+        return Result({"owner": None, "settled": True})
     else:
         found = open_owner(file)
-    say(f"Your points on a Qdrant server have the owner {found.name}.")
+    out.say(f"Your points on a Qdrant server have the owner {found.name}.")
     if not found.is_settled:
-        say("The storage folder was moved or copied since then, so nothing is removed from the server.")
-        say("If it was moved, run this with --keep; if it is a copy, with --new.")
+        out.say("The storage folder was moved or copied since then, so nothing is removed from the server.")
+        out.say("If it was moved, run this with --keep; if it is a copy, with --new.")
+    return Result({"owner": found.name, "settled": found.is_settled})
 
 
 def _key_for(url: str, settings: Settings) -> str | None:
@@ -141,7 +133,7 @@ def _key_for(url: str, settings: Settings) -> str | None:
     key, used = settings.qdrant_key, settings.qdrant_url
     if key and used and not places_of(url) & places_of(used):
         question = "The API key that is set may be that of the server in use. Send it to this one?"
-        if not agrees(question):
+        if not out.agrees(question):
             raise InvalidInputError(
                 "The API key that is set may be that of the server in use, so it was not sent to another one.",
                 hint="Run this in a terminal, which asks; or unset qdrant_url, and set qdrant_api_key to that server's.",
@@ -157,10 +149,10 @@ def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, A
 
 def left(removed: int, seconds: float, *, gone: bool) -> Result:
     """Return that a server was left, as a `LeaveDocument`."""
-    say(
+    out.say(
         "The journal no longer names this server; it was not asked."
         if gone
-        else f"The server no longer has any of your points: {counted(removed, 'point')} removed."
+        else f"The server no longer has any of your points: {out.counted(removed, 'point')} removed."
     )
     return Result({"removed": removed, "seconds": round(seconds, 1)})
 
@@ -169,18 +161,18 @@ def _show_moved(collections: dict[str, Any]) -> None:
     columns = ("count", "there_before", "copied", "embedded", "missing", "others")
     headers = ("points", "already there", "copied", "embedded", "missing", "not ours")
     rows = [[*(moved[column] for column in columns), name] for name, moved in collections.items()]
-    show_table([*headers, "collection"], rows, numbers=headers)
+    out.table([*headers, "collection"], rows, numbers=headers)
 
 
 def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None:
     if to_server and not places_of(url) & places_of(settings.qdrant_url or ""):
-        say(f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),")
-        say("and run `learning-memory-server hub stop`.")
-        say(f"The embedded index stays in {settings.index_directory} until you remove it.")
+        out.say(f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),")
+        out.say("and run `learning-memory-server hub stop`.")
+        out.say(f"The embedded index stays in {settings.index_directory} until you remove it.")
     elif not to_server and settings.qdrant_url is not None:
-        say("To use it: unset LEARNING_MEMORY_QDRANT_URL (and qdrant_url in the settings file),")
-        say("and run `learning-memory-server hub stop`. Your points stay on the server, also those that you")
-        say(f"forget later, until you run `learning-memory-server migrate --leave {url}`.")
+        out.say("To use it: unset LEARNING_MEMORY_QDRANT_URL (and qdrant_url in the settings file),")
+        out.say("and run `learning-memory-server hub stop`. Your points stay on the server, also those that you")
+        out.say(f"forget later, until you run `learning-memory-server migrate --leave {url}`.")
 
 
 @commands.command("download-model")
@@ -209,18 +201,18 @@ def download_model(
     from learning_memory_server.embedding.source import is_reranker  # noqa: PLC0415
 
     if model == DEFAULT_MODEL:
-        show_facts([("model", model), ("next", "It comes with this package: there is nothing to download.")])
+        out.facts([("model", model), ("next", "It comes with this package: there is nothing to download.")])
         return
-    with working("Asking the hub") as report:
+    with out.working("Asking the hub") as report:
         folder = download.download_model(model, report)
-    with working("Loading the model"):
+    with out.working("Loading the model"):
         facts = _facts_of_reranker(model) if is_reranker(folder) else _facts_of_embedder(model)
-    show_facts(
+    out.facts(
         [
             ("model", model),
             ("commit", folder.name),
             ("folder", str(folder)),
-            ("size", readable_size(disk_use(folder.resolve()))),
+            ("size", out.readable_size(disk_use(folder.resolve()))),
             *facts,
         ]
     )

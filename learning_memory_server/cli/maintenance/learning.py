@@ -13,24 +13,12 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import complete_index, open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors
-from learning_memory_server.cli.terminal import (
-    SHOWN,
-    Record,
-    agrees,
-    counted,
-    date,
-    say,
-    short_project,
-    show_facts,
-    show_records,
-    show_rest,
-    working,
-)
 from learning_memory_server.journal.codec import FAILURE, MEMORY
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
@@ -93,21 +81,22 @@ class Lesson:
     def size(self) -> str:
         """How much there is to keep, in words; empty if there is nothing."""
         parts = [(len(self.failures), "failure"), (len(self.tasks), "task")]
-        return " and ".join(counted(count, noun) for count, noun in parts if count)
+        return " and ".join(out.counted(count, noun) for count, noun in parts if count)
 
     def show(self) -> None:
         """Print what was found."""
         if not self.projects:
-            say(f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}")
+            out.say(f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}")
             return
-        show_records(
-            error_record(self._repeated(error), "no remedy that always works") for error in self.errors[:SHOWN]
+        out.records(
+            error_record(self._repeated(error), "no remedy that always works") for error in self.errors[: out.SHOWN]
         )
-        show_rest(len(self.errors))
-        show_records(
-            Record(["task", date(task.date), short_project(task.project)], task.text) for task in self.tasks[:SHOWN]
+        out.rest(len(self.errors))
+        out.records(
+            out.Record(["task", out.date(task.date), out.short_project(task.project)], task.text)
+            for task in self.tasks[: out.SHOWN]
         )
-        show_rest(len(self.tasks))
+        out.rest(len(self.tasks))
         facts = [
             ("transcripts", f"{sum(self.projects.values()):,} of {_named(self.projects)}"),
             ("commands", f"{self.commands:,}, of which {self.failed:,} failed"),
@@ -115,7 +104,7 @@ class Lesson:
             ("known", f"{self.known:,}"),
         ]
         facts += [("passed over", reason) for reason in self._reasons()]
-        show_facts(facts)
+        out.facts(facts)
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
@@ -129,7 +118,7 @@ class Lesson:
             self.kept = await connection.add(records)
             if self.tasks:
                 await complete_index(connection)
-        say(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
+        out.say(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
 
     def document(self, seconds: float) -> dict[str, Any]:
         """Return a `LearnDocument`."""
@@ -161,7 +150,7 @@ class Lesson:
         """Return what is said of the transcripts of other projects, if there are any."""
         if not self.elsewhere:
             return ""
-        others = f" {counted(self.elsewhere, 'transcript')} of other projects"
+        others = f" {out.counted(self.elsewhere, 'transcript')} of other projects"
         return f"{others} or of none." if self.every else f"{others}: --all takes them, too."
 
     def _reasons(self) -> list[str]:
@@ -169,16 +158,16 @@ class Lesson:
         if self.elsewhere:
             found.append(self._elsewhere().strip())
         if self.passed.lines:
-            found.append(f"{counted(self.passed.lines, 'line')} damaged or too long")
+            found.append(f"{out.counted(self.passed.lines, 'line')} damaged or too long")
         if self.passed.outside:
-            found.append(f"{counted(self.passed.outside, 'link')} to other folders")
+            found.append(f"{out.counted(self.passed.outside, 'link')} to other folders")
         return found
 
 
 def _named(projects: Counter[str]) -> str:
     names = sorted(map(one_line, projects))
-    more = f" and {len(names) - SHOWN:,} more projects" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"
+    more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
+    return f"{', '.join(names[: out.SHOWN])}{more}"
 
 
 commands = Commands()
@@ -218,7 +207,7 @@ async def learn_from(
     lesson = await read_lesson(settings, path, every=every, tasks=tasks)
     lesson.show()
     refusal = "Nothing was kept. To keep this, add --yes."
-    if lesson.size and agrees(f"Keep {lesson.size}?", refusal, yes=yes):
+    if lesson.size and out.agrees(f"Keep {lesson.size}?", refusal, yes=yes):
         await lesson.keep(settings)
     return Result(lesson.document(monotonic() - began))
 
@@ -271,7 +260,7 @@ async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings
     own = projects_folder(os.environ).resolve()
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
     memories = dict[str, Memory]()
-    with file_errors(lesson.place), working("Looking for transcripts") as report:
+    with file_errors(lesson.place), out.working("Looking for transcripts") as report:
         found = find_transcripts(lesson.place, lesson.passed)
         wanted = [(path, name) for path in found if (name := projects(path))]
         lesson.elsewhere = len(found) - len(wanted)

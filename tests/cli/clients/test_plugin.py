@@ -14,7 +14,7 @@ import pytest
 
 from learning_memory_server.cli.clients import claude_code as plugin
 from learning_memory_server.cli.clients.catalog import Launch, Machine
-from learning_memory_server.cli.clients.hooks import packaged
+from learning_memory_server.cli.clients.change import packaged
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.server.hooks import event
 from learning_memory_server.server.hooks.event import AFTER_TOOL, PROMPT, SESSION_END, SESSION_START, Event

@@ -80,31 +80,31 @@ def is_for_people() -> bool:
     return not _IS_FOR_PROGRAMS.get()
 
 
-def output() -> Console:
+def stdout() -> Console:
     """Return the console of standard output, which prints nothing `for_programs`."""
     return _console(quiet=not is_for_people())
 
 
 def say(text: str | Text = "", style: str = "", *, is_line: bool = False) -> None:
     """Print a text for people; one that is a line, such as a command to copy, is not wrapped."""
-    output().print(Text(text, style) if isinstance(text, str) else text, soft_wrap=is_line)
+    stdout().print(Text(text, style) if isinstance(text, str) else text, soft_wrap=is_line)
 
 
-def errors() -> Console:
+def stderr() -> Console:
     """Return the console of standard error, for progress, notices and failures."""
     return _console(stderr=True)
 
 
 def write_line(line: str) -> None:
     """Write a line to standard output as it is."""
-    stream = output().file
+    stream = stdout().file
     stream.write(f"{line}\n")
     stream.flush()
 
 
-def show_json(document: Mapping[str, Any]) -> None:
+def document(document: Mapping[str, Any]) -> None:
     """Write a document as JSON, and nothing else, to standard output."""
-    stream = output().file
+    stream = stdout().file
     # A stream that cannot encode every character gets escapes.
     is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not is_unicode, indent=2)
@@ -112,25 +112,25 @@ def show_json(document: Mapping[str, Any]) -> None:
     write_line(shown(text, lambda character: json.dumps(character)[1:-1]))
 
 
-def show_failure(error: LearningMemoryError) -> None:
+def failure(error: LearningMemoryError) -> None:
     """Print what is wrong and what to do, on standard error."""
     message, hint = (
         _TOOLS.sub(lambda found: f"`{_COMMANDS[found[0]]}`", text or "") for text in (error.message, error.hint)
     )
-    errors().print(
+    stderr().print(
         Text.assemble(("error: ", "bold red"), (text_lines(message), "red"), f"\n{text_lines(hint)}" if hint else "")
     )
 
 
-def show_notice(sentence: str) -> None:
+def notice(sentence: str) -> None:
     """Print a notice, on standard error."""
-    errors().print(Text(text_lines(sentence), "yellow"))
+    stderr().print(Text(text_lines(sentence), "yellow"))
 
 
-def show_remark(sentence: str) -> None:
+def remark(sentence: str) -> None:
     """Print a notice on what was printed, or nothing `for_programs`: their document says it."""
     if is_for_people():
-        show_notice(sentence)
+        notice(sentence)
 
 
 def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
@@ -143,16 +143,16 @@ def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
     if sys.stdin.isatty():
         return typer.confirm(question, err=True)
     if otherwise:
-        show_notice(otherwise)
+        notice(otherwise)
     return False
 
 
-def show_table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()) -> None:
+def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()) -> None:
     """Print rows, each cell on one line, and the columns named in `numbers` aligned to the right.
 
     In a terminal the last column wraps; in a narrow one it follows on separate lines.
     """
-    console = output()
+    console = stdout()
     cells = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
     titles = [Text(header, "bold") for header in headers]
     *widths, last = (max(cell.cell_len for cell in column) for column in zip(titles, *cells, strict=True))
@@ -185,12 +185,12 @@ class Record(NamedTuple):
     lesson: str = ""
 
 
-def show_records(records: Iterable[Record]) -> None:
+def records(records: Iterable[Record]) -> None:
     """Print records, in a terminal their facts, text and lesson on lines of their own, and in a pipe on one line.
 
     In a terminal a long text ends with the command that shows the rest.
     """
-    console = output()
+    console = stdout()
     for facts, text, lesson in records:
         shown = [fact if isinstance(fact, Text) else Text(one_line(fact)) for fact in facts if fact]
         said = [one_line(each) for each in (text, lesson)]
@@ -203,7 +203,7 @@ def show_records(records: Iterable[Record]) -> None:
         for lead, each in zip((_GAP, _ARROW.lstrip()), said, strict=True):
             rest = f" (the rest: show {next(ids, 'ID')})" if len(each) > _RECORD_MAX else ""
             if each:
-                show_hanging(console, Text(lead), Text(f"{first_of(each, _RECORD_MAX)}{rest}"))
+                hanging(console, Text(lead), Text(f"{first_of(each, _RECORD_MAX)}{rest}"))
 
 
 def _show_stacked(
@@ -213,19 +213,19 @@ def _show_stacked(
         for cell, width, is_number in zip(row, widths, are_numbers, strict=False):
             cell.align("right" if is_number else "left", width)
         console.print(Text(_GAP).join(row), overflow="fold")
-        show_hanging(console, Text(_GAP), last)
+        hanging(console, Text(_GAP), last)
 
 
-def show_facts(facts: Iterable[tuple[str, Cell | None]]) -> None:
+def facts(facts: Iterable[tuple[str, Cell | None]]) -> None:
     """Print names and values, aligned. Names without a value are left out."""
     shown = [(name, value) for name, value in facts if value]
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         content = value if isinstance(value, Text) else Text(text_lines(str(value)))
-        show_hanging(output(), Text(f"{name:<{width}}  ", "bold"), content)
+        hanging(stdout(), Text(f"{name:<{width}}  ", "bold"), content)
 
 
-def show_hanging(console: Console, lead: Text, content: Text) -> None:
+def hanging(console: Console, lead: Text, content: Text) -> None:
     """Print a lead and a text, in a terminal with a hanging indent."""
     if not console.is_terminal:
         console.print(Text.assemble(lead, content))
@@ -237,14 +237,14 @@ def show_hanging(console: Console, lead: Text, content: Text) -> None:
     console.print(grid)
 
 
-def show_first(lines: Sequence[str], style: str) -> None:
+def first(lines: Sequence[str], style: str) -> None:
     """Print the first `SHOWN` lines, and how many more there are."""
     for line in lines[:SHOWN]:
         say(line, style)
-    show_rest(len(lines), style)
+    rest(len(lines), style)
 
 
-def show_rest(total: int, style: str = "") -> None:
+def rest(total: int, style: str = "") -> None:
     """Print how many there are beyond the first `SHOWN`, if any."""
     if total > SHOWN:
         say(f"... and {total - SHOWN:,} more", style)
@@ -253,7 +253,7 @@ def show_rest(total: int, style: str = "") -> None:
 @contextmanager
 def working(sentence: str) -> Iterator[Report]:
     """Show progress while the block runs, and yield the function that updates it: a bar in a terminal, else lines."""
-    console = errors()
+    console = stderr()
     if not console.is_terminal:
         yield _in_lines()
         return
@@ -276,7 +276,7 @@ def _in_lines() -> Report:
         nonlocal said
         if time.monotonic() - said >= _LINE_SECONDS:
             said = time.monotonic()
-            errors().print(one_line(f"{doing}: {done:,} of {total:,}" if total else doing))
+            stderr().print(one_line(f"{doing}: {done:,} of {total:,}" if total else doing))
 
     return report
 
