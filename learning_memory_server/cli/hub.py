@@ -39,7 +39,6 @@ from learning_memory_server.learning.calibration import lift, trials_of
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import calibration_views, entry_views

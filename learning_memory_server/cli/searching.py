@@ -7,7 +7,6 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 from rich.text import Text
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.memories.log import MemoryLog
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
@@ -90,9 +89,6 @@ async def search(  # noqa: PLR0913 - one for each option
     texts = MemoryQuery(
         wanted.text, min(limit, _OTHERS), MemoryFilter((), None, chosen_time(since), None, named), min_score=0.0
     )
-
-    # Read once, and only if they are needed.
-    entries = read_entries(settings)
 
     def scan() -> FoundBoth:
         result = search_lexical(stored.entries, wanted)
