@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from enum import StrEnum
+from types import UnionType
+from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.checking import entry_of_record, is_id
-from learning_memory_server.journal.archive.entries_foreign import ForeignPart
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord
 from learning_memory_server.model import limits
-from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.model.entry import Ghap, Resolution
 from learning_memory_server.model.identity import session_hash
-from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
+from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.stored import Stored
+from learning_memory_server.redaction.base import shortened_markers
+
+Category = TypeVar("Category", bound=StrEnum)
+
+_CLOSE: Final = 0.8
+"""The lowest similarity at which a misspelling is unmistakable; at 0.75, "investigation" would match integration."""
+_PREFIX_FROM: Final = 4
+_STATEMENTS: Final = ("goal", "hypothesis", "action", "prediction")
+_STORY: Final = frozenset(
+    """
+    id created_at domain strategy goal hypothesis action prediction history notes confidence first_confidence
+    """.split()  # noqa: SIM905 - words read better than a list
+)
+_END: Final = ("status", "result", "resolved_at", "auto_captured")
+_EXPLANATION: Final = ("surprise", "root_cause", "lesson")
+"""The fields of ours that the predecessor had: of an entry, of its outcome, and of the outcome but in the entry."""
+_THEIR_NAMES: Final = {"at": "timestamp", "resolved_at": "captured_at"}
+_READ_OTHERWISE: Final = ("session_id", "outcome", "confidence_tier", "iteration_count")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +97,27 @@ def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
     return parsed
 
 
+def find_category(kind: type[Category], name: str) -> Category | None:
+    """Return the member that `name` unmistakably means, or None.
+
+    Case, spaces and underscores do not matter. A name matches a member that it abbreviates unambiguously (`config`),
+    extends (`feature-development`), or slightly misspells.
+    """
+    wanted = re.sub(r"[\s_-]+", "-", name.strip().casefold())
+    members = {str(member): member for member in kind}
+    if wanted in members:
+        return members[wanted]
+    related = [
+        member
+        for text, member in members.items()
+        if (len(wanted) >= _PREFIX_FROM and text.startswith(wanted)) or wanted.startswith(f"{text}-")
+    ]
+    if len(related) == 1:
+        return related[0]
+    close = difflib.get_close_matches(wanted, members, n=1, cutoff=_CLOSE)
+    return members[close[0]] if close else None
+
+
 def _parse(line: bytes, project: str, changes: Counter[str]) -> tuple[Ghap | JournalRecord, bool]:
     """Return the entry of a line, or the line itself if it is a tombstone, and whether it names its project."""
     try:
@@ -88,7 +132,7 @@ def _parse(line: bytes, project: str, changes: Counter[str]) -> tuple[Ghap | Jou
         record = _record(line, body)
         is_tombstone = record.kind == "ghap" and record.is_tombstone
         return record if is_tombstone else entry_of_record(record), True
-    return _predecessors(ForeignPart("", body, changes), project), False
+    return _predecessors(body, project, changes), False
 
 
 def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
@@ -104,70 +148,100 @@ def _record(line: bytes, body: dict[str, Any]) -> JournalRecord:
         raise InvalidInputError("the journal line was not written by a journal.") from None
 
 
-def _predecessors(part: ForeignPart, project: str) -> Ghap:
-    end = part.find_part("outcome")
-    if end is None:
+def _predecessors(body: dict[str, Any], project: str, changes: Counter[str]) -> Ghap:
+    if body.get("outcome") in (None, {}):
         raise InvalidInputError("outcome: missing; only resolved entries can be imported.")
-    entry_id = part.text("id", limits.ID_MAX)
-    if not is_id(entry_id):
-        raise InvalidInputError(f"id: {entry_id!r} has characters other than letters, digits, - and _.")
-    entry = Ghap(
-        id=entry_id,
-        project=project,
-        agent_session=session_hash(part.find_text("session_id", limits.NARRATIVE_MAX) or "unknown"),
-        created_at=part.moment("created_at"),
-        domain=part.category("domain", Domain),
-        strategy=part.category("strategy", Strategy),
-        goal=part.text("goal", limits.STATEMENT_MAX),
-        hypothesis=part.text("hypothesis", limits.STATEMENT_MAX),
-        action=part.text("action", limits.STATEMENT_MAX),
-        prediction=part.text("prediction", limits.STATEMENT_MAX),
-        history=tuple(map(_revision, part.parts("history"))),
-        notes=part.texts("notes", limits.NARRATIVE_MAX),
-        confidence=part.find_probability("confidence"),
-        first_confidence=part.find_probability("first_confidence"),
-        resolution=_resolution(end, part),
-    )
+    story = _fields(Ghap, _STORY, "", body, changes)
+    if not is_id(story["id"]):
+        raise InvalidInputError(f"id: {story['id']!r} has characters other than letters, digits, - and _.")
+    session = _value(str | None, "session_id", body.get("session_id"), changes)
+    end = _fields(Resolution, _END, "outcome", body["outcome"], changes)
+    explanation = _fields(Resolution, _EXPLANATION, "", body, changes)
+    resolution = Resolution(**end, **explanation)
+    resolution.require_explanation()
+    entry = Ghap(project=project, agent_session=session_hash(session or "unknown"), resolution=resolution, **story)
     # Both follow from the rest here; a reader should know if the file said something else.
-    part.note_difference("confidence_tier", entry.tier.value)
-    part.note_difference("iteration_count", entry.iteration_count)
-    part.note_left_out()
-    end.note_left_out()
+    for name, derived in (("confidence_tier", entry.tier.value), ("iteration_count", entry.iteration_count)):
+        if body.get(name) not in (None, derived):
+            changes[f"{name} {body[name]!r} was recomputed as {derived}"] += 1
+    _note_left_out("", body, [*_STORY, *_EXPLANATION, *_READ_OTHERWISE], changes)
+    _note_left_out("outcome", body["outcome"], _END, changes)
     return entry
 
 
-def _revision(part: ForeignPart) -> Revision:
-    revision = Revision(
-        part.moment("timestamp"),
-        part.text("hypothesis", limits.STATEMENT_MAX),
-        part.text("action", limits.STATEMENT_MAX),
-        part.text("prediction", limits.STATEMENT_MAX),
-        part.find_probability("confidence"),
-    )
-    part.note_left_out()
-    return revision
+def _fields(
+    kind: type[Stored], wanted: Collection[str], place: str, data: object, changes: Counter[str]
+) -> dict[str, Any]:
+    """Return those fields of a dataclass that are wanted, read from the object at a `place` in a line."""
+    if not isinstance(data, dict):
+        raise InvalidInputError(f"{place}: must be an object, not {type(data).__name__}.")
+    hints = get_type_hints(kind)
+    named = [(each.name, _THEIR_NAMES.get(each.name, each.name)) for each in fields(kind) if each.name in wanted]
+    return {name: _value(hints[name], _join(place, their), data.get(their), changes) for name, their in named}
 
 
-def _resolution(end: ForeignPart, story: ForeignPart) -> Resolution:
-    """Return the outcome `end` of the entry `story`, which has surprise, root cause and lesson."""
-    cause, lesson = story.find_part("root_cause"), story.find_part("lesson")
-    resolution = Resolution(
-        status=end.category("status", OutcomeStatus),
-        result=end.text("result", limits.NARRATIVE_MAX),
-        resolved_at=end.moment("captured_at"),
-        surprise=story.find_text("surprise", limits.NARRATIVE_MAX),
-        root_cause=None
-        if cause is None
-        else RootCause(cause.category("category", RootCauseCategory), cause.text("description", limits.NARRATIVE_MAX)),
-        lesson=None
-        if lesson is None
-        else Lesson(
-            lesson.text("what_worked", limits.NARRATIVE_MAX), lesson.find_text("takeaway", limits.NARRATIVE_MAX)
-        ),
-        auto_captured=end.flag("auto_captured"),
-    )
-    for part in (cause, lesson):
-        if part is not None:
-            part.note_left_out()
-    resolution.require_explanation()
-    return resolution
+def _value(hint: Any, name: str, value: Any, changes: Counter[str]) -> Any:  # noqa: ANN401 - a type, and JSON
+    """Return what a field of this type is to have. What is read as something else is noted in `changes`."""
+    of, *others = get_args(hint) or (hint,)
+    if isinstance(hint, UnionType):
+        is_empty = value == {} if issubclass(of, Stored) else of is str and isinstance(value, str) and not value.strip()
+        return None if value is None or is_empty else _value(of, name, value, changes)
+    if others:
+        if not isinstance(value, list | None):
+            raise InvalidInputError(f"{name}: must be a list, not {type(value).__name__}.")
+        return tuple(_value(of, f"{name}[{index}]", item, changes) for index, item in enumerate(value or ()))
+    if issubclass(hint, Stored):
+        wanted = [each.name for each in fields(hint) if each.name != "others"]
+        parts = _fields(hint, wanted, name, value, changes)
+        _note_left_out(name, value, wanted, changes)
+        return hint(**parts)
+    if hint is bool:
+        if not isinstance(value, bool | None):
+            raise InvalidInputError(f"{name}: must be true or false, not {type(value).__name__}.")
+        return bool(value)
+    if hint is float:
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+            raise InvalidInputError(f"{name}: must be a number from 0 to 1.")
+        return value
+    return _written(hint, name, value, changes)
+
+
+def _written(hint: type, name: str, value: object, changes: Counter[str]) -> datetime | StrEnum | str:
+    """Return what a text says: a time, a member of a vocabulary, or itself."""
+    if value is None:
+        raise InvalidInputError(f"{name}: missing.")
+    last = name.rpartition(".")[2]
+    limit = limits.STATEMENT_MAX if last in _STATEMENTS else limits.NARRATIVE_MAX
+    limit = limit if hint is str and name != "id" else limits.ID_MAX
+    text = limits.checked_text(name, value, limit, shortened_markers)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # JSON can escape half a character, which no UTF-8 file can contain.
+        raise InvalidInputError(
+            f"{name}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
+        ) from None
+    if hint is datetime:
+        return parse_moment(name, text)
+    if not issubclass(hint, StrEnum):
+        return text
+    found = find_category(hint, text)
+    if found is None:
+        raise InvalidInputError(f"{name}: {text!r} is not one of {', '.join(hint)}.")
+    if text != found:
+        changes[f"{name} {text!r} is read as {found}"] += 1
+    return found
+
+
+def _note_left_out(place: str, data: dict[str, Any], wanted: Collection[str], changes: Counter[str]) -> None:
+    """Note each field of an object that is not empty and was not read."""
+    read = {_THEIR_NAMES.get(name, name) for name in wanted}
+    for name, value in data.items():
+        if name not in read and value not in (None, "", [], {}):
+            # Without list positions, so that the same field of many items is one line.
+            shown = re.sub(r"\[\d+\]", "[]", _join(place, name))
+            changes[f"{shown} is not kept"] += 1
+
+
+def _join(place: str, name: str) -> str:
+    return f"{place}.{name}" if place else name

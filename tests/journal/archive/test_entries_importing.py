@@ -10,8 +10,7 @@ import pytest
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.archive.checking import entry_of_record, parse_open
-from learning_memory_server.journal.archive.entries_foreign import find_category
-from learning_memory_server.journal.archive.entries_importing import ParsedEntries, parse_entries
+from learning_memory_server.journal.archive.entries_importing import ParsedEntries, find_category, parse_entries
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord, open_file_of
 from learning_memory_server.model.entry import Revision
