@@ -37,7 +37,7 @@ def plain_dense(documents: Documents, vectors: NDArray[np.float32], embedder: Em
     """
 
     def search(text: str, limit: int) -> Scored:
-        cosines = vectors @ embedder.embed_query(text)
+        cosines = vectors @ embedder.embed_queries([text])[0]
         best = np.argsort(-cosines, kind="stable")[:limit]
         return [(documents[row][0], float(cosines[row])) for row in best]
 

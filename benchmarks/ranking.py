@@ -197,10 +197,6 @@ class Wrapped:
         """Return an array of shape (len(texts), dimension)."""
         return self._inner.embed_documents(texts)
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,)."""
-        return self._inner.embed_query(text)
-
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""
         return self._inner.embed_queries(texts)
@@ -212,11 +208,6 @@ class TimedEmbedder(Wrapped):
     def __init__(self, inner: Embedder, stages: Stages) -> None:
         super().__init__(inner)
         self._stages = stages
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Time the embedding of queries."""
-        with timed(self._stages, EMBEDDING):
-            return self._inner.embed_query(text)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Time the embedding of queries."""

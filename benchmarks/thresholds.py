@@ -72,7 +72,7 @@ class Varied(Wrapped):
     def __init__(self, inner: Embedder, name: str, change: Callable[[Sequence[str], Vectors], Vectors]) -> None:
         super().__init__(inner)
         self._change = change
-        self.identity = replace(inner.identity, model=name, dimension=len(self.embed_query("x")))
+        self.identity = replace(inner.identity, model=name, dimension=self.embed_queries(["x"]).shape[1])
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
@@ -81,10 +81,6 @@ class Varied(Wrapped):
     def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         return self.embed_documents(texts)
-
-    def embed_query(self, text: str) -> Vectors:
-        """Return an array of shape (dimension,)."""
-        return np.asarray(self.embed_documents([text])[0])
 
 
 def models(opened: ExitStack) -> Iterator[tuple[str, Embedder]]:

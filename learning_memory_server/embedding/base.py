@@ -61,9 +61,6 @@ class Embedder(Protocol):
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension), each row of length 1."""
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,) and length 1."""
-
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension): the same vectors as one text at a time, to 1e-5."""
 

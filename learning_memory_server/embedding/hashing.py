@@ -40,11 +40,6 @@ class HashingEmbedder:
         normalised: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return normalised
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,)."""
-        row: NDArray[np.float32] = self.embed_documents([text])[0]
-        return row
-
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""
-        return np.array([self.embed_query(text) for text in texts], dtype=np.float32)
+        return self.embed_documents(texts)

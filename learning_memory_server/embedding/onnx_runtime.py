@@ -111,11 +111,6 @@ class OnnxEmbedder:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._graph.prompts.document + text for text in texts])
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,)."""
-        vector: NDArray[np.float32] = self.embed_queries([text])[0]
-        return vector
-
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._graph.prompts.query + text for text in texts])

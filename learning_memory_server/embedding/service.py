@@ -208,7 +208,7 @@ class EmbeddingService:
         submit = thread.submit
         if reach is not None:
             self._served = [
-                _ServedModel("queries", lambda: self._probe(reach, lambda model: model.embed_query(PROBE))),
+                _ServedModel("queries", lambda: self._probe(reach, lambda model: model.embed_queries([PROBE]))),
                 _ServedModel(
                     "documents",
                     lambda: self._probe(reach, lambda model: model.embed_documents([PROBE])),

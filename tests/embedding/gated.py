@@ -25,9 +25,9 @@ class Gated(HashingEmbedder):
         assert self.allowed.acquire(timeout=30)
         return super().embed_documents(texts)
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        self.calls.append("query")
-        return HashingEmbedder(16).embed_query(text)
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls += ["query"] * len(texts)
+        return HashingEmbedder(16).embed_queries(texts)
 
 
 async def settle() -> None:

@@ -5,7 +5,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 
 
 def test_the_numbers_are_the_same_on_every_machine() -> None:
-    vector = HashingEmbedder(8).embed_query("Read the error, then read the code")
+    vector = HashingEmbedder(8).embed_queries(["Read the error, then read the code"])[0]
 
     np.testing.assert_allclose(vector, PINNED, atol=1e-6)
 
@@ -29,24 +29,24 @@ def test_words_that_cancel_out_still_make_a_unit_vector() -> None:
     for dimension in (1, 2):
         embedder = HashingEmbedder(dimension)
         for number in range(30):
-            vector = embedder.embed_query(f"a{number} b{number}")
+            vector = embedder.embed_queries([f"a{number} b{number}"])[0]
             assert np.linalg.norm(vector) == pytest.approx(1)
 
 
 def test_case_order_and_punctuation_do_not_matter_and_words_do() -> None:
     embedder = HashingEmbedder()
-    base = embedder.embed_query("stale cache header")
+    base = embedder.embed_queries(["stale cache header"])[0]
 
-    np.testing.assert_array_equal(base, embedder.embed_query("Header: CACHE, stale!"))
-    near = base @ embedder.embed_query("stale cache entry")
+    np.testing.assert_array_equal(base, embedder.embed_queries(["Header: CACHE, stale!"])[0])
+    near = base @ embedder.embed_queries(["stale cache entry"])[0]
     assert near == pytest.approx(2 / 3, abs=1e-5)
-    assert abs(base @ embedder.embed_query("something unrelated entirely")) < 0.3
+    assert abs(base @ embedder.embed_queries(["something unrelated entirely"])[0]) < 0.3
 
 
 def test_queries_and_documents_are_alike() -> None:
     embedder = HashingEmbedder()
 
-    np.testing.assert_array_equal(embedder.embed_documents(["a text"])[0], embedder.embed_query("a text"))
+    np.testing.assert_array_equal(embedder.embed_documents(["a text"])[0], embedder.embed_queries(["a text"])[0])
 
 
 def test_the_dimension_is_part_of_the_identity() -> None:

@@ -49,11 +49,11 @@ def test_a_model_that_wants_prompts_gets_them(stub: OllamaStub) -> None:
     embedder = OllamaEmbedder(MODEL, None, stub.url)
     stub.requests.clear()
 
-    vector = embedder.embed_query("a b")
+    vector = embedder.embed_queries(["a b"])[0]
     embedder.embed_documents(["a b"])
 
     assert stub.embedded == ["search_query: a b", "search_document: a b"]
-    np.testing.assert_allclose(vector, HashingEmbedder(8).embed_query("search_query: a b"), atol=1e-6)
+    np.testing.assert_allclose(vector, HashingEmbedder(8).embed_queries(["search_query: a b"])[0], atol=1e-6)
     assert stub.requests[0] == ("/api/embed", {"model": MODEL, "input": ["search_query: a b"], "truncate": True})
 
 
@@ -102,7 +102,7 @@ def test_a_tag_that_moves_under_a_running_server_is_noticed(stub: OllamaStub) ->
     stub.digest = "f" * 64
 
     with pytest.raises(EmbeddingUnavailableError, match="has changed since this server started") as caught:
-        embedder.embed_query("x")
+        embedder.embed_queries(["x"])[0]
     assert "hub stop" in str(caught.value.hint)
 
 
@@ -128,7 +128,7 @@ def test_a_model_that_was_removed_has_to_be_pulled(stub: OllamaStub) -> None:
     stub.name = "other:latest"
 
     with pytest.raises(EmbeddingUnavailableError, match="has no model 'nomic-embed-text'"):
-        embedder.embed_query("x")
+        embedder.embed_queries(["x"])[0]
 
 
 def test_a_server_that_does_not_run_is_reported_at_once() -> None:
@@ -156,7 +156,7 @@ def test_a_silent_server_times_out(stub: OllamaStub) -> None:
 def test_a_lost_connection_is_retried(stub: OllamaStub) -> None:
     stub.drops = 2
 
-    assert OllamaEmbedder(MODEL, None, stub.url).embed_query("x").shape == (8,)
+    assert OllamaEmbedder(MODEL, None, stub.url).embed_queries(["x"])[0].shape == (8,)
 
 
 @pytest.mark.slow

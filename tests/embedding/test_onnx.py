@@ -53,7 +53,7 @@ def test_the_way_that_version_6_of_the_library_writes_is_read_too(folder: Path) 
     write_json(folder / "tokenizer_config.json", {"model_max_length": POSITIONS})
     model = load(folder)
 
-    np.testing.assert_allclose(model.embed_query(TEXTS[0]), expected(TEXTS[0], "cls"), atol=1e-6)
+    np.testing.assert_allclose(model.embed_queries([TEXTS[0]])[0], expected(TEXTS[0], "cls"), atol=1e-6)
     assert model.identity.max_tokens == POSITIONS
 
 
@@ -61,7 +61,7 @@ def test_the_way_that_version_6_of_the_library_writes_is_read_too(folder: Path) 
 def test_a_graph_gets_the_inputs_that_it_has(inputs: tuple[str, ...], tmp_path: Path) -> None:
     model = load(save_model(tmp_path / "tiny", inputs=inputs))
 
-    np.testing.assert_allclose(model.embed_query(TEXTS[0]), expected(TEXTS[0]), atol=1e-6)
+    np.testing.assert_allclose(model.embed_queries([TEXTS[0]])[0], expected(TEXTS[0]), atol=1e-6)
 
 
 def test_a_vector_does_not_depend_on_the_texts_beside_it(tmp_path: Path) -> None:
@@ -74,21 +74,21 @@ def test_prompts_come_before_queries_and_documents(tmp_path: Path) -> None:
     stated = {"query": "query: ", "passage": "passage: ", "clustering": "theme "}
     model = load(save_model(tmp_path / "asymmetric", prompts=stated))
 
-    np.testing.assert_allclose(model.embed_query("pool"), expected("query: pool"), atol=1e-6)
+    np.testing.assert_allclose(model.embed_queries(["pool"])[0], expected("query: pool"), atol=1e-6)
     np.testing.assert_allclose(model.embed_documents(["pool"])[0], expected("passage: pool"), atol=1e-6)
 
 
 def test_e5_has_its_prompts_though_its_files_do_not_say_so(tmp_path: Path) -> None:
     model = load(save_model(tmp_path / "multilingual-e5-small", prompts={"query": "", "document": ""}))
 
-    np.testing.assert_allclose(model.embed_query("pool"), expected("query: pool"), atol=1e-6)
+    np.testing.assert_allclose(model.embed_queries(["pool"])[0], expected("query: pool"), atol=1e-6)
     np.testing.assert_allclose(model.embed_documents(["pool"])[0], expected("passage: pool"), atol=1e-6)
 
 
 def test_texts_are_made_lower_case_if_the_model_wants_it(folder: Path) -> None:
     change(folder / LENGTH, do_lower_case=True)
 
-    np.testing.assert_allclose(load(folder).embed_query("POOL"), expected("pool"), atol=1e-6)
+    np.testing.assert_allclose(load(folder).embed_queries(["POOL"])[0], expected("pool"), atol=1e-6)
 
 
 CHANGES: dict[str, Callable[[Path], Any]] = {
@@ -230,7 +230,7 @@ from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.errors import EmbeddingUnavailableError
 for model in sys.argv[1:]:
     try:
-        print(load_embedder(model, None).embed_query("a text").shape)
+        print(load_embedder(model, None).embed_queries(["a text"])[0].shape)
     except EmbeddingUnavailableError as error:
         print(error.sentence)
 print("huggingface_hub" in sys.modules)

@@ -85,7 +85,7 @@ def test_vectors_have_length_1_and_do_not_depend_on_their_batch(packaged: Embedd
 
     np.testing.assert_allclose(np.linalg.norm(together, axis=1), 1, atol=1e-5)
     for text, vector in zip(texts, together, strict=True):
-        np.testing.assert_allclose(packaged.embed_query(text), vector, atol=1e-5)
+        np.testing.assert_allclose(packaged.embed_queries([text])[0], vector, atol=1e-5)
 
 
 def test_the_identity_is_the_weights_not_the_original_s(packaged: Embedder) -> None:

@@ -37,14 +37,14 @@ def test_documents_are_unit_rows(embedder: SentenceEmbedder) -> None:
 
 
 def test_a_query_is_one_unit_vector_and_the_same_as_a_document(embedder: SentenceEmbedder) -> None:
-    vector = embedder.embed_query(QUERY)
+    vector = embedder.embed_queries([QUERY])[0]
 
     assert vector.shape == (384,)
     np.testing.assert_allclose(vector, embedder.embed_documents([QUERY])[0], atol=1e-5)
 
 
 def test_a_paraphrase_is_nearer_than_an_unrelated_text(embedder: SentenceEmbedder) -> None:
-    query = embedder.embed_query(QUERY)
+    query = embedder.embed_queries([QUERY])[0]
     near, far = embedder.embed_documents([PARAPHRASE, UNRELATED]) @ query
 
     assert near > 0.4

@@ -67,9 +67,10 @@ class ModelServer(HashingEmbedder):
         self._serve(texts[0])
         return super().embed_documents(texts)
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        self._serve(text)
-        return HashingEmbedder(16).embed_query(text)
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        for text in texts:
+            self._serve(text)
+        return HashingEmbedder(16).embed_queries(texts)
 
     def _serve(self, what: str) -> None:
         self.asked.append(what)

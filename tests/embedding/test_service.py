@@ -63,7 +63,7 @@ async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad) -> Non
     load.release.set()
 
     np.testing.assert_array_equal(await call, HashingEmbedder(16).embed_documents(["a b", "c"]))
-    np.testing.assert_array_equal(await service.embed_query("a b"), HashingEmbedder(16).embed_query("a b"))
+    np.testing.assert_array_equal(await service.embed_query("a b"), HashingEmbedder(16).embed_queries(["a b"])[0])
     service.close()
 
 
@@ -198,7 +198,7 @@ async def test_a_query_waits_for_one_batch_of_documents_and_not_for_all() -> Non
 
     model.allowed.release()
 
-    np.testing.assert_array_equal(await query, HashingEmbedder(16).embed_query("urgent"))
+    np.testing.assert_array_equal(await query, HashingEmbedder(16).embed_queries(["urgent"])[0])
     assert model.calls[:2] == ["8 documents", "query"]
     assert not any(task.done() for task in documents)
     model.allowed.release(1000)
@@ -234,8 +234,8 @@ async def test_a_query_that_is_asked_twice_at_once_is_embedded_once() -> None:
     hasty.cancel()
     model.allowed.release()
 
-    np.testing.assert_array_equal(await patient, HashingEmbedder(16).embed_query("same"))
-    np.testing.assert_array_equal(await other, HashingEmbedder(16).embed_query("another"))
+    np.testing.assert_array_equal(await patient, HashingEmbedder(16).embed_queries(["same"])[0])
+    np.testing.assert_array_equal(await other, HashingEmbedder(16).embed_queries(["another"])[0])
     await documents
     assert model.calls == ["1 documents", "query", "query"]
     service.close()
@@ -276,9 +276,9 @@ class Counting(HashingEmbedder):
         super().__init__(dimension)
         self.queries: list[str] = []
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        self.queries.append(text)
-        return super().embed_query(text)
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.queries += texts
+        return super().embed_queries(texts)
 
 
 async def test_a_query_is_embedded_once() -> None:
@@ -288,7 +288,7 @@ async def test_a_query_is_embedded_once() -> None:
     first, again = await service.embed_query("a b"), await service.embed_query("a b")
 
     np.testing.assert_array_equal(again, first)
-    np.testing.assert_array_equal(again, HashingEmbedder(16).embed_query("a b"))
+    np.testing.assert_array_equal(again, HashingEmbedder(16).embed_queries(["a b"])[0])
     assert model.queries == ["a b"]
     service.close()
 
@@ -355,8 +355,8 @@ async def test_a_query_that_failed_is_not_cached() -> None:
 
 
 class FailingOnce(Counting):
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        vector = super().embed_query(text)
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = super().embed_queries(texts)
         if len(self.queries) == 1:
             raise RuntimeError(SECRET)
-        return vector
+        return vectors

@@ -21,7 +21,7 @@ async def write(parts: Parts, *numbers: int) -> None:
 
 
 async def test_a_mean_is_taken_again_when_a_collection_has_grown_by_a_quarter(tmp_path: Path) -> None:
-    vector = HashingEmbedder().embed_query("note 3")
+    vector = HashingEmbedder().embed_queries(["note 3"])[0]
 
     async with open_parts(tmp_path) as parts:
         await parts.index.open()
@@ -47,7 +47,7 @@ async def test_a_small_collection_is_as_close_as_most_are_and_other_models_have_
         await write(parts, *range(25))
         means = Means()
         await means.refresh(parts.store)
-        vector = HashingEmbedder().embed_query("note 3")
+        vector = HashingEmbedder().embed_queries(["note 3"])[0]
         cosine = float((HashingEmbedder().embed_documents([f"note {n}" for n in range(25)]) @ vector).mean())
         assert means.usual_closeness(NOTES, vector, DEFAULT_SCALE) == pytest.approx((cosine + 0.03) / 2, abs=1e-6)
         crowded = 1 - (1 - cosine) * 2

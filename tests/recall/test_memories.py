@@ -165,9 +165,8 @@ class ByName(HashingEmbedder):
             vector[:2] = (1, 0) if "north" in text else (0.98, 0.2) if "close" in text else (0, 1)
         return vectors
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        (vector,) = self.embed_documents([f"north {text}"])
-        return np.asarray(vector)
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self.embed_documents([f"north {text}" for text in texts])
 
 
 class Noting:

@@ -75,7 +75,7 @@ async def test_the_axis_is_that_of_the_nearest_vector(services: Services, agent:
     for collection in Collection:
         if collection.startswith("experiences_"):
             (hit,) = await services.index.nearest(
-                collection, HashingEmbedder().embed_query(query), limit=1, ids={point_id("ghap", key)}
+                collection, HashingEmbedder().embed_queries([query])[0], limit=1, ids={point_id("ghap", key)}
             )
             cosines[collection.removeprefix("experiences_")] = hit.score
     parts = found["explanation"]

@@ -54,11 +54,6 @@ class OllamaEmbedder:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._prompts.document + text for text in texts])
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,)."""
-        vector: NDArray[np.float32] = self.embed_queries([text])[0]
-        return vector
-
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._prompts.query + text for text in texts])

@@ -36,7 +36,7 @@ class SentenceEmbedder:
         from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - seconds, and only here
 
         self._model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
-        dimension = self._model.get_embedding_dimension() or len(self.embed_query("x"))
+        dimension = self._model.get_embedding_dimension() or self.embed_queries(["x"]).shape[1]
         self.identity = source.identity(dimension, self._model.max_seq_length or 0)
         # A copy: the model changes the truncation of its own while it embeds.
         self.tokenizer = copy(getattr(self._model.tokenizer, "backend_tokenizer", None))
@@ -51,10 +51,6 @@ class SentenceEmbedder:
             normalize_embeddings=True,
             show_progress_bar=False,
         )
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        """Return an array of shape (dimension,)."""
-        return self._model.encode_query(text, normalize_embeddings=True, show_progress_bar=False)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return an array of shape (len(texts), dimension)."""

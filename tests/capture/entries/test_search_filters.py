@@ -91,7 +91,9 @@ def worth(axis: Axis, text: str) -> dict[str, Worth]:
     for entry in ENTRIES:
         for document in documents_of(entry):
             documents[document.collection].append(document)
-    cosines = {name: vectors_of(those) @ HashingEmbedder().embed_query(text) for name, those in documents.items()}
+    cosines = {
+        name: vectors_of(those) @ HashingEmbedder().embed_queries([text])[0] for name, those in documents.items()
+    }
     own = cosines[Collection.of(axis)]
     nearest = np.max(list(cosines.values()), axis=0) if axis is Axis.FULL else own
     encoded = [dict(zip(*encode_document(document.text), strict=True)) for document in documents[Collection.of(axis)]]

@@ -28,9 +28,9 @@ class SlowQueries(HashingEmbedder):
         super().__init__()
         self.gate = threading.Event()
 
-    def embed_query(self, text: str) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.gate.wait()
-        return super().embed_query(text)
+        return super().embed_queries(texts)
 
 
 @fast_forward
@@ -73,10 +73,6 @@ async def test_a_search_whose_model_is_late_is_lexical_and_says_so(tmp_path: Pat
 
 class OneRun(HashingEmbedder):
     """A model that takes a twentieth of a second, for one query or a batch."""
-
-    def embed_query(self, text: str) -> NDArray[np.float32]:
-        vector: NDArray[np.float32] = self.embed_queries([text])[0]
-        return vector
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         time.sleep(0.05)

@@ -58,7 +58,7 @@ def query(text: str, limit: int = 10) -> Query:
 def brute_force(documents: Sequence[Document], text: str, weight: float) -> list[tuple[str, float]]:
     """Return every document's relevance, computed without an engine, best first."""
     encoded = [dict(zip(*encode_document(document.text), strict=True)) for document in documents]
-    vector = HashingEmbedder().embed_query(text)
+    vector = HashingEmbedder().embed_queries([text])[0]
     vectors = HashingEmbedder().embed_documents([document.text for document in documents])
     cosines, scores = [], []
     for weights, row in zip(encoded, vectors, strict=True):
