@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from learning_memory_server.embedding.extras.ollama import OllamaEmbedder
-from learning_memory_server.embedding.extras.ollama_server import OllamaServer, full_name
+from learning_memory_server.embedding.extras.ollama import OllamaEmbedder, OllamaServer, full_name
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.prompts import prompts_of
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError

@@ -60,7 +60,7 @@ def _check_in_hub(status: dict[str, Any]) -> Finding | None:
 
 
 def _check_ollama(settings: Settings) -> Iterator[Finding]:
-    from learning_memory_server.embedding.extras.ollama_server import OllamaServer  # noqa: PLC0415
+    from learning_memory_server.embedding.extras.ollama import OllamaServer  # noqa: PLC0415
 
     server, model = OllamaServer(settings.ollama_url, timeouts.DOCTOR_OLLAMA), settings.embedding_model
     try:

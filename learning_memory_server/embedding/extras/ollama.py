@@ -1,22 +1,34 @@
-"""Models that an Ollama server runs."""
+"""Models that an Ollama server runs, by its API: https://docs.ollama.com/api."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Runtime
-from learning_memory_server.embedding.extras.ollama_server import OllamaServer, TextTooLongError, full_name
 from learning_memory_server.embedding.prompts import prompts_of
 from learning_memory_server.embedding.source import check_dimension
-from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
+from learning_memory_server.model import limits
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import attempts
 
 if TYPE_CHECKING:
+    import httpx
     import numpy as np
     from numpy.typing import NDArray
 
-
 _BATCH: Final = 32
+_BODY_MAX: Final = 64 << 20
+"""Bytes of the longest response that is read. A batch of vectors of 4,096 numbers takes 3 MB."""
+_NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
+"""What a proxy answers while Ollama is not behind it."""
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class OllamaEmbedder:
@@ -90,3 +102,168 @@ class OllamaEmbedder:
             f"Ollama's {self._model} has changed since this server started.",
             hint="Run `learning-memory-server hub stop`; the next session rebuilds the index with it.",
         )
+
+
+class TextTooLongError(EmbeddingUnavailableError):
+    """A text is longer than the model's context, and the server did not truncate it."""
+
+
+class OllamaServer:
+    """An Ollama server. Threads may share it."""
+
+    def __init__(self, url: str, timeout: float) -> None:
+        import httpx  # noqa: PLC0415 - a tenth of a second, and only here
+
+        parts = urlsplit(url)
+        # A URL may contain a password before the host.
+        self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        self._timeout = timeout
+        self._client = httpx.Client(
+            base_url=url,
+            timeout=httpx.Timeout(timeout, connect=min(timeout, timeouts.OLLAMA_CONNECT)),
+            # A new connection for each request: that costs nothing on one machine, and leaves none open.
+            limits=httpx.Limits(max_keepalive_connections=0),
+            # A proxy for the internet does not lead back to this machine.
+            trust_env=parts.hostname not in _LOOPBACK,
+            # Loading certificates takes 60 ms, and plain HTTP has no use for them.
+            verify=parts.scheme == "https",
+        )
+
+    def version(self) -> str:
+        """Return the server's version."""
+        return str(self._request("GET", "/api/version").get("version", "unknown"))
+
+    def digest_of(self, model: str) -> str:
+        """Return the digest that a model's name currently points to; it changes when the tag moves."""
+        listed = self._request("GET", "/api/tags").get("models")
+        for entry in listed if isinstance(listed, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("digest"), str):
+                names = {full_name(str(entry.get(key, ""))) for key in ("name", "model")}
+                if full_name(model) in names:
+                    return str(entry["digest"])
+        raise _missing(model)
+
+    def context_length(self, model: str) -> int:
+        """Return the number of tokens at which a model's input is truncated; 0 if the server does not say."""
+        shown = self._request("POST", "/api/show", {"model": model})
+        info, parameters = shown.get("model_info"), shown.get("parameters")
+        lengths = [
+            value
+            for key, value in (info if isinstance(info, dict) else {}).items()
+            if key.endswith(".context_length") and isinstance(value, int)
+        ]
+        lengths += [int(number) for number in re.findall(r"^num_ctx\s+(\d+)$", str(parameters), re.MULTILINE)]
+        return min(lengths, default=0)
+
+    def embed(self, model: str, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return an array of shape (len(texts), dimension) with rows of length 1.
+
+        Raises:
+            TextTooLongError: If a text is too long; the server does not say which.
+            EmbeddingUnavailableError: If there is no such model, no response, or one without vectors.
+        """
+        import numpy as np  # noqa: PLC0415 - deferred: slow import
+
+        body = {"model": model, "input": list(texts), "truncate": True}
+        answer = self._request("POST", "/api/embed", body).get("embeddings")
+        try:
+            vectors = np.asarray(answer, dtype=np.float64)
+        except (TypeError, ValueError):
+            # Rows of different lengths, or not of numbers.
+            raise self._malformed() from None
+        if vectors.ndim != 2 or len(vectors) != len(texts):  # noqa: PLR2004 - rows and columns
+            raise self._malformed()
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        if not np.all(np.isfinite(lengths) & (lengths > 0)):
+            raise EmbeddingUnavailableError(
+                f"Ollama's {model} made a vector without a direction.", hint="Choose an embedding model."
+            )
+        normalised: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+        return normalised
+
+    def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        import httpx  # noqa: PLC0415
+
+        # The server closed the connection halfway; any other failure would happen again.
+        lost = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+        with self._transport_errors():
+            for attempt in attempts("ollama.request", lost, timeouts.OLLAMA_AGAIN):
+                with attempt, self._client.stream(method, path, json=body) as response:
+                    content = self._read(response)
+        try:
+            answer = json.loads(content)
+        except (ValueError, RecursionError):
+            answer = None
+        if response.status_code != HTTPStatus.OK:
+            raise self._refusal(response, answer, str((body or {}).get("model", "")))
+        if not isinstance(answer, dict):
+            raise self._malformed()
+        return answer
+
+    def _read(self, response: httpx.Response) -> bytes:
+        """Return the body."""
+        content = bytearray()
+        for chunk in response.iter_bytes():
+            content += chunk
+            if len(content) > _BODY_MAX:
+                raise EmbeddingUnavailableError(
+                    f"{self.address} answered with more than {_BODY_MAX >> 20} MiB, so it does not seem to be Ollama.",
+                    hint="Correct ollama_url.",
+                )
+        return bytes(content)
+
+    def _refusal(self, response: httpx.Response, answer: object, model: str) -> EmbeddingUnavailableError:
+        said = answer.get("error") if isinstance(answer, dict) else None
+        if not isinstance(said, str):
+            kind = ModelServerAwayError if response.status_code in _NOT_BEHIND else EmbeddingUnavailableError
+            return kind(
+                f"{self.address} answered with HTTP status {response.status_code}, and does not seem to be Ollama.",
+                hint="Correct ollama_url, or restart Ollama.",
+            )
+        if response.status_code == HTTPStatus.NOT_FOUND and model:
+            return _missing(model)
+        explanation = " ".join(said.split())[: limits.SERVER_QUOTED_MAX]
+        message = f"Ollama answered with HTTP status {response.status_code}: {explanation}"
+        if re.search(r"context length|too large to process", explanation):
+            return TextTooLongError(message)
+        return EmbeddingUnavailableError(message, hint="See Ollama's log.")
+
+    def _malformed(self) -> EmbeddingUnavailableError:
+        return EmbeddingUnavailableError(
+            f"{self.address} answered, but does not seem to be Ollama.",
+            hint="Correct ollama_url, or update Ollama (0.3 or later).",
+        )
+
+    @contextmanager
+    def _transport_errors(self) -> Iterator[None]:
+        """Explain failures of the connection."""
+        import httpx  # noqa: PLC0415
+
+        try:
+            yield
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            raise ModelServerAwayError(
+                f"Ollama does not answer at {self.address}.",
+                hint="Start it with `ollama serve`, or correct ollama_url.",
+            ) from error
+        except httpx.TimeoutException as error:
+            raise ModelServerAwayError(
+                f"Ollama at {self.address} sent nothing for {self._timeout:g} seconds.",
+                hint="It may be loading a large model; `ollama ps` shows what it is running. Try again later.",
+            ) from error
+        except httpx.HTTPError as error:
+            raise ModelServerAwayError(
+                f"The connection to Ollama at {self.address} was lost ({type(error).__name__}).",
+                hint="See Ollama's log.",
+            ) from error
+
+
+def full_name(model: str) -> str:
+    """Return a model's name with its tag and without the default registry; Ollama ignores the case."""
+    name = model.lower().removeprefix("registry.ollama.ai/").removeprefix("library/")
+    return name if ":" in name.rpartition("/")[2] else f"{name}:latest"
+
+
+def _missing(model: str) -> EmbeddingUnavailableError:
+    return EmbeddingUnavailableError(f"Ollama has no model {model!r}.", hint=f"Run: ollama pull {model}")

@@ -42,7 +42,7 @@ def model_server(settings: Settings) -> Callable[[], object] | None:
         return None
 
     def reach() -> str:
-        from learning_memory_server.embedding.extras.ollama_server import OllamaServer  # noqa: PLC0415
+        from learning_memory_server.embedding.extras.ollama import OllamaServer  # noqa: PLC0415
 
         return OllamaServer(settings.ollama_url, timeouts.REACH).version()
 
