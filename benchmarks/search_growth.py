@@ -97,7 +97,7 @@ def _measure(size: int, embedder: Embedder) -> dict[str, float]:
 def _alone(store: EdgeStore, text: str, embedder: Embedder, runner: asyncio.Runner) -> dict[str, float]:
     """Run the indispensable parts of a search, one after another."""
     times = [time.perf_counter()]
-    vector = embedder.embed_query(text)
+    vector = embedder.embed_queries([text])[0]
     times.append(time.perf_counter())
     runner.run(store.search(Collection.MEMORIES, vector, limit=DEPTH))
     times.append(time.perf_counter())
