@@ -27,10 +27,10 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_documents import SHAPES, point_ids
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.index.ranking.terms import encode_query
-from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import Caller

@@ -313,7 +313,7 @@ async def healing(services: Services, double: QdrantDouble) -> None:
     with double.turn:
         double.engine.client.delete(place, [owner.outside(each) for each in lost])
     began = time.monotonic()
-    expected = await services.index.size(Collection.EXPERIENCES_FULL)
+    expected = await services.index.require_open().size(Collection.EXPERIENCES_FULL)
     while await services.index.count(Collection.EXPERIENCES_FULL) < expected:  # noqa: ASYNC110 - another process
         await asyncio.sleep(0.2)
     query = ExperienceQuery("worker number 7", Axis.FULL)

@@ -118,7 +118,7 @@ async def run(folder: Path) -> None:
         services.collector.add_resolved([member for group in written for member in group.members])
         await services.index.open()
         await services.writer.find_pending()
-        await services.writer.catch_up()
+        await services.writer.reconciler.catch_up()
         accepted = await print_topic(services, written)
         await print_told(services, written)
         print_in_force(services, written, accepted)

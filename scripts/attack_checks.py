@@ -75,7 +75,7 @@ async def check_index(storage: Path) -> list[str]:
         entries = len(services.collector.list_resolved())
         await services.index.open()
         await services.writer.find_pending()
-        await services.writer.catch_up()
+        await services.writer.reconciler.catch_up()
         missing = await services.writer.find_pending()
         counts = await services.index.counts()
     if missing:

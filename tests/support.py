@@ -22,7 +22,7 @@ from learning_memory_server.index.engines.base import Hit, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.entry_documents import SHAPES
 from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.index.rebuilding import OutdatedPoints
+from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord, digest
@@ -246,7 +246,7 @@ class Parts:
         """Open the index and bring it up to date, as the background task does first."""
         await self.index.open()
         await self.writer.find_pending()
-        await self.writer.catch_up()
+        await self.writer.reconciler.catch_up()
 
     async def learn(self, *entries: Ghap) -> None:
         """Keep resolved entries and index them."""

@@ -79,7 +79,7 @@ class VectorIndex:
     ) -> None:
         self.scale = ModelScale(embeddings, scales)
         self._means = Means()
-        self._embeddings = embeddings
+        self.embeddings = embeddings
         self._open_store = open_store
         self._blueprints = Blueprints(embeddings, shapes)
         self.is_on_server = is_on_server
@@ -104,7 +104,7 @@ class VectorIndex:
 
     async def open(self) -> VectorStore:
         """Wait for the model, open the engine, ensure every collection, and return the engine. Idempotent."""
-        identity = await self._embeddings.identity()
+        identity = await self.embeddings.identity()
         async with self._opening:
             if self._store is None:
                 specs = await self.specs()
@@ -123,26 +123,14 @@ class VectorIndex:
         """Wait for the model and return what each collection should be."""
         return [await self._blueprints.spec(collection) for collection in Collection]
 
-    async def identity(self) -> EmbeddingIdentity:
-        """Wait for the model and return its identity; see `EmbeddingService.identity`."""
-        return await self._embeddings.identity()
-
     async def origin(self, collection: Collection) -> str:
         """Wait for the model and return the origin of a collection's vectors; see `Recipe.origin`."""
-        return self._blueprints.recipe(collection).origin(await self.identity())
+        return self._blueprints.recipe(collection).origin(await self.embeddings.identity())
 
     async def embed(self, text: str, within: float | None = None) -> NDArray[np.float32]:
         """Wait for the model and return the vector of a document without parts, of shape (dimension,)."""
-        vector: NDArray[np.float32] = (await self.embed_all([text], within))[0]
+        vector: NDArray[np.float32] = (await self.embeddings.embed_documents([text], within))[0]
         return vector
-
-    async def embed_all(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
-        """Wait for the model and return the vectors of documents without parts, shape (n, dimension); see `embed`."""
-        return await self._embeddings.embed_documents(texts, within)
-
-    async def embed_query(self, text: str, within: float | None = None) -> NDArray[np.float32]:
-        """Return the vector of a query; see `EmbeddingService.embed_query`."""
-        return await self._embeddings.embed_query(text, within)
 
     async def write(self, documents: Sequence[Document], vectors: NDArray[np.float32] | None = None) -> None:
         """Write documents to their collections.
@@ -151,7 +139,7 @@ class VectorIndex:
         """
         store = self.require_open()
         if vectors is None:
-            vectors = await embed(self._embeddings, documents)
+            vectors = await embed(self.embeddings, documents)
         by_collection: dict[str, list[Point]] = {}
         for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
@@ -187,9 +175,9 @@ class VectorIndex:
 
         async def vectors_for(missing: list[Document]) -> NDArray[np.float32]:
             if outdated is None:
-                return await embed(self._embeddings, missing)
+                return await embed(self.embeddings, missing)
             current = [each.point_id for each in missing if each.point_id not in outdated]
-            return await completed(self._embeddings, missing, await self.vectors_of(collection, current))
+            return await completed(self.embeddings, missing, await self.vectors_of(collection, current))
 
         count = await refill(rebuild, documents, vectors_for, progress)
         self._generations[collection] += 1
@@ -243,7 +231,7 @@ class VectorIndex:
         store = self.require_open()
         timer = timer or SearchTimer(query.collection)
         with timer.part("embedding"):
-            vector = await self._embeddings.embed_query(query.text, model_within)
+            vector = await self.embeddings.embed_query(query.text, model_within)
         generation = self._generations[query.collection]
         with timer.part("engine"):
             found = await search_hybrid(store, query, self._read(query, vector), is_shown)
@@ -257,7 +245,7 @@ class VectorIndex:
         sizes = self._means.sizes
         return Reading(
             vector,
-            self._embeddings.reading(query.text),
+            self.embeddings.reading(query.text),
             self._means.usual_closeness(query.collection, vector, self.scale.scale),
             sizes[query.collection],
             sizes[query.collection] + sum(sizes[each] for each in query.siblings),
@@ -307,10 +295,6 @@ class VectorIndex:
         """Open the index and return the number of points in a collection."""
         return await (await self.open()).count(collection)
 
-    async def size(self, collection: str) -> int:
-        """Open the index and return how many points a collection should have, without asking a server if possible."""
-        return await (await self.open()).size(collection)
-
     def generation(self, collection: Collection) -> int:
         """Return a number that grows whenever this process changes the collection."""
         return self._generations[collection]
@@ -343,7 +327,7 @@ class VectorIndex:
 
     async def close(self) -> None:
         """Flush and close the engine, and stop the model."""
-        await self._embeddings.stop()
+        await self.embeddings.stop()
         await self._close_store()
 
     async def _close_store(self) -> None:
@@ -359,7 +343,7 @@ class VectorIndex:
         """Return the engine if searches and writes are possible without a wait."""
         if self._store is None:
             hint = "Call again in a few seconds. If this lasts, `learning-memory-server doctor` says why."
-            if self._embeddings.state == "ready":
+            if self.embeddings.state == "ready":
                 raise StorageUnavailableError("The index is not open yet.", hint=hint)
             raise EmbeddingUnavailableError("The embedding model is not loaded yet.", hint=hint)
         return self._store

@@ -1,7 +1,7 @@
 """Makes the index have exactly what the journal says it should have.
 
 The order of events does not matter: whatever is written, forgotten, late or interrupted, a comparison and a catch-up
-bring the two together. See `mark.py` for what spares a start most of it.
+bring the two together. See `kept_files.py` for what spares a start most of it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -20,7 +19,7 @@ import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of, in_batches
-from learning_memory_server.index.mark import Mark
+from learning_memory_server.index.kept_files import Mark
 from learning_memory_server.journal.position import Position
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.memory_release import trim_heap
@@ -60,14 +59,6 @@ class DocumentSource(Protocol):
         """Return whether a point names a record of this kind that the journal has, or has forgotten."""
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
-    """What was compared last."""
-
-    position: Position  # how far the journal was read before it was compared
-    made_by: str  # see `Mark`
-
-
 class Reconciler:
     """Knows what is to be written and removed, and does it. `wake` is set when something is left for the background."""
 
@@ -92,7 +83,8 @@ class Reconciler:
         self._looked_at_again: dict[str, float] = {}
         self._is_invalid = False
         self._under_way = 0
-        self._compared: Compared | None = None
+        # How far the journal was read before the last comparison, and what that depends on; see `Mark`.
+        self._compared: tuple[Position, str] | None = None
         self._catching_up = asyncio.Lock()
 
     @property
@@ -130,7 +122,7 @@ class Reconciler:
                 files.remove(mark_file)
                 await asyncio.to_thread(position.advance)
             await self._compare_all()
-        self._compared = Compared(position, made_by)
+        self._compared = position, made_by
         if self.pending and not self.is_known:
             log.info("index.incomplete", missing=self.pending)
         # What invalidated it may have happened behind what was compared already.
@@ -143,9 +135,9 @@ class Reconciler:
         changes, compared, mark_file = self._index.changes, self._compared, self._index.mark_file
         mark = None
         if mark_file and compared:
-            await self._compare_new(compared.position)
-            counts = await self._index.counts()
-            mark = Mark(compared.made_by, compared.position.marks(), counts, self.superfluous)
+            position, made_by = compared
+            await self._compare_new(position)
+            mark = Mark(made_by, position.marks(), await self._index.counts(), self.superfluous)
         await self._index.flush()
         self.is_flushed = changes == self._index.changes
         unfinished = self.pending or self.pending_deletes or self._under_way

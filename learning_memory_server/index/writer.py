@@ -7,8 +7,9 @@ pending until the writer catches up.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -21,14 +22,15 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.rebuilding import OutdatedPoints, Rebuilder
+from learning_memory_server.index.document import Collection
+from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.system.waiting import each_request_within, is_transient
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.document import Collection, Document
+    from learning_memory_server.index.document import Document
     from learning_memory_server.index.index import VectorIndex
 
 _QUIET: Final = 5.0
@@ -46,10 +48,11 @@ class IndexWriter:
 
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints) -> None:
         self._index = index
+        self._sources = sources
         self._outdated = outdated
         self._wake = asyncio.Event()
-        self._reconciler = Reconciler(index, sources, self._wake)
-        self._rebuilder = Rebuilder(index, sources, outdated, self._reconciler)
+        self.reconciler = Reconciler(index, sources, self._wake)
+        self._rebuilding = asyncio.Lock()
         self._checked = 0.0
         self._tried = asyncio.Event()
         self._has_returned = False
@@ -60,26 +63,17 @@ class IndexWriter:
     @property
     def pending(self) -> int:
         """How many points are known to be missing from the index."""
-        return self._reconciler.pending
-
-    @property
-    def superfluous(self) -> int:
-        """How many points the index had without a record in the journal, when the two were last compared."""
-        return self._reconciler.superfluous
+        return self.reconciler.pending
 
     @property
     def is_complete(self) -> bool:
         """Whether the index is known to have everything that the journal has."""
         return self.missing == 0
 
-    def is_searchable(self, collection: Collection) -> bool:
-        """Return whether a search can rely on a collection, although a few documents may be pending."""
-        return collection in self._reconciler.searchable
-
     @property
     def missing(self) -> int | None:
         """How many points are missing from the index; None while that is not known."""
-        return self._reconciler.pending if self._reconciler.is_known else None
+        return self.reconciler.pending if self.reconciler.is_known else None
 
     async def write(self, documents: Sequence[Document], within: float = timeouts.WRITE) -> bool:
         """Index the documents. Return whether they are in the index now.
@@ -89,18 +83,18 @@ class IndexWriter:
         that is still loading.
         """
         # Pending until written, so that catching up covers a cancelled call too.
-        self._reconciler.add(documents)
+        self.reconciler.add(documents)
         return await self._in_time(self._try_write(documents), within, "documents.postponed", len(documents))
 
     async def remove(self, point_ids: Iterable[str], within: float = timeouts.WRITE) -> bool:
         """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
         points = set(point_ids)
-        self._reconciler.remove(points)
-        return await self._in_time(self._reconciler.delete_pending(), within, "removal.postponed", len(points))
+        self.reconciler.remove(points)
+        return await self._in_time(self.reconciler.delete_pending(), within, "removal.postponed", len(points))
 
     def server_returned(self) -> None:
         """Compare the index with the journal and write what is pending: a server answers again."""
-        self._reconciler.invalidate()
+        self.reconciler.invalidate()
         self.model_returned()
 
     def model_returned(self) -> None:
@@ -114,10 +108,10 @@ class IndexWriter:
         A server that did not answer is compared once it does, one that lost points now, and not searched until then.
         """
         if isinstance(error, LostPointsError):
-            self._reconciler.lose()
+            self.reconciler.lose()
             self._wake.set()
         elif isinstance(error, NoAnswerError):
-            self._reconciler.invalidate()
+            self.reconciler.invalidate()
 
     async def stop(self) -> None:
         """Cancel what runs in the background. It stays pending."""
@@ -132,23 +126,55 @@ class IndexWriter:
         The present ones answer until then. An interrupted rebuild is resumed. `progress` is called with the number of
         points done, and their total.
         """
-        done = await self._rebuilder.rebuild(collections, progress)
-        self._reconciler.is_flushed = False
-        self._wake.set()
-        return done
+        async with self._rebuilding:
+            return await self._rebuild(collections, progress)
 
     async def renew(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
         """Rebuild the outdated points, and copy all others to new files: the engine's files keep what it deletes.
 
         The earlier texts leave the index first. The next `complete` does what fails or is interrupted.
         """
-        if await self._rebuilder.renew(progress):
-            self._reconciler.is_flushed = False
-            self._wake.set()
+        if not self._outdated.ids():
+            return
+        async with self._rebuilding:
+            # Another call may have done it.
+            if outdated := self._outdated.ids():
+                await self._index.remove(sorted(outdated))
+                await self.reconciler.reconcile()
+                await self._rebuild(list(Collection), progress, outdated)
+                self._outdated.discard(outdated)
+                log.info("points.renewed", count=len(outdated))
+
+    async def _rebuild(
+        self,
+        collections: Sequence[Collection],
+        progress: Callable[[int, int], None],
+        outdated: Container[str] | None = None,
+    ) -> int:
+        await self._index.open()
+        total = sum(1 for source in self._sources for d in source.documents() if d.collection in collections)
+        done = 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            progress(done, max(done, total))
+
+        for collection in collections:
+            with self.reconciler.rebuilding():
+                await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
+            # Last-moment writes went into the collection that has been replaced.
+            await self.reconciler.reconcile()
+        self._wake.set()
+        return done
+
+    def _belonging(self, collection: Collection) -> Iterator[Document]:
+        for source in self._sources:
+            yield from (document for document in source.documents() if document.collection == collection)
 
     def postpone(self, documents: Iterable[Document]) -> None:
         """Leave documents that are in the journal to the background task."""
-        self._reconciler.add(documents)
+        self.reconciler.add(documents)
         self._wake.set()
 
     async def complete(self) -> None:
@@ -161,18 +187,18 @@ class IndexWriter:
 
     async def _complete(self) -> None:
         await self._index.open()
-        if not self._reconciler.is_known:
+        if not self.reconciler.is_known:
             await self.find_pending()
-        await self.catch_up()
+        await self.reconciler.catch_up()
         self._tried.set()
         await self._index.look_around()
         await self.renew()
 
     async def check(self) -> None:
         """Look, now and then, whether the index still has what it should; if not, the next `complete` compares it."""
-        if not self._reconciler.is_known or self._seconds_to_check() > 0:
+        if not self.reconciler.is_known or self._seconds_to_check() > 0:
             return
-        self._reconciler.look_again()
+        self.reconciler.look_again()
         try:
             is_intact = await self._index.is_intact()
         except MissingCollectionError as error:
@@ -180,13 +206,13 @@ class IndexWriter:
             return
         except LearningMemoryError:
             # Whatever happens to it meanwhile is seen when it is back.
-            self._reconciler.invalidate()
+            self.reconciler.invalidate()
             raise
         if is_intact:
             self._checked = _now()
         else:
             log.warning("index.changed_behind")
-            self._reconciler.invalidate()
+            self.reconciler.invalidate()
 
     async def run(self, used: asyncio.Event | None = None) -> None:
         """Open the index and keep it complete and flushed, until cancelled. Retries after failures.
@@ -202,10 +228,10 @@ class IndexWriter:
             try:
                 await self.check()
                 await self.complete()
-                if quiet and not self._reconciler.is_flushed:
+                if quiet and not self.reconciler.is_flushed:
                     # A flush blocks everything for up to half a second, so it waits until a burst of calls is over.
                     # Until then the engine's log survives a crash, and the journal a power loss.
-                    await self._reconciler.flush()
+                    await self.reconciler.flush()
                     trim_heap()
             except LearningMemoryError as error:
                 self._retry_seconds = error.retry_seconds or timeouts.CATCH_UP_EVERY
@@ -228,20 +254,16 @@ class IndexWriter:
                 await self._tried.wait()
         self._index.require_open()
 
-    async def catch_up(self) -> int:
-        """Write what is pending and return how many points were written; see `Reconciler.catch_up`."""
-        return await self._reconciler.catch_up()
-
     async def find_pending(self) -> int:
         """Compare the journal with the index and return how many points are missing."""
-        await self._reconciler.compare()
+        await self.reconciler.compare()
         self._checked = _now()
         return self.pending
 
     async def _start_over(self, error: LearningMemoryError) -> None:
         """Close an engine that may have lost its files, so that it is opened again, and compare everything."""
         log.warning("index.lost", reason=error.message)
-        self._reconciler.lose()
+        self.reconciler.lose()
         await self._index.discard()
 
     async def _in_time(self, work: Coroutine[None, None, None], within: float, postponed: str, count: int) -> bool:
@@ -277,7 +299,7 @@ class IndexWriter:
     async def _try_write(self, documents: Sequence[Document]) -> None:
         """Make one attempt, and see to two more if it fails."""
         try:
-            await self._reconciler.write(documents)
+            await self.reconciler.write(documents)
         except MissingCollectionError as error:
             self.invalidate(error)
             raise
@@ -294,7 +316,7 @@ class IndexWriter:
             for attempt, pause in enumerate(timeouts.WRITE_PAUSES, 2):
                 await asyncio.sleep(pause)
                 try:
-                    await self._reconciler.write(documents)
+                    await self.reconciler.write(documents)
                 except StorageUnavailableError as error:
                     log.warning("attempt.failed", what="documents", attempt=attempt, type=type(error).__name__)
                     if is_transient(error) and not isinstance(error, NoAnswerError):
@@ -310,10 +332,10 @@ class IndexWriter:
     async def _idle(self) -> bool:
         """Wait until something is written or should be retried. Return whether it was quiet until then."""
         unfinished = not self.is_complete or bool(
-            self._reconciler.pending_deletes or self._outdated.ids() or self._index.scale.failure
+            self.reconciler.pending_deletes or self._outdated.ids() or self._index.scale.failure
         )
-        waits = [self._retry_seconds] if unfinished else [] if self._reconciler.is_flushed else [_QUIET]
-        if self._reconciler.is_known:
+        waits = [self._retry_seconds] if unfinished else [] if self.reconciler.is_flushed else [_QUIET]
+        if self.reconciler.is_known:
             waits.append(self._seconds_to_check())
         try:
             async with asyncio.timeout(min(waits, default=None)):

@@ -50,7 +50,7 @@ class Recall:
         query = replace(query, text=with_iso_dates(query.text))
         with SearchTimer(query.collection) as timer:
             result: SearchResult[FoundT] | None = None
-            if self.writer.is_searchable(query.collection):
+            if query.collection in self.writer.reconciler.searchable:
                 async with self._at_once:
                     try:
                         async with self.index.in_time(seconds):

@@ -47,5 +47,5 @@ async def test_old_vectors_are_replaced_while_lexical_search_answers(tmp_path: P
         assert (later.mode, later.found[0].entry.id) == (SearchMode.HYBRID, numbered(7).id)
         vectors = await services.index.vectors(Collection.EXPERIENCES_FULL)
         assert len(vectors) == COUNT
-        assert (await services.index.identity()).digest == "79d41837345b"
+        assert (await services.index.embeddings.identity()).digest == "79d41837345b"
         np.testing.assert_allclose(np.linalg.norm(list(vectors.values()), axis=1), 1, atol=1e-4)

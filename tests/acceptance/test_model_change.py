@@ -36,7 +36,7 @@ async def open_with(path: Path, dimension: int, *new: int) -> tuple[int, list[st
         vectors = np.array(list((await services.index.vectors(Collection.EXPERIENCES_FULL)).values()))
         assert vectors.shape == (len(services.collector.list_resolved()), dimension)
         points = (await services.index.counts())["experiences_full"]
-        return points, [found.entry.id for found in result.found], (await services.index.identity()).digest
+        return points, [found.entry.id for found in result.found], (await services.index.embeddings.identity()).digest
 
 
 async def test_a_model_is_changed_and_changed_back(tmp_path: Path) -> None:

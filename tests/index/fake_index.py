@@ -10,7 +10,7 @@ from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import DIGEST, Collection, Document, WholeDocument, digest_of
 from learning_memory_server.index.engines.base import Record
 from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.index.rebuilding import OutdatedPoints
+from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import Reconciler
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.line import JournalRecord

@@ -49,7 +49,7 @@ async def test_a_point_of_another_text_is_written_again_and_one_without_digest_i
         await parts.store.upsert(collection, [Point(record.id, record.vector, payload)])
 
     assert await parts.writer.find_pending() == 1
-    await parts.writer.catch_up()
+    await parts.writer.reconciler.catch_up()
     (first, second) = await parts.store.scroll(collection, fields=["digest"])
     assert (first.payload, second.payload) == (records[0].payload, {})
 
@@ -58,11 +58,11 @@ async def test_many_pending_documents_are_all_written_and_counted(parts: Parts) 
     assert not await parts.writer.write([document(n) for n in range(150)])
     await parts.index.open()
 
-    assert await parts.writer.catch_up() == 150
+    assert await parts.writer.reconciler.catch_up() == 150
 
     assert parts.writer.pending == 0
     assert (await parts.index.counts())["values"] == 150
-    assert await parts.writer.catch_up() == 0
+    assert await parts.writer.reconciler.catch_up() == 0
 
 
 async def test_the_index_becomes_complete_although_something_is_written_all_the_time(parts: Parts) -> None:
@@ -72,9 +72,9 @@ async def test_the_index_becomes_complete_although_something_is_written_all_the_
     arrivals = iter(range(1000))
     parts.store.before_upsert = lambda: parts.writer.postpone(map(document, islice(arrivals, 10)))
 
-    await parts.writer.catch_up()
+    await parts.writer.reconciler.catch_up()
 
-    assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
+    assert Collection.EXPERIENCES_FULL in parts.writer.reconciler.searchable
     assert parts.writer.pending
     assert (await parts.index.counts())["experiences_full"] == 40
 
@@ -89,7 +89,7 @@ async def test_nothing_is_lost_when_the_engine_fails_half_way(parts: Parts) -> N
         while True:
             parts.store.failures = [MissingCollectionError("gone")] if len(parts.store.attempts) % 3 else []
             try:
-                await parts.writer.catch_up()
+                await parts.writer.reconciler.catch_up()
             except StorageUnavailableError:
                 continue
             break

@@ -146,7 +146,7 @@ async def test_a_failed_removal_is_repeated_when_the_index_catches_up(parts: Par
     assert not await parts.writer.remove([point_id("ghap", numbered(1).id)])
     parts.store.down = None
 
-    await parts.writer.catch_up()
+    await parts.writer.reconciler.catch_up()
 
     assert set((await parts.index.counts()).values()) == {0}
 

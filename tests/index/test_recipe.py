@@ -52,7 +52,7 @@ async def test_an_index_made_before_opens_without_a_rebuild(tmp_path: Path) -> N
 
 async def test_the_origin_of_vectors_has_the_same_name_as_before_and_changes_with_the_texts(parts: Parts) -> None:
     assert await parts.index.origin(FULL) == "937087f50c4b.2"
-    identity = await parts.index.identity()
+    identity = await parts.index.embeddings.identity()
     origins = {Recipe(form, vectors).origin(identity) for form in ("", "texts 2") for vectors in (2, 3)}
     assert len(origins) == 4
 

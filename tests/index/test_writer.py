@@ -102,7 +102,7 @@ async def test_pending_documents_are_written_in_small_batches_of_similar_length(
         await parts.index.open()
         lengths.clear()
         parts.writer.postpone(document(20 * 10 ** (number % 5) + number) for number in range(20))
-        assert await parts.writer.catch_up() == 20
+        assert await parts.writer.reconciler.catch_up() == 20
         assert parts.writer.pending == 0
     assert max(map(len, lengths)) <= 8
     in_order = list(chain.from_iterable(lengths))
@@ -135,7 +135,7 @@ async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path)
 
         release.set()
         await parts.index.open()
-        assert await parts.writer.catch_up() == 2
+        assert await parts.writer.reconciler.catch_up() == 2
         assert (await parts.index.counts())["values"] == 2
 
 
@@ -180,7 +180,7 @@ async def test_a_cancelled_write_is_still_pending(parts: Parts) -> None:
     parts.store.gate.set()
 
     assert parts.writer.pending == 1
-    await parts.writer.catch_up()
+    await parts.writer.reconciler.catch_up()
     assert (await parts.index.counts())["values"] == 1
 
 
@@ -194,13 +194,13 @@ async def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(tmp_path
         # An engine that has failed three times is closed and opened again; until then nothing relies on it.
         await until(lambda: not parts.index.is_open)
         assert parts.writer.pending == 1
-        assert not parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
+        assert Collection.EXPERIENCES_FULL not in parts.writer.reconciler.searchable
 
         parts.store.down = None
         await until(lambda: parts.writer.pending == 0)
 
         assert (await parts.index.counts())["values"] == 1
-        assert parts.writer.is_searchable(Collection.EXPERIENCES_FULL)
+        assert Collection.EXPERIENCES_FULL in parts.writer.reconciler.searchable
 
 
 @fast_forward
@@ -261,7 +261,7 @@ async def test_what_model_or_engine_do_not_take_in_time_is_pending(tmp_path: Pat
         assert parts.writer.pending == 1
         parts.store.hangs = False
         model.released.set()
-        assert await parts.writer.catch_up() == 1
+        assert await parts.writer.reconciler.catch_up() == 1
 
 
 @fast_forward
@@ -276,7 +276,7 @@ async def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(parts: P
 
     assert now() - began < 2
     parts.store.hangs = False
-    await parts.writer.catch_up()
+    await parts.writer.reconciler.catch_up()
     assert (await parts.index.counts())["values"] == 0
 
 

@@ -106,7 +106,7 @@ async def open_index(services: Services) -> None:
     """Open the index and write everything that is pending, once."""
     await services.index.open()
     await services.writer.find_pending()
-    await services.writer.catch_up()
+    await services.writer.reconciler.catch_up()
 
 
 @cache

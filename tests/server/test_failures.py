@@ -16,8 +16,8 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.queries import ExperienceQuery
-from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.values.judge import ValueJudge

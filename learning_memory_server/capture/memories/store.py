@@ -209,7 +209,7 @@ class MemoryStore:
         with anyio.move_on_after(timeouts.WITHDRAWAL, shield=True), suppress(LearningMemoryError):
             await self._writer.remove(points)
             # A batch that was in flight during the removal has arrived by now.
-            await self._writer.catch_up()
+            await self._writer.reconciler.catch_up()
             await self._writer.remove(points)
 
 

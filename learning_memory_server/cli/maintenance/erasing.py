@@ -13,7 +13,7 @@ from learning_memory_server.cli.access.reading import describe_engine, open_sett
 from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.rebuilding import OutdatedPoints
+from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
 from learning_memory_server.journal.archive.rewriting import (
     count_forgotten,

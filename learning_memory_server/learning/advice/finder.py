@@ -113,7 +113,7 @@ class AdviceFinder:
         if not self.index.is_open or self.index.scale.known is None:
             return None
         within = None if self.is_everywhere else project
-        vector = await self.index.embed_query(text)
+        vector = await self.index.embeddings.embed_query(text)
         timeline = self.collector.timeline
         newest = {
             point_id("ghap", each.id): each
@@ -152,7 +152,7 @@ class AdviceFinder:
         instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := instructive[:_EMBEDDED]):
             return []
-        vectors = await self.index.embed_all([axis_texts(each)[Axis.FULL] for each in few])
+        vectors = await self.index.embeddings.embed_documents([axis_texts(each)[Axis.FULL] for each in few])
         scale = self.index.scale.scale
         return [(each, scale.closeness(float(row @ vector))) for each, row in zip(few, vectors, strict=True)]
 

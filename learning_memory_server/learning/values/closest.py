@@ -50,7 +50,9 @@ async def closest_members(
     failed = [entry for entry in near if entry.outcome.status is OutcomeStatus.FALSIFIED][:_EMBEDDED]
     said = [*map(lesson_of, learned), *(entry.hypothesis for entry in failed)]
     try:
-        cosines = (await index.embed_all(said, timeouts.CLOSEST_MODEL) @ vector).tolist() if said else []
+        cosines = (
+            (await index.embeddings.embed_documents(said, timeouts.CLOSEST_MODEL) @ vector).tolist() if said else []
+        )
     except EmbeddingUnavailableError:
         return Closest(tuple(learned[: limits.CLOSEST_SHOWN]), tuple(failed[: limits.CLOSEST_SHOWN]))
     return Closest(_best(learned, cosines[: len(learned)]), _best(failed, cosines[len(learned) :]))

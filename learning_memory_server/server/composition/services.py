@@ -20,8 +20,8 @@ from learning_memory_server.errors import JournalUnavailableError, StorageUnavai
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.entry_documents import SHAPES
 from learning_memory_server.index.index import VectorIndex
+from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
-from learning_memory_server.index.rebuilding import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal

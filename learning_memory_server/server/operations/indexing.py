@@ -72,7 +72,7 @@ async def compare(services: Services, report: Report) -> dict[str, Any]:
         "model": await _failure_of_model(services),
         "points": sum((await services.index.counts()).values()),
         "missing": missing,
-        "superfluous": services.writer.superfluous,
+        "superfluous": services.writer.reconciler.superfluous,
         "notices": services.index.notices,
         **(services.availability.refusal() if services.availability else {}),
     }

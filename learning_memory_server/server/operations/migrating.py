@@ -32,7 +32,7 @@ async def migrate(services: Services, report: Report, *, url: str, key: str | No
         raise InvalidInputError("The URL must begin with http:// or https://.")
     index, settings = services.index, services.settings
     report("Loading the embedding model")
-    identity = await index.identity()
+    identity = await index.embeddings.identity()
     async with AsyncExitStack() as opened:
         # Of the two engines, the services' own is open already.
         server: VectorIndex | VectorStore = index

@@ -110,7 +110,7 @@ async def _open_index(services: Services, report: Report, notices: list[str]) ->
     report("Loading the embedding model")
     try:
         await services.index.open()
-        if remove_unused_indexes(services.settings, await services.index.identity()):
+        if remove_unused_indexes(services.settings, await services.index.embeddings.identity()):
             notices.append("Indexes that are not in use were removed: they had the earlier texts.")
     except (EmbeddingUnavailableError, StorageUnavailableError) as error:
         notices.append(_postponed(error))

@@ -46,6 +46,6 @@ async def test_a_chunk_beyond_the_count_of_its_memory_goes_and_an_unknown_memory
         await services.memories.delete(forgotten.id)
         assert await count(services) == 4
         await services.writer.find_pending()
-        assert services.writer.superfluous == 1
-        await services.writer.catch_up()
+        assert services.writer.reconciler.superfluous == 1
+        await services.writer.reconciler.catch_up()
         assert await count(services) == 2

@@ -145,7 +145,7 @@ async def _kept(storage: Path, ids: dict[str, str]) -> int:
         assert memory.chunking == services.memory_log.chunk(memory.text)
         await services.index.open()
         missing = await services.writer.find_pending()
-        assert services.writer.superfluous == 0
+        assert services.writer.reconciler.superfluous == 0
         return missing
 
 

@@ -167,7 +167,7 @@ async def test_a_pending_entry_is_not_a_member_until_it_is_indexed(each: Learnin
     assert (await each.clusters()).total == 24
 
     await each.parts.writer.find_pending()
-    await each.parts.writer.catch_up()
+    await each.parts.writer.reconciler.catch_up()
     assert (await each.clusters()).total == 25
 
 

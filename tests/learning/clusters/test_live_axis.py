@@ -131,4 +131,4 @@ async def test_closing_cancels_a_running_fit(each: Learning) -> None:
     assert question.cancelled() or isinstance(
         (await asyncio.gather(question, return_exceptions=True))[0], asyncio.CancelledError
     )
-    assert (await each.parts.index.identity()).dimension
+    assert (await each.parts.index.embeddings.identity()).dimension

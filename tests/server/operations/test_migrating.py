@@ -79,7 +79,7 @@ async def test_the_embedded_engine_is_filled_even_if_the_configured_server_does_
         here = {"url": double.url, "key": None, "to_server": False}
         moved = (await operate(services, ignore, "migrate", here))["collections"]
         assert (moved[FULL]["embedded"], moved[FULL]["missing"]) == (30, 0)
-        embedded = open_embedded(services.settings, await services.index.identity())
+        embedded = open_embedded(services.settings, await services.index.embeddings.identity())
         assert await embedded.count(Collection.of(Axis.STRATEGY)) == 30
         await embedded.close()
 

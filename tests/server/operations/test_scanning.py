@@ -72,7 +72,7 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
         assert memory.source == f"wiki/{MARK}"
         assert services.outdated.ids() == frozenset()
         assert await services.writer.find_pending() == 0
-        assert services.writer.superfluous == 0
+        assert services.writer.reconciler.superfluous == 0
         # Nothing that is kept in RAM brings it back.
         services.collector.update(BOB, note="still at it")
         services.collector.resolve(BOB, status=OutcomeStatus.CONFIRMED, result="Replaced.")
