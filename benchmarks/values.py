@@ -174,7 +174,7 @@ def print_in_force(services: Services, written: list[Group], accepted: list[tupl
     for number, kind in accepted:
         for member in written[number].against:
             stance = stances.get(kind, Stance.NEITHER)
-            services.value_judge.judge(CALLER, f"value_{number}_{kind}", member.id, stance)
+            services.values.judge(CALLER, f"value_{number}_{kind}", member.id, stance)
     after = in_force(services, kinds)
     print("in force, of those accepted: before and after verdicts")
     for kind in KINDS:
@@ -184,7 +184,7 @@ def print_in_force(services: Services, written: list[Group], accepted: list[tupl
 def in_force(services: Services, kinds: dict[str, str]) -> dict[str, int]:
     """Return how many values of each kind are in force."""
     counts = dict.fromkeys(KINDS, 0)
-    for standing in services.value_listing.list_values():
+    for standing in services.values.list_values():
         counts[kinds[standing.value.id]] += standing.is_in_force
     return counts
 

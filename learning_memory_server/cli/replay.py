@@ -23,6 +23,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
 from learning_memory_server.learning.advice.ranking import Scored, best
+from learning_memory_server.learning.values.closest import Likeness
 from learning_memory_server.learning.values.log import document_of as value_document
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
@@ -102,7 +103,7 @@ class Moment:
 
     entry: Ghap
     experiences: tuple[Scored, ...] = ()
-    values: tuple[tuple[Value, float], ...] = ()
+    values: tuple[Likeness, ...] = ()
 
     @property
     def is_told(self) -> bool:
@@ -245,13 +246,13 @@ def _case(moment: Moment, judged: dict[Pair, bool]) -> dict[str, Any]:
         *(entry_views.short_experience(each.entry, each.score) for each in moment.experiences),
         *(
             {
-                "id": value.id,
-                "score": round(cosine, 4),
-                "learned": value.text,
-                "project": value.project,
-                "created_at": value.created_at.isoformat(),
+                "id": each.value.id,
+                "score": round(each.similarity, 4),
+                "learned": each.value.text,
+                "project": each.value.project,
+                "created_at": each.value.created_at.isoformat(),
             }
-            for value, cosine in moment.values
+            for each in moment.values
         ),
     ]
     for each in shown:

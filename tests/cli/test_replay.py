@@ -74,7 +74,7 @@ async def test_values_are_shown_from_when_they_were_stored_until_an_entry_contra
     against = Verdict(good.id, early.id, Stance.CONTRADICTS, ALICE.project, NOON + timedelta(hours=4))
     past = Past([early, late, last], [good], [against])
     replayed = await walk(Settings(), past, load=MeasuredModel)
-    assert [[each.id for each, _ in moment.values] for moment in replayed.moments] == [[], [good.id], []]
+    assert [[each.value.id for each in moment.values] for moment in replayed.moments] == [[], [good.id], []]
     ((case),) = document_of(replayed, {(late.id, good.id): False})["cases"]
     assert case["later"]["id"] == late.id
     assert case["shown"] == [

@@ -43,7 +43,7 @@ async def search_memory(services: Services) -> None:
 
 
 async def hint(services: Services) -> None:
-    await services.value_listing.by_relevance("pool", services.value_listing.list_values())
+    await services.values.by_relevance("pool", services.values.list_values())
 
 
 async def resolve(services: Services) -> None:

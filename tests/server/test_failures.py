@@ -20,7 +20,7 @@ from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.values.judge import ValueJudge
+from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher
@@ -91,7 +91,7 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
         await agent.resolve_new()
 
 
-@pytest.mark.parametrize("service", [ObservationPersister, ValueJudge])
+@pytest.mark.parametrize("service", [ObservationPersister, ValueStore])
 async def test_an_outcome_is_kept_and_said_to_be_whatever_fails(services: Services, service: type) -> None:
     broken = {**services.injectable(), service: FailingFollower(KeyError(SECRET))}
     with capture_logs() as logs:

@@ -22,6 +22,7 @@ from learning_memory_server.learning.advice.ranking import (
     is_instructive,
     sunk,
 )
+from learning_memory_server.learning.values.closest import Likeness, nearest_values
 from learning_memory_server.learning.values.log import weigh_all
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import Axis
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.learning.values.log import ValueLog, VerdictLog
     from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.value import Value
 
 _FULL: Final = Collection.of(Axis.FULL)
 _DEPTH: Final = 16
@@ -51,7 +51,7 @@ class Ranked:
     """The candidates for one goal and hypothesis."""
 
     experiences: list[Scored]  # past experiences with their scores, in no order
-    values: list[tuple[Value, float]]  # values with their closeness, closest first
+    values: list[Likeness]  # values with their closeness, closest first
     least: float  # the least score of an experience that is shown
     least_at_error: float  # the same at a command that failed
 
@@ -60,8 +60,8 @@ class Ranked:
         return [
             *(each.item(self.least) for each in best(self.experiences, self.least)),
             *(
-                Item(value.id, Kind.VALUE, score=round(closeness, SCORE_DIGITS), reason=Reason.SIMILAR)
-                for value, closeness in self.best_values()
+                Item(each.value.id, Kind.VALUE, score=round(each.similarity, SCORE_DIGITS), reason=Reason.SIMILAR)
+                for each in self.best_values()
             ),
         ]
 
@@ -70,9 +70,9 @@ class Ranked:
         least = self.least_at_error if is_error else self.least + PROMPT
         return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
 
-    def best_values(self) -> list[tuple[Value, float]]:
-        """Return the values to show with their closeness."""
-        return [(value, closeness) for value, closeness in self.values if closeness >= VALUE]
+    def best_values(self) -> list[Likeness]:
+        """Return the values to show."""
+        return [each for each in self.values if each.similarity >= VALUE]
 
 
 @dataclass(eq=False)
@@ -169,21 +169,16 @@ class AdviceFinder:
         found = (*own, *self.shared.told(points))
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
-    async def _near_values(
-        self, vector: NDArray[np.float32], entry_id: str, project: str | None
-    ) -> list[tuple[Value, float]]:
+    async def _near_values(self, vector: NDArray[np.float32], entry_id: str, project: str | None) -> list[Likeness]:
         """Return the most similar values in force that nothing contradicts, with their closeness."""
         current = self.values.current(project=project)
         standings = weigh_all(current, self.values, self.verdicts, self.collector) if current else []
-        trusted = {
-            point_id("value", each.value.id): each.value
+        trusted = (
+            each.value
             for each in standings
             if each.is_in_force and not each.contradicting and entry_id not in each.supporting
-        }
-        if not trusted:
-            return []
-        hits = await self.index.nearest(Collection.VALUES, vector, limit=1, ids=trusted.keys())
-        return [(trusted[hit.id], hit.score) for hit in hits]
+        )
+        return await nearest_values(self.index, vector, trusted, 1)
 
     def _terms_of(self, entry: Ghap) -> frozenset[str]:
         known = self._terms.get(entry.id)

@@ -26,8 +26,8 @@ from learning_memory_server.sharing.files import SharedEntry
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.learning.advice.advisor import Advisor, Related
-    from learning_memory_server.learning.values.listing import ValueListing
     from learning_memory_server.learning.values.log import Standing
+    from learning_memory_server.learning.values.store import ValueStore
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
@@ -51,7 +51,7 @@ class SessionContext:
     """Tells a new session what its project knows."""
 
     collector: ObservationCollector  # where the entries are
-    values: ValueListing  # where the values are
+    values: ValueStore  # where the values are
     advisor: Advisor  # records what is shown, and knows what is withheld
     budget: int  # bytes of UTF-8 that the text has at most
 

@@ -6,7 +6,7 @@ agree with it. What the members learned, and which hypotheses failed, the author
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -95,11 +95,19 @@ async def values_like(index: VectorIndex, vector: NDArray[np.float32], values: S
 
     Values that are not indexed yet are left out; without an engine, the result is empty.
     """
-    by_point = {point_id("value", value.id): value for value in values}
-    if not by_point:
-        return ()
     try:
-        hits = await index.nearest(Collection.VALUES, vector, limit=limits.ALIKE_SHOWN, ids=by_point.keys())
+        near = await nearest_values(index, vector, values, limits.ALIKE_SHOWN)
     except (StorageUnavailableError, EmbeddingUnavailableError):
         return ()
-    return tuple(Likeness(by_point[hit.id], hit.score) for hit in hits if hit.score >= ALIKE)
+    return tuple(each for each in near if each.similarity >= ALIKE)
+
+
+async def nearest_values(
+    index: VectorIndex, vector: NDArray[np.float32], values: Iterable[Value], limit: int
+) -> list[Likeness]:
+    """Return those of some values that are nearest to a text, nearest first."""
+    by_point = {point_id("value", value.id): value for value in values}
+    if not by_point:
+        return []
+    hits = await index.nearest(Collection.VALUES, vector, limit=limit, ids=by_point.keys())
+    return [Likeness(by_point[hit.id], hit.score) for hit in hits]

@@ -1,19 +1,36 @@
-"""Store values: a text is accepted only if its topic is that of the cluster it was learned from."""
+"""The values: a text is accepted only if its topic is that of the cluster it was learned from."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
+from learning_memory_server.errors import (
+    EmbeddingUnavailableError,
+    InvalidInputError,
+    NotFoundError,
+    StorageUnavailableError,
+)
 from learning_memory_server.index.document import Collection
-from learning_memory_server.learning.values.closest import Closest, Likeness, closest_members, values_like
-from learning_memory_server.learning.values.judge import require_resolved
-from learning_memory_server.learning.values.log import Standing, ValueLog, document_of, weigh_all
-from learning_memory_server.model.value import Evidence, Value, new_value_id
-from learning_memory_server.model.vocabulary import Axis, Stance
+from learning_memory_server.index.engines.base import Filter
+from learning_memory_server.index.ranking.hybrid import Match, Query, mode_for
+from learning_memory_server.index.ranking.threshold import NEAR, strength
+from learning_memory_server.learning.values.closest import (
+    Closest,
+    Likeness,
+    closest_members,
+    lesson_of,
+    nearest_values,
+    values_like,
+)
+from learning_memory_server.learning.values.log import Standing, ValueLog, document_of, ordered, weigh_all
+from learning_memory_server.model import limits
+from learning_memory_server.model.support import Status
+from learning_memory_server.model.value import Evidence, Value, ValueOrder, new_value_id
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode, Stance
+from learning_memory_server.recall import lexical
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
 
@@ -30,6 +47,7 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.values.log import VerdictLog
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.cluster import ClusterId
+    from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
 
 
@@ -71,9 +89,18 @@ class Stored:
     is_new: bool = True  # whether this call stored it; if not, the same value already existed
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """A verdict that was recorded, and the value's standing with it."""
+
+    ghap_id: str
+    stance: Stance
+    standing: Standing
+
+
 @dataclass(eq=False)
 class ValueStore:
-    """Tests texts against clusters, and stores those on topic as values."""
+    """Tests texts against clusters, keeps those on topic as values, records verdicts on them, and finds them."""
 
     log: ValueLog
     verdicts: VerdictLog
@@ -82,6 +109,7 @@ class ValueStore:
     index: VectorIndex
     writer: IndexWriter
     clock: Clock
+    _told: bool = field(default=False, init=False)
 
     async def validate(self, text: str, cluster_id: ClusterId) -> Validation:
         """Test whether a text's topic is a cluster's, and find what to compare it with.
@@ -196,6 +224,113 @@ class ValueStore:
         except StorageUnavailableError:
             return ()
 
+    def judge(self, caller: Caller, value_id: str, ghap_id: str, stance: Stance) -> Judgement:
+        """Record what an entry says about a value. The last verdict on a pair replaces earlier ones."""
+        value = self.log.find(value_id)
+        if value is None:
+            raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
+        done = caller.request and caller.again and self.verdicts.find_by_request(caller.request)
+        if not done:
+            require_resolved("ghap_id", [ghap_id], self.collector)
+            self.verdicts.record(caller, value, self.clock(), {ghap_id: stance})
+        return Judgement(ghap_id, stance, self._standing(value))
+
+    async def find_near(self, entry: Ghap) -> Value | None:
+        """Return the value that an entry most likely bears on; None if none is near, or it cannot be found in time.
+
+        Values that are superseded or that already have a verdict on the entry are left out, and an abandoned entry
+        bears on none: nothing was found out.
+        """
+        judged = {each.value_id for each in self.verdicts.all() if each.ghap_id == entry.id}
+        values = [each for each in self.log.current() if each.id not in judged]
+        is_ready = self.index.is_open and self.index.scale.known
+        if not values or not is_ready or entry.outcome.status is OutcomeStatus.ABANDONED:
+            return None
+        try:
+            # The model may be late, too.
+            async with asyncio.timeout(timeouts.NAMED_VALUE):
+                vector = await self.index.embed(learned_text(entry), timeouts.NAMED_VALUE)
+                with each_request_within(timeouts.NAMED_VALUE_REQUEST):
+                    near = await nearest_values(self.index, vector, values, 1)
+        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+            return None
+        return next((each.value for each in near if each.similarity >= NEAR), None)
+
+    def list_values(
+        self,
+        axis: Axis | None = None,
+        project: str | None = None,
+        *,
+        order: ValueOrder = ValueOrder.SUPPORT,
+        superseded: bool = False,
+    ) -> list[Standing]:
+        """Return the standings of the values."""
+        chosen = self.log.current(axis, project, superseded=superseded)
+        return ordered(weigh_all(chosen, self.log, self.verdicts, self.collector), order)
+
+    async def by_relevance(self, query: str, standings: Sequence[Standing]) -> tuple[list[Standing], SearchMode]:
+        """Return the standings with those that match a question best first, and how they were matched.
+
+        Those that do not match, or are not indexed yet, follow in the order given.
+        """
+        by_id = {each.value.id: each for each in standings}
+        mode = mode_for(query)
+        try:
+            async with self.index.in_time(timeouts.LISTING_INDEX):
+                matches = await self._search(
+                    query, by_id, max(len(by_id), 1), timeouts.LISTING_REQUEST, timeouts.LISTING_MODEL
+                )
+            best = [str(match.payload["value_id"]) for match in matches]
+        except (EmbeddingUnavailableError, StorageUnavailableError):
+            mode = SearchMode.LEXICAL
+            texts = [(name, each.value.text) for name, each in by_id.items()]
+            best = [name for name, _ in lexical.rank(query, texts, len(texts))]
+        ranked = dict.fromkeys([*best, *by_id])
+        return [by_id[name] for name in ranked], mode
+
+    async def matching(self, query: str, project: str | None = None) -> list[Standing]:
+        """Return the values in force that match a question best, at most two, best first.
+
+        None come if none is strong enough, if the model's scale is not known, or if the index is not open or late.
+        """
+        in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
+        if not in_force or not self.index.is_open:
+            return []
+        try:
+            async with asyncio.timeout(timeouts.MATCHING):
+                matches = await self._search(
+                    query, in_force, limits.VALUES_MATCHING, timeouts.MATCHING_REQUEST, timeouts.MATCHING
+                )
+        except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
+            return []
+        return [
+            in_force[match.payload["value_id"]]
+            for match in matches
+            if (least := match.explanation.basis.least) is not None and strength(match.explanation) >= least
+        ]
+
+    def notice(self, standings: Sequence[Standing]) -> str | None:
+        """Return a notice that values of earlier versions have lost their support: once in a process."""
+        lost = [each for each in standings if each.value.is_earlier and each.support.status is Status.UNATTESTED]
+        if self._told or not lost:
+            return None
+        self._told = True
+        subject = "1 value is" if len(lost) == 1 else f"{len(lost):,} values are"
+        return (
+            f"{subject} unattested now: support comes from verdicts alone, no longer from how entries ended. When an "
+            "entry supports or contradicts a value, call judge_value."
+        )
+
+    async def _search(
+        self, query: str, among: Mapping[str, Standing], limit: int, request: float, model: float
+    ) -> list[Match]:
+        """Return how the values among these match a question, best first, within these seconds."""
+        asked = Query(Collection.VALUES, query, limit, Filter())
+        with each_request_within(request):
+            return await self.index.search_hybrid(
+                asked, lambda payload: payload["value_id"] in among, model_within=model
+            )
+
     def _standing(self, value: Value) -> Standing:
         return weigh_all([value], self.log, self.verdicts, self.collector)[0]
 
@@ -219,3 +354,23 @@ def _evidence_of(cluster: ExperienceCluster, match: TopicMatch, origin: str) -> 
         threshold=match.threshold,
         embedding=origin,
     )
+
+
+def learned_text(entry: Ghap) -> str:
+    """Return what is compared with values: what was believed, and what was learned."""
+    return "\n".join(part for part in (entry.goal, entry.hypothesis, lesson_of(entry)) if part)
+
+
+def require_resolved(field: str, ghap_ids: Iterable[str], collector: ObservationCollector) -> None:
+    """Require that every id is that of a resolved entry."""
+    looked = collector.look_up(ghap_ids)
+    if missing := [*looked.unknown, *looked.before]:
+        raise NotFoundError(
+            f"{field}: there is no entry {', '.join(missing)}.",
+            hint="Only resolved entries can be judged; get_cluster_members and search_experiences show their ids.",
+        )
+    if still_open := [entry.id for entry in looked.found if entry.resolution is None]:
+        raise InvalidInputError(
+            f"{field}: {', '.join(still_open)} is still open.",
+            hint="Resolve it with resolve_ghap first: only what really happened can support or contradict a value.",
+        )

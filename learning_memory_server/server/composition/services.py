@@ -33,8 +33,6 @@ from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
-from learning_memory_server.learning.values.judge import ValueJudge
-from learning_memory_server.learning.values.listing import ValueListing
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.caller import Caller
@@ -153,14 +151,12 @@ class Services(Indexed):
             index, self.writer, collector, fitting, journal.clusters, clock, settings.min_experiences
         )
         self.values = ValueStore(values, verdicts, collector, self.clusterer, index, self.writer, clock)
-        self.value_judge = ValueJudge(values, verdicts, collector, index, clock)
-        self.value_listing = ValueListing(values, verdicts, collector, index)
         is_everywhere = settings.advice_scope == "all"
         finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere, shared=self.shared)
         self.advisor = Advisor(finder, self.advice_log, collector, values, clock, withheld=settings.advice_withheld)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, episodes=settings.episodes)
-        self.session_context = SessionContext(collector, self.value_listing, self.advisor, settings.budget_bytes)
+        self.session_context = SessionContext(collector, self.values, self.advisor, settings.budget_bytes)
         self.anchoring = Anchoring(collector, self.redaction)
         self.validity = self.advisor.validity
         self.validity.failures = self.failure_log

@@ -19,7 +19,7 @@ from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.calibration import track_record
-from learning_memory_server.learning.values.judge import ValueJudge
+from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
@@ -218,7 +218,7 @@ async def resolve_ghap(
     collector: ObservationCollector,
     citing: Citing,
     persister: ObservationPersister,
-    judge: ValueJudge,
+    values: ValueStore,
     anchoring: Anchoring,
     caller: Caller,
     /,
@@ -255,7 +255,7 @@ async def resolve_ghap(
     anchoring.anchor(entry, caller)
     has_written()
     # A server is asked for both at once.
-    done = await asyncio.gather(persister.persist(entry), judge.find_near(entry), return_exceptions=True)
+    done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
     indexed, value = _or_none(done[0]) or False, _or_none(done[1])
     outcome = entry.outcome
     told = fields(ResolvedEntry, outcome, id=entry.id, confidence_tier=entry.tier, indexed=indexed)

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.values.listing import ValueListing
 from learning_memory_server.learning.values.log import Standing
+from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
@@ -50,7 +50,7 @@ class FoundExperiences(entry_views.Paged):
 @toolset.tool("Search experiences", changes=False)
 async def search_experiences(
     searcher: ExperienceSearcher,
-    listing: ValueListing,
+    values: ValueStore,
     projects: Projects,
     validity: Validity,
     caller: Caller,
@@ -81,7 +81,7 @@ async def search_experiences(
     asked = ExperienceQuery(query, axis, where, depth, min_score)
     # At once: a server far away is waited for only once.
     result, matching = await asyncio.gather(
-        searcher.search_experiences(asked), listing.matching(query, where.project) if offset == 0 else _no_values()
+        searcher.search_experiences(asked), values.matching(query, where.project) if offset == 0 else _no_values()
     )
     notes = await validity.judged_notes((found.entry for found in result.found[offset:]), caller)
     shown = [
@@ -91,12 +91,12 @@ async def search_experiences(
     ]
     is_end = len(result.found) == depth < offset + limit
     said = filter(None, [left_out_note(result.left_out), _DEPTH_REACHED if is_end else None])
-    values = [
+    matched = [
         fields(MatchingValue, each.value, standing=each.support.status)
         for each in (matching if result.mode is not SearchMode.LEXICAL else ())
     ]
     reply = page(
-        "results", shown, offset=offset, mode=result.mode.value, note=" ".join(said) or None, values=values or None
+        "results", shown, offset=offset, mode=result.mode.value, note=" ".join(said) or None, values=matched or None
     )
     return cast("FoundExperiences", reply)
 

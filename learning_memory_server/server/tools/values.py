@@ -6,8 +6,6 @@ from typing import Annotated, Any, Final, NotRequired, cast
 
 from pydantic import Field
 
-from learning_memory_server.learning.values.judge import ValueJudge
-from learning_memory_server.learning.values.listing import ValueListing
 from learning_memory_server.learning.values.store import Cited, ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
@@ -88,7 +86,7 @@ async def store_value(
 
 @toolset.tool("Judge a value", changes=True, idempotent=True)
 async def judge_value(
-    judge: ValueJudge,
+    values: ValueStore,
     caller: Caller,
     /,
     *,
@@ -100,13 +98,13 @@ async def judge_value(
 
     Call it when work bore a value out or proved it wrong.
     """
-    judged = judge.judge(caller, value_id, ghap_id, verdict)
+    judged = values.judge(caller, value_id, ghap_id, verdict)
     return cast("value_views.JudgedValue", value_views.judged(judged))
 
 
 @toolset.tool("List values", changes=False)
 async def list_values(
-    listing: ValueListing,
+    values: ValueStore,
     projects: Projects,
     caller: Caller,
     /,
@@ -124,13 +122,13 @@ async def list_values(
 
     Call it at the start of a task, with query. Doubt what is contested, or supersede it.
     """
-    found = listing.list_values(axis, projects.named(project, caller), order=sort, superseded=include_superseded)
+    found = values.list_values(axis, projects.named(project, caller), order=sort, superseded=include_superseded)
     mode = None
     if query is not None:
-        found, mode = await listing.by_relevance(query, found)
+        found, mode = await values.by_relevance(query, found)
     show = value_views.value if full else value_views.listed
     shown: list[dict[str, Any]] = [show(value) for value in found[offset : offset + limit]]
     return cast(
         "ValueList",
-        page("results", shown, offset=offset, of=len(found), mode=mode and mode.value, note=listing.notice(found)),
+        page("results", shown, offset=offset, of=len(found), mode=mode and mode.value, note=values.notice(found)),
     )

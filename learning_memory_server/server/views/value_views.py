@@ -13,9 +13,8 @@ from learning_memory_server.model import limits
 from learning_memory_server.server.views import fields
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.values.judge import Judgement
     from learning_memory_server.learning.values.log import Standing
-    from learning_memory_server.learning.values.store import Validation
+    from learning_memory_server.learning.values.store import Judgement, Validation
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
 

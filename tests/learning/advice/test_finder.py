@@ -102,7 +102,7 @@ async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -
     assert ranked
     (found,) = (item for item in ranked.items() if item.kind is Kind.VALUE)
     assert (found.id, found.reason) == (good.id, Reason.SIMILAR)
-    assert found.score == pytest.approx(ranked.values[0][1], abs=0.001)
+    assert found.score == pytest.approx(ranked.values[0].similarity, abs=0.001)
     parts.verdicts.record(ALICE, good, NOON, {entry.id: Stance.CONTRADICTS})
     ranked = await finder.rank(asked(), {})
     assert ranked

@@ -9,8 +9,6 @@ from typing import Any
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
-from learning_memory_server.learning.values.judge import ValueJudge
-from learning_memory_server.learning.values.listing import ValueListing
 from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.value import Evidence, Value
@@ -47,14 +45,6 @@ def values_over(parts: Parts) -> ValueStore:
         min_experiences=12,
     )
     return ValueStore(parts.values, parts.verdicts, parts.collector, clusterer, parts.index, parts.writer, parts.clock)
-
-
-def listing(parts: Parts) -> ValueListing:
-    return ValueListing(parts.values, parts.verdicts, parts.collector, parts.index)
-
-
-def judging(parts: Parts) -> ValueJudge:
-    return ValueJudge(parts.values, parts.verdicts, parts.collector, parts.index, parts.clock)
 
 
 def value(

@@ -21,12 +21,12 @@ from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Axis
 from tests.fast_forward import fast_forward
-from tests.learning.values.parts import FULL_0, GOOD, POOL, listing, open_values, value
+from tests.learning.values.parts import FULL_0, GOOD, POOL, open_values, value, values_over
 from tests.support import ALICE, CAROL, TOPICS, Parts, SilentModel
 
 
 def listed(parts: Parts, **which: Any) -> list[Value]:
-    return [standing.value for standing in listing(parts).list_values(**which)]
+    return [standing.value for standing in values_over(parts).list_values(**which)]
 
 
 async def test_a_text_in_the_middle_of_its_cluster_is_stored_with_its_evidence(store: ValueStore, parts: Parts) -> None:
@@ -248,7 +248,7 @@ async def test_a_silent_model_or_engine_keeps_no_tool_waiting(tmp_path: Path, si
         assert now() - began < 2.2
 
         began = now()
-        found, _ = await listing(parts).by_relevance(GOOD, listing(parts).list_values())
+        found, _ = await values_over(parts).by_relevance(GOOD, values_over(parts).list_values())
         assert [each.value for each in found] == [stored.standing.value]
         assert now() - began < 2.2
         parts.store.hangs = False

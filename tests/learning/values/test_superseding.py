@@ -11,7 +11,7 @@ from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
-from tests.learning.values.parts import FULL_0, GOOD, POOL, REWORDED, judging, listing, open_values, values_over
+from tests.learning.values.parts import FULL_0, GOOD, POOL, REWORDED, open_values, values_over
 from tests.support import ALICE, NOON, Parts
 
 
@@ -34,14 +34,14 @@ async def test_a_superseded_value_leaves_the_list_but_is_kept(tmp_path: Path) ->
         new = await store.store(ALICE, REWORDED, FULL_0, Axis.FULL, supersedes=old.id)
         assert new.similar == ()
         assert new.standing.value.supersedes == old.id
-        assert [each.value.id for each in listing(parts).list_values()] == [new.standing.value.id]
+        assert [each.value.id for each in values_over(parts).list_values()] == [new.standing.value.id]
         assert [each.value.id for each in (await store.validate(GOOD, FULL_0)).similar] == [new.standing.value.id]
-        judging(parts).judge(ALICE, old.id, POOL[0].id, Stance.SUPPORTS)
+        values_over(parts).judge(ALICE, old.id, POOL[0].id, Stance.SUPPORTS)
 
     async with open_values(tmp_path, learn=False) as (_, parts):
-        (standing,) = listing(parts).list_values()
+        (standing,) = values_over(parts).list_values()
         assert standing.value.id == new.standing.value.id
-        both = listing(parts).list_values(order=ValueOrder.NEWEST, superseded=True)
+        both = values_over(parts).list_values(order=ValueOrder.NEWEST, superseded=True)
 
     assert [(each.value.id, each.superseded_by) for each in both] == [
         (new.standing.value.id, None),
@@ -62,7 +62,7 @@ async def test_only_a_value_in_force_can_be_superseded(store: ValueStore, parts:
     assert len(parts.values.all()) == 2
 
     parts.values.forget([new.id], NOON)
-    assert [each.value.id for each in listing(parts).list_values()] == [old.id]
+    assert [each.value.id for each in values_over(parts).list_values()] == [old.id]
 
 
 async def test_a_repeated_call_supersedes_once(store: ValueStore, parts: Parts) -> None:
@@ -88,8 +88,8 @@ async def test_concurrent_calls_supersede_a_value_once(store: ValueStore, parts:
 
 async def test_the_same_text_supersedes_nothing_and_keeps_verdicts(store: ValueStore, parts: Parts) -> None:
     old = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
-    judging(parts).judge(ALICE, old.id, POOL[0].id, Stance.CONTRADICTS)
-    (before,) = listing(parts).list_values()
+    values_over(parts).judge(ALICE, old.id, POOL[0].id, Stance.CONTRADICTS)
+    (before,) = values_over(parts).list_values()
     same = await store.store(ALICE, GOOD, FULL_0, Axis.FULL, supersedes=old.id)
     assert (same.standing, same.is_new) == (before, False)
 

@@ -14,13 +14,12 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.values.judge import ValueJudge
 from learning_memory_server.learning.values.log import VerdictLog
 from learning_memory_server.learning.values.store import Cited, ValueStore
 from learning_memory_server.model.support import Support
 from learning_memory_server.model.verdict import verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
-from tests.learning.values.parts import CACHE, FULL_0, GOOD, POOL, REWORDED, judging, listing, open_values, value
+from tests.learning.values.parts import CACHE, FULL_0, GOOD, POOL, REWORDED, open_values, value, values_over
 from tests.support import ALICE, NOON, Parts, about, confirm, numbered, open_parts, start
 
 YES, NO, NEITHER = Stance.SUPPORTS, Stance.CONTRADICTS, Stance.NEITHER
@@ -35,7 +34,7 @@ async def test_the_last_verdict_on_a_pair_counts(tmp_path: Path) -> None:
     async with open_parts(tmp_path) as parts:
         parts.collector.add_resolved(ENTRIES)
         parts.values.add(value("v"))
-        judge = judging(parts)
+        judge = values_over(parts)
         one, two, _ = (entry.id for entry in ENTRIES)
         assert judge.judge(ALICE, "v", one, YES).standing.support == Support(1, 0)
         assert judge.judge(ALICE, "v", two, YES).standing.support == Support(2, 0)
@@ -56,10 +55,10 @@ async def test_a_call_that_is_repeated_after_a_later_verdict_changes_nothing(tmp
         parts.collector.add_resolved(ENTRIES)
         parts.values.add(value("v"))
         first = replace(ALICE, request="front:1")
-        judging(parts).judge(first, "v", ENTRIES[0].id, YES)
-        judging(parts).judge(replace(ALICE, request="front:2"), "v", ENTRIES[0].id, NO)
+        values_over(parts).judge(first, "v", ENTRIES[0].id, YES)
+        values_over(parts).judge(replace(ALICE, request="front:2"), "v", ENTRIES[0].id, NO)
 
-        fresh = ValueJudge(parts.values, VerdictLog(parts.journal.verdicts), parts.collector, parts.index, parts.clock)
+        fresh = replace(values_over(parts), verdicts=VerdictLog(parts.journal.verdicts))
         repeated = fresh.judge(replace(first, again=True), "v", ENTRIES[0].id, YES)
 
         assert repeated.standing.support == Support(0, 1)
@@ -74,15 +73,15 @@ async def test_only_a_resolved_entry_and_a_known_value_can_be_judged(tmp_path: P
         parts.collector.forget([ENTRIES[0].id], NOON)
         for ghap_id in ("ghap_unknown", ENTRIES[0].id):
             with pytest.raises(NotFoundError, match=f"^ghap_id: there is no entry {ghap_id}"):
-                judging(parts).judge(ALICE, "v", ghap_id, YES)
+                values_over(parts).judge(ALICE, "v", ghap_id, YES)
         with pytest.raises(InvalidInputError, match=f"^ghap_id: {still_open.id} is still open"):
-            judging(parts).judge(ALICE, "v", still_open.id, YES)
+            values_over(parts).judge(ALICE, "v", still_open.id, YES)
         with pytest.raises(NotFoundError, match="no value w"):
-            judging(parts).judge(ALICE, "w", ENTRIES[1].id, YES)
+            values_over(parts).judge(ALICE, "w", ENTRIES[1].id, YES)
         assert parts.verdicts.all() == []
 
         confirm(parts.collector, ghap_id=still_open.id)
-        assert judging(parts).judge(ALICE, "v", still_open.id, YES).standing.support == Support(1)
+        assert values_over(parts).judge(ALICE, "v", still_open.id, YES).standing.support == Support(1)
 
 
 async def test_a_value_is_stored_with_its_verdicts_or_unattested(store: ValueStore, parts: Parts) -> None:
@@ -154,25 +153,25 @@ async def test_an_entry_near_a_value_names_it_until_it_is_judged(
     near = about("pool", 100)
     near = replace(near, resolution=replace(near.outcome, status=status))
     await parts.learn(near, about("types", 101))
-    assert await judging(parts).find_near(near) is None
+    assert await values_over(parts).find_near(near) is None
 
     stored = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
-    assert await judging(parts).find_near(near) is None, "the scale of the model is not known yet"
+    assert await values_over(parts).find_near(near) is None, "the scale of the model is not known yet"
     parts.index.scale.known = DEFAULT_SCALE
-    assert await judging(parts).find_near(near) == stored
-    assert await judging(parts).find_near(about("types", 101)) is None
+    assert await values_over(parts).find_near(near) == stored
+    assert await values_over(parts).find_near(about("types", 101)) is None
     given_up = replace(near, resolution=replace(near.outcome, status=OutcomeStatus.ABANDONED))
-    assert await judging(parts).find_near(given_up) is None
+    assert await values_over(parts).find_near(given_up) is None
 
-    judging(parts).judge(ALICE, stored.id, near.id, NEITHER)
-    assert await judging(parts).find_near(near) is None
+    values_over(parts).judge(ALICE, stored.id, near.id, NEITHER)
+    assert await values_over(parts).find_near(near) is None
 
 
 async def test_a_failing_engine_names_no_value(store: ValueStore, parts: Parts) -> None:
     parts.index.scale.known = DEFAULT_SCALE
     await store.store(ALICE, GOOD, FULL_0, Axis.FULL)
     parts.store.down = StorageUnavailableError("down")
-    assert await judging(parts).find_near(about("pool", 100)) is None
+    assert await values_over(parts).find_near(about("pool", 100)) is None
 
 
 async def test_values_are_listed_by_relevance_with_and_without_the_index(tmp_path: Path) -> None:
@@ -180,14 +179,14 @@ async def test_values_are_listed_by_relevance_with_and_without_the_index(tmp_pat
         pool = (await store.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing.value
         other = value("other", size=99)
         parts.values.add(other)
-        everything = listing(parts).list_values()
+        everything = values_over(parts).list_values()
         assert [each.value for each in everything] == [other, pool]
 
-        found, mode = await listing(parts).by_relevance(GOOD, everything)
+        found, mode = await values_over(parts).by_relevance(GOOD, everything)
         assert ([each.value for each in found], mode.value) == ([pool, other], "hybrid")
 
     async with open_parts(tmp_path) as parts:
-        found, mode = await listing(parts).by_relevance(GOOD, listing(parts).list_values())
+        found, mode = await values_over(parts).by_relevance(GOOD, values_over(parts).list_values())
         assert ([each.value.id for each in found], mode.value) == ([pool.id, "other"], "lexical")
 
 
@@ -195,14 +194,14 @@ async def test_values_of_earlier_versions_are_announced_once(tmp_path: Path) -> 
     async with open_parts(tmp_path) as parts:
         parts.collector.add_resolved(ENTRIES)
         parts.values.add(value("new"))
-        values = listing(parts)
+        values = values_over(parts)
         assert values.notice(values.list_values()) is None
         parts.values.add(replace(value("v"), is_earlier=True), replace(value("w"), is_earlier=True))
         assert str(values.notice(values.list_values())).startswith("2 values are unattested now: ")
         assert values.notice(values.list_values()) is None
 
-        judging(parts).judge(ALICE, "v", ENTRIES[0].id, YES)
-        again = listing(parts)
+        values_over(parts).judge(ALICE, "v", ENTRIES[0].id, YES)
+        again = values_over(parts)
         assert str(again.notice(again.list_values())).startswith("1 value is unattested now: ")
 
 

@@ -97,7 +97,7 @@ async def test_verdicts_are_imported_unless_what_they_are_about_is_forgotten(ser
         *(record.id for record in records[:2]),
     ]
     assert await take(services, *records) == []
-    (standing,) = services.value_listing.list_values()
+    (standing,) = services.values.list_values()
     assert standing.supporting == (ENTRIES[0].id, ENTRIES[1].id)
 
     await run(services, "apply_deletions", forgotten={"ghap": [ENTRIES[0].id]}, existing_too=True)
