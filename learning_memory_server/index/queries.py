@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
+from learning_memory_server.index.ranking.threshold import OTHERS
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
 
 if TYPE_CHECKING:
     from learning_memory_server.index.ranking.fusion import Explanation
-    from learning_memory_server.index.ranking.threshold import LeftOut
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.memory import Memory
 
@@ -160,6 +160,14 @@ FoundT = TypeVar("FoundT", bound=Found)
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Results that were left out: how many of those fetched, and the best score among them."""
+
+    count: int
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
 class SearchResult(Generic[FoundT]):
     """Results, best first, what ranked them, and what was left out for its score."""
 
@@ -167,3 +175,26 @@ class SearchResult(Generic[FoundT]):
     mode: SearchMode
     left_out: LeftOut | None = None
     is_partial: bool = False  # whether time was short, so that there may be more
+
+
+def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[FoundT], LeftOut | None]:
+    """Return the results of one search that are strong enough, and what was left out if any were not.
+
+    A `min_score` that the caller names is compared with the score that is shown instead. A lexical search, one for a
+    text without terms, and one with a model whose scale is not known leave nothing out by themselves.
+    """
+    if not found:
+        return [], None
+    if min_score is not None:
+        enough = [each.explanation.score >= min_score for each in found]
+    else:
+        least = found[0].explanation.basis.least
+        if least is None:
+            return list(found), None
+        amounts = [each.explanation.strength for each in found]
+        if max(amounts) >= least:
+            least = min(least, least * OTHERS)
+        enough = [amount >= least for amount in amounts]
+    kept = [each for each, passes in zip(found, enough, strict=True) if passes]
+    weak = [each.explanation.score for each, passes in zip(found, enough, strict=True) if not passes]
+    return kept, LeftOut(len(weak), max(weak)) if weak else None

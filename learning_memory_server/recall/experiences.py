@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.entry_documents import axis_texts, is_on
-from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, SearchResult
+from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.hybrid import Query
-from learning_memory_server.index.ranking.threshold import passing
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates

@@ -14,10 +14,9 @@ import structlog
 from learning_memory_server.capture.memories.log import MemoryLog, needles
 from learning_memory_server.errors import DeadlineExceededError, NoAnswerError
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.queries import FoundMemory, MemoryFilter, MemoryQuery, SearchResult
+from learning_memory_server.index.queries import FoundMemory, MemoryFilter, MemoryQuery, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import Basis, Explanation, relevance
 from learning_memory_server.index.ranking.hybrid import Query
-from learning_memory_server.index.ranking.threshold import passing
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates

@@ -11,9 +11,8 @@ import structlog
 
 from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
-from learning_memory_server.index.queries import ExperienceQuery, FoundT, MemoryQuery, SearchResult
+from learning_memory_server.index.queries import ExperienceQuery, FoundT, MemoryQuery, SearchResult, LeftOut, passing
 from learning_memory_server.index.ranking.hybrid import mode_of
-from learning_memory_server.index.ranking.threshold import LeftOut, passing
 from learning_memory_server.index.ranking.timing import SearchTimer
 from learning_memory_server.recall.lexical import with_iso_dates
 

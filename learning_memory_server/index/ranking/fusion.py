@@ -54,6 +54,8 @@ _UNREAD_SHARE: Final = 0.15
 RERANKED_WEIGHT: Final = 0.99
 _HALF_OF_HYBRID: Final = 20.0
 """The BM25 score whose `lexical_part` is half of the contrast: the 20 of the formula above and of decision 9."""
+_WORDS, _HALF_OF_WORDS = 10.0, 15.0
+"""What words count in a text's strength."""
 _BACKGROUND: Final = 25
 """The rank whose BM25 score is the background that the best one stands out from."""
 _HALF_OF_LEXICAL: Final = 10.0
@@ -162,6 +164,12 @@ class Explanation:
         if self.closeness is None:
             return self.lexical
         return relevance(self.closeness, self.bm25, self.basis)
+
+    @property
+    def strength(self) -> float:
+        """How strongly the text and its query match, before any re-ranking: see `index.ranking.threshold`."""
+        stands_out = ((self.closeness or 0.0) - self.basis.usual) / self.basis.unit
+        return stands_out + _WORDS * self.bm25 / (self.bm25 + _HALF_OF_WORDS)
 
     @property
     def score(self) -> float:

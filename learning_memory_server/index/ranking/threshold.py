@@ -15,25 +15,18 @@ Decision 9 has what it silences and loses. `python -m benchmarks.thresholds` mea
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.queries import FoundT
-    from learning_memory_server.index.ranking.fusion import Explanation
 
 # ---- A search
 
 UNIT: Final = 0.06
 """The unit of strength for the default model."""
-_WORDS, _HALF_OF_WORDS = 10.0, 15.0
 _BASE, _PER_LN = 1.5, 0.8
 _FOREIGN: Final = 2.5
 _SAME_LANGUAGE: Final = 0.15
-_OTHERS: Final = 1 / 3
+OTHERS: Final = 1 / 3
 """What the others need of that strength, once the best result has it."""
 
 # ---- What is said unasked
@@ -94,13 +87,6 @@ def least_strength(points: int, usual: float, read: float) -> float:
     return _BASE + _PER_LN * math.log(max(points, 1)) - _FOREIGN * foreign
 
 
-def strength(explanation: Explanation) -> float:
-    """Return how strongly a text and its query match, before any re-ranking."""
-    basis, bm25 = explanation.basis, explanation.bm25
-    stands_out = ((explanation.closeness or 0.0) - basis.usual) / basis.unit
-    return stands_out + _WORDS * bm25 / (bm25 + _HALF_OF_WORDS)
-
-
 def least_of_advice(entries: int) -> float:
     """Return the least score of an experience that is shown unasked from a store of so many entries."""
     return ADVICE + _GROWTH_OF_ADVICE * math.log(max(entries / _GROWS_ABOVE, 1.0))
@@ -109,34 +95,3 @@ def least_of_advice(entries: int) -> float:
 def least_at_error(entries: int) -> float:
     """Return the same at a command that failed."""
     return ERROR + _GROWTH_OF_ADVICE * math.log(max(entries, _FEW) / _GROWS_ABOVE)
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Results that were left out: how many of those fetched, and the best score among them."""
-
-    count: int
-    best: float
-
-
-def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[FoundT], LeftOut | None]:
-    """Return the results of one search that are strong enough, and what was left out if any were not.
-
-    A `min_score` that the caller names is compared with the score that is shown instead. A lexical search, one for a
-    text without terms, and one with a model whose scale is not known leave nothing out by themselves.
-    """
-    if not found:
-        return [], None
-    if min_score is not None:
-        enough = [each.explanation.score >= min_score for each in found]
-    else:
-        least = found[0].explanation.basis.least
-        if least is None:
-            return list(found), None
-        amounts = [strength(each.explanation) for each in found]
-        if max(amounts) >= least:
-            least = min(least, least * _OTHERS)
-        enough = [amount >= least for amount in amounts]
-    kept = [each for each, passes in zip(found, enough, strict=True) if passes]
-    weak = [each.explanation.score for each, passes in zip(found, enough, strict=True) if not passes]
-    return kept, LeftOut(len(weak), max(weak)) if weak else None

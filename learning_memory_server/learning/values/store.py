@@ -16,7 +16,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Match, Query, mode_for
-from learning_memory_server.index.ranking.threshold import NEAR, strength
+from learning_memory_server.index.ranking.threshold import NEAR
 from learning_memory_server.learning.values.closest import (
     Closest,
     Likeness,
@@ -306,7 +306,7 @@ class ValueStore:
         return [
             in_force[match.payload["value_id"]]
             for match in matches
-            if (least := match.explanation.basis.least) is not None and strength(match.explanation) >= least
+            if (least := match.explanation.basis.least) is not None and match.explanation.strength >= least
         ]
 
     def notice(self, standings: Sequence[Standing]) -> str | None:

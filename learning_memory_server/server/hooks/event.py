@@ -49,12 +49,14 @@ class _Dialect:
 
     `written` matches what it gives as the output of a command, with the groups `output` and, if it says the exit status
     there, `status`; otherwise its end is unknown. `replies` are the keys of an answer. `is_escaped`: what is told
-    becomes a message of the developer, in which it could pass for the client's own markup.
+    becomes a message of the developer, in which it could pass for the client's own markup. `starts_late`: its hook at
+    the first prompt may run before the one at the start.
     """
 
     written: re.Pattern[str] | None = None
     replies: tuple[str, ...] = (_NESTED,)
     is_escaped: bool = False
+    starts_late: bool = False
 
 
 _DIALECTS: Final[Mapping[str, _Dialect]] = {
@@ -70,6 +72,7 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
     "copilot": _Dialect(
         re.compile(r"\A(?P<output>.*?)\n?<shellId: \S{1,64} completed with exit code (?P<status>\d+)>\s*\Z", re.DOTALL),
         (_CONTEXT, _NESTED),
+        starts_late=True,
     ),
     "cursor": _Dialect(replies=("additional_context",)),
 }
@@ -95,8 +98,8 @@ class Event:
     """One event of a client's session. What a client does not say is empty; the tool `hook` describes the texts.
 
     `is_background`: the command goes on in the background, so that nothing is known of its end. `is_again`: the agent
-    goes on because of a hook of this event. `is_unknown`: the client does not say if the command succeeded. `is_edit`:
-    the file was edited, or made.
+    goes on because of a hook of this event, or the client may say late that a session began. `is_unknown`: the client
+    does not say if the command succeeded. `is_edit`: the file was edited, or made.
     """
 
     name: str
@@ -128,13 +131,15 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
     """
     if not isinstance(given, dict):
         return {}
-    written = _DIALECTS.get(client, _Dialect()).written
+    dialect = _DIALECTS.get(client, _Dialect())
+    written = dialect.written
     event, prompt, output = (_find(given, names) for names in (_EVENT, ("prompt",), _OUTPUT))
     tool, tool_input = given.get("tool_name"), given.get("tool_input")
+    is_start = Event(event or "").kind == SESSION_START
     found: dict[str, Any] = {
         **(edit_in(tool, tool_input) if isinstance(tool_input, dict) else {}),
         # Only a client's main agent begins a session.
-        "agent": "" if Event(event or "").kind == SESSION_START else _find(given, ("agent_id",)),
+        "agent": "" if is_start else _find(given, ("agent_id",)),
         **({"file": given["file_path"]} if event == LOADED and "file_path" in given else {}),
         "event": event,
         "session": _find(given, _SESSION),
@@ -142,7 +147,7 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         "prompt": prompt and _TOLD.sub("", prompt),
         "command": _find(given, ("tool_input.command",)) if tool in _SHELLS else None,
         "error": _find(given, ("error",)),
-        "again": "true" if given.get("stop_hook_active") is True else "",
+        "again": "true" if given.get("stop_hook_active") is True or (is_start and dialect.starts_late) else "",
         "output": output,
         "stderr": _find(given, ("tool_response.stderr",)),
         "task": _find(given, ("tool_response.backgroundTaskId",)),

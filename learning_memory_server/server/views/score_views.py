@@ -16,9 +16,8 @@ from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.views import entry_views
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.queries import ExperienceQuery, FoundExperience
+    from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, LeftOut
     from learning_memory_server.index.ranking.fusion import Explanation
-    from learning_memory_server.index.ranking.threshold import LeftOut
 
 _DIGITS: Final = 4
 

@@ -15,7 +15,8 @@ from learning_memory_server.index.queries import (
     SearchResult,
 )
 from learning_memory_server.index.ranking.fusion import Basis, Explanation
-from learning_memory_server.index.ranking.threshold import LeftOut, least_strength, passing, strength
+from learning_memory_server.index.queries import LeftOut, passing
+from learning_memory_server.index.ranking.threshold import least_strength
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.score_views import left_out_note
 from tests.capture.memories.shelf import open_shelf
@@ -29,11 +30,11 @@ def of(closeness: float, bm25: float = 0.0, least: float | None = 5.0) -> Explan
 
 
 def test_strength_is_what_stands_out_and_what_is_shared() -> None:
-    assert strength(of(0.05)) == 0
-    assert strength(of(0.65)) == pytest.approx(10)
-    assert strength(of(0.05, 15)) == pytest.approx(5)
+    assert of(0.05).strength == 0
+    assert of(0.65).strength == pytest.approx(10)
+    assert of(0.05, 15).strength == pytest.approx(5)
     coarser = replace(of(0.65), basis=Basis(usual=0.05, unit=0.12))
-    assert strength(coarser) == pytest.approx(5)
+    assert coarser.strength == pytest.approx(5)
 
 
 def test_the_strength_needed_rises_with_the_points_that_a_filter_lets_through() -> None:

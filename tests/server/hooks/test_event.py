@@ -112,6 +112,7 @@ WRAPPED = "<untrusted_context>\nOutput: {}\nProcess Group PGID: 46\n</untrusted_
             {"hookEventName": "PostToolUse", "sessionId": "s", "tool_response": "built"},
             {"event": "PostToolUse", "session": "s", "output": "built", "unknown": "true"},
         ),
+        ("copilot", {"hook_event_name": "SessionStart"}, {"event": "SessionStart", "agent": "", "again": "true"}),
         (
             "cursor",
             {"hook_event_name": "sessionStart", "conversation_id": "s"},
