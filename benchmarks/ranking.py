@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from learning_memory_server.capture.memories.log import MemoryLog
-from learning_memory_server.capture.memories.store import MemoryStore
+from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.source import model_folder
@@ -37,8 +36,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import MemorySearcher
-from learning_memory_server.recall.recall import Recall
-from learning_memory_server.recall.reranking import Reranking
+from learning_memory_server.recall.recall import Recall, Reranking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -47,7 +47,7 @@ from benchmarks.values import groups
 from learning_memory_server.cli.recurring import PROMPT, START, Session, failures, last_success, tell
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.text import related

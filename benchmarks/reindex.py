@@ -17,8 +17,7 @@ from typing import Any
 
 from benchmarks.population import make_entry
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.index.document import Collection
-from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.index.document import Collection, documents_of
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
 

@@ -44,7 +44,7 @@ from learning_memory_server.embedding.graph import TOKENIZER
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.scale import Scale
 from learning_memory_server.embedding.source import packaged_model
-from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY, VALUE
 from learning_memory_server.learning.advice.finder import AdviceFinder

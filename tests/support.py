@@ -18,9 +18,9 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.embedding.base import Embedder, EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
+from learning_memory_server.index.document import SHAPES
 from learning_memory_server.index.engines.base import Hit, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
-from learning_memory_server.index.entry_documents import SHAPES
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
@@ -37,8 +37,7 @@ from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revisio
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.recall.experiences import ExperienceSearcher
-from learning_memory_server.recall.recall import Recall
-from learning_memory_server.recall.reranking import Reranking
+from learning_memory_server.recall.recall import Recall, Reranking
 from tests.faulty_store import FaultyStore
 
 _T = TypeVar("_T")

@@ -9,7 +9,7 @@ from learning_memory_server.cli.listing import BEGIN
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.failures.repeated import repeated_mistakes
+from learning_memory_server.learning.failures.error_advisor import repeated_mistakes
 from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.identity import folder_of, place_in
 from learning_memory_server.model.limits import CONTEXT_SHOWN

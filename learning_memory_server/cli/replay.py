@@ -21,8 +21,7 @@ from learning_memory_server.cli.recurring import compare, sessions_in
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
-from learning_memory_server.learning.advice.ranking import Scored, best
+from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, Scored, best
 from learning_memory_server.learning.values.closest import Likeness
 from learning_memory_server.learning.values.log import document_of as value_document
 from learning_memory_server.model import limits

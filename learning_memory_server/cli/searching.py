@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, TypeVar
 import typer
 from rich.text import Text
 
-from learning_memory_server.capture.memories.log import MemoryLog
+from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
 from learning_memory_server.cli.access.reading import Stored, open_settings

@@ -19,7 +19,7 @@ from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, YesOption, current_project
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.entry import WEIGHTS

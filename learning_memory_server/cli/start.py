@@ -18,8 +18,8 @@ from learning_memory_server.cli.setup import set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.learning.advice.text import UNCONFIRMED
+from learning_memory_server.learning.failures.error_advisor import Mistake, repeated_mistakes
 from learning_memory_server.learning.failures.remedies import remedy_for
-from learning_memory_server.learning.failures.repeated import Mistake, repeated_mistakes
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.claims import claims_of

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from learning_memory_server.index.chunking.chunking import CHUNKING_VERSION, Chunker, Outline, Span
 from learning_memory_server.index.document import Collection, DocumentShape, point_id
 from learning_memory_server.journal.codec import lean
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.memory import Memory
 
 SHAPES: Final = {
     Collection.MEMORIES: DocumentShape(

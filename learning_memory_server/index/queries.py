@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
+from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.threshold import OTHERS
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.ranking.fusion import Explanation
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,22 +13,20 @@ from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of, in_batches
+from learning_memory_server.index.engines.base import Payload
+from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import Mark
+from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.position import Position
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.version import VERSION
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.engines.base import Payload
-    from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.journal.log import Log
 
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""

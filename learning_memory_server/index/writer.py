@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
@@ -22,16 +22,13 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.document import Collection
+from learning_memory_server.index.document import Collection, Document
+from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.system.waiting import each_request_within, is_transient
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.document import Document
-    from learning_memory_server.index.index import VectorIndex
 
 _QUIET: Final = 5.0
 """Seconds without a write after which the engine is flushed."""

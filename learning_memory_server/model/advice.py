@@ -66,7 +66,7 @@ class Item(Stored):
     id: str
     kind: Kind
     effect: Effect | None = None  # whether it helped or misled; None if unknown
-    # How well it matched: an experience's score from `advice.ranking`, a value's cosine. None if nothing was
+    # How well it matched: an experience's score from `advice.finder`, a value's cosine. None if nothing was
     # compared, or an earlier version recorded it.
     score: float | None = None
     reason: Reason | None = None  # why it was chosen; None if an earlier version recorded it

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from learning_memory_server.index.document import Collection
-from learning_memory_server.index.entry_documents import axis_texts, is_on
-from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, SearchResult, passing
+from learning_memory_server.index.document import Collection, axis_texts, is_on
+from learning_memory_server.index.queries import FoundExperience, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.model.vocabulary import Axis, SearchMode
@@ -22,7 +21,8 @@ from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.index.ranking.timing import SearchTimer
+    from learning_memory_server.index.queries import ExperienceQuery
+    from learning_memory_server.index.ranking.hybrid import SearchTimer
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.recall.recall import Recall
 

@@ -7,26 +7,23 @@ from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
-from learning_memory_server.capture.memories.log import MemoryLog, needles
+from learning_memory_server.capture.memories.store import MemoryLog, needles
 from learning_memory_server.errors import DeadlineExceededError, NoAnswerError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import FoundMemory, MemoryFilter, MemoryQuery, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import Basis, Explanation, relevance
-from learning_memory_server.index.ranking.hybrid import Query
+from learning_memory_server.index.ranking.hybrid import Query, SearchTimer
+from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
 from learning_memory_server.recall.lexical import with_iso_dates
+from learning_memory_server.recall.recall import Recall
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import attempts, each_request_within, is_transient
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.ranking.timing import SearchTimer
-    from learning_memory_server.model.memory import Memory
-    from learning_memory_server.recall.recall import Recall
 
 _CHUNKS_EACH: Final = 5
 """Chunks to fetch for each memory that is wanted, in each round."""

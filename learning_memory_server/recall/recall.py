@@ -1,26 +1,133 @@
-"""What searches share: the index while it is ready and in time, else the journal; re-ranking; the threshold."""
+"""What searches share: the index while it is ready and in time, else the journal; re-ranking; the threshold.
+
+Re-ranking, in which a model reads the query together with each of the best results and orders them, never delays or
+breaks a search: without a model, or while it is loading, failing or slow, results keep their order, and their mode
+tells.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from time import monotonic
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import structlog
 
+from learning_memory_server.embedding.service import LazyModel, ModelState
+from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
-from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
-from learning_memory_server.index.queries import ExperienceQuery, FoundT, MemoryQuery, SearchResult, LeftOut, passing
-from learning_memory_server.index.ranking.hybrid import mode_of
-from learning_memory_server.index.ranking.timing import SearchTimer
+from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, StorageUnavailableError
+from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery, passing
+from learning_memory_server.index.ranking.fusion import RERANKED
+from learning_memory_server.index.ranking.hybrid import SearchTimer, mode_of
+from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.lexical import with_iso_dates
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
+    from learning_memory_server.embedding.base import Reranker
+    from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.index.queries import FoundT, LeftOut, SearchResult
+    from learning_memory_server.index.ranking.fusion import Explanation
     from learning_memory_server.index.writer import IndexWriter
-    from learning_memory_server.model.vocabulary import SearchMode
-    from learning_memory_server.recall.reranking import Reranking
+
+_BATCH: Final = 8
+"""The most texts another query may have to wait for."""
+
+log = structlog.get_logger()
+
+
+class Reranking:
+    """Loads a re-ranking model in the background at the first search, and runs it in the embedding model's thread."""
+
+    def __init__(
+        self,
+        embeddings: EmbeddingService,
+        load: Callable[[], Reranker] | None,
+        retry_seconds: float = timeouts.RERANKER_AGAIN,
+    ) -> None:
+        self._embeddings = embeddings
+        self._model = load and LazyModel("re-ranking model", load, in_daemon_thread, retry_seconds)
+        self._retry_seconds = retry_seconds
+        self._paused_until = 0.0
+        self._logged: set[str] = set()
+
+    @property
+    def depth(self) -> int:
+        """How many results a search must fetch at least for the best of them to be known; 0 without a model."""
+        return RERANKED if self._model else 0
+
+    async def loaded(self) -> None:
+        """Wait until the model is loaded, if one is wanted. Searches never wait for it."""
+        if self._model is not None:
+            await self._model.get()
+
+    async def rerank(
+        self,
+        query: str,
+        found: Sequence[Explanation],
+        texts: Callable[[int], Sequence[str]],
+        seconds: float = timeouts.RERANKING,
+    ) -> list[Explanation]:
+        """Return the results' new explanations, in the same order; their scores may imply a different one.
+
+        Args:
+            found: The results' explanations, best first; at least `depth` of them if there are that many.
+            texts: Returns the indexed texts of the first n results; called in a thread.
+            seconds: How long this may take.
+        """
+        model = self._model
+        if model is None or not found or seconds <= 0 or monotonic() < self._paused_until:
+            return list(found)
+        loading = model.start()
+        if model.state is ModelState.LOADING:
+            return list(found)
+        try:
+            async with asyncio.timeout(seconds):
+                scores = await self._scores_of(loading.result(), query, texts, min(RERANKED, len(found)))
+        except TimeoutError:
+            # Spare the next searches a futile wait.
+            self._paused_until = monotonic() + self._retry_seconds
+            # Without the seconds, which vary, so that it is logged only once.
+            self._log_once("The re-ranking model takes too long on this machine.")
+            return list(found)
+        except Exception as error:  # noqa: BLE001 - whatever a library raises, the results have an order
+            # A library's message may quote the query or a text.
+            self._log_once(
+                error.sentence
+                if isinstance(error, LearningMemoryError)
+                else f"The re-ranking model failed ({type(error).__name__})."
+            )
+            return list(found)
+        unread = [None] * (len(found) - len(scores))
+        return [
+            replace(each, mode=SearchMode.RERANKED, reranked=score)
+            for each, score in zip(found, [*scores, *unread], strict=True)
+        ]
+
+    async def _scores_of(
+        self, model: Reranker, query: str, texts: Callable[[int], Sequence[str]], count: int
+    ) -> list[float]:
+        wanted = await asyncio.to_thread(texts, count)
+        # Equal texts get exactly the same score, whichever batch they are in.
+        different = list(dict.fromkeys(wanted))
+        found: dict[str, float] = {}
+        for start in range(0, len(different), _BATCH):
+            batch = different[start : start + _BATCH]
+            # One batch at a time, so that a cancelled call leaves nothing in the queue.
+            scores = await self._embeddings.run_for_query(partial(model.scores, query, batch))
+            found |= zip(batch, scores.tolist(), strict=True)
+        return [found[text] for text in wanted]
+
+    def _log_once(self, reason: str) -> None:
+        if reason not in self._logged:
+            self._logged.add(reason)
+            log.warning("search.not_reranked", reason=reason)
+
 
 QueryT = TypeVar("QueryT", ExperienceQuery, MemoryQuery)
 

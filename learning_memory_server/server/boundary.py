@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import structlog
 from pydantic import ValidationError
@@ -20,16 +20,11 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import MARKER
-from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.schema import has_long_text_with, require_bounded, shorten
-from learning_memory_server.server.tools.toolset import Progress
-from learning_memory_server.server.wire import JSON
+from learning_memory_server.server.tools.toolset import Progress, Tool
+from learning_memory_server.server.wire import JSON, Result
 from learning_memory_server.system.turns import in_turn
-
-if TYPE_CHECKING:
-    from learning_memory_server.redaction.gate import RedactedData
-    from learning_memory_server.server.tools.toolset import Tool
-    from learning_memory_server.server.wire import Result
 
 _OF_THE_CALL: Final = (Caller, Progress)
 """What tools request like services, but the call supplies."""

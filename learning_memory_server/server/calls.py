@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import place_in
 from learning_memory_server.server.boundary import Boundary
 from learning_memory_server.server.dashboard.document import Dashboard
@@ -20,12 +21,8 @@ from learning_memory_server.server.dashboard.page import as_text, page
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
 from learning_memory_server.server.tools.hook import HOOK, CallingAgents
 from learning_memory_server.server.tools.memory import get_stats
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.server.tools.toolset import Progress
-    from learning_memory_server.server.wire import Result
-
+from learning_memory_server.server.tools.toolset import Progress
+from learning_memory_server.server.wire import Result
 
 TOOL_USE: Final = "claudecode/toolUseId"
 """What Claude Code says in a call's `_meta`: the id that its hooks know the call by."""

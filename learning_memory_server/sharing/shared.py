@@ -24,7 +24,7 @@ import structlog
 
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import DeadlineExceededError, InvalidInputError, NotFoundError
-from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.index.document import documents_of
 from learning_memory_server.journal.log import Log
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.cli.demo import examples
-from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import NARRATIVE_MAX, STATEMENT_MAX, checked_text

@@ -4,8 +4,16 @@ from dataclasses import replace
 import pytest
 from hypothesis import example, given
 
-from learning_memory_server.index.document import Collection, digest_of, point_id
-from learning_memory_server.index.entry_documents import SHAPES, axis_texts, documents_of, is_on, payload_of
+from learning_memory_server.index.document import (
+    SHAPES,
+    Collection,
+    axis_texts,
+    digest_of,
+    documents_of,
+    is_on,
+    payload_of,
+    point_id,
+)
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.model.vocabulary import Axis
 from tests.support import CONFIRMED, full_ghap, ghap, ghaps

@@ -9,9 +9,8 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.document import Collection, WholeDocument, digest_of, point_id
+from learning_memory_server.index.document import Collection, WholeDocument, digest_of, documents_of, point_id
 from learning_memory_server.index.engines.base import Filter
-from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.recipe import embed

@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.document import Collection, Document
+from learning_memory_server.index.document import SHAPES, Collection, Document, documents_of, full_parts
 from learning_memory_server.index.engines.base import Point, Record, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
-from learning_memory_server.index.entry_documents import SHAPES, documents_of, full_parts
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.moving import IndexMove, Moved
 from learning_memory_server.model.entry import Ghap

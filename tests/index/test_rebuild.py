@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
+from learning_memory_server.index.document import Collection, Document, WholeDocument, documents_of, point_id
 from learning_memory_server.index.engines.base import CollectionSpec, Filter
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.engines.vectors import VECTOR
-from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.model.vocabulary import Axis
 from tests.support import Parts, full_ghap, numbered, open_parts

@@ -13,9 +13,8 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker
-from learning_memory_server.index.document import Collection, Document
+from learning_memory_server.index.document import SHAPES, Collection, Document, documents_of
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
-from learning_memory_server.index.entry_documents import SHAPES, documents_of
 from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
 from learning_memory_server.index.memory_documents import documents_of as chunks_of
 from learning_memory_server.index.ranking.terms import encode_document

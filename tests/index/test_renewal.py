@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.document import Collection, digest_of, point_id
+from learning_memory_server.index.document import Collection, digest_of, documents_of, point_id
 from learning_memory_server.index.engines.base import Point
-from learning_memory_server.index.entry_documents import documents_of
 from learning_memory_server.index.kept_files import OutdatedPoints
 from tests.support import ListeningEmbedder, Parts, numbered, open_parts
 from tests.traces import files_with

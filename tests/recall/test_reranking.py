@@ -20,7 +20,7 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.index.ranking.fusion import RERANKED, Basis, Explanation
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.recall.reranking import Reranking
+from learning_memory_server.recall.recall import Reranking
 from tests.tiny_reranker import FAVOURITE
 
 

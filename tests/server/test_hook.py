@@ -3,9 +3,6 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import replace
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +11,6 @@ from mcp import Client
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.identity import session_hash
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services, open_services

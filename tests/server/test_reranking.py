@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
-from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate

@@ -10,20 +10,22 @@ from typing import TYPE_CHECKING, Unpack
 
 from structlog.contextvars import bound_contextvars
 
-from learning_memory_server.capture.entries.open_entries import OpenEntries, Owner
+from learning_memory_server.capture.entries.open_entries import OpenEntries
 from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
-from learning_memory_server.index.document import Document, point_id
-from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.index.document import documents_of, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.journal.records import Records
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
 
 if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.open_entries import Owner
+    from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
+    from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.model.anchor import Anchor
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Beginning, Changes, Outcome, Run

@@ -12,7 +12,7 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import Stored
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
-from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.identity import folder_of
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns

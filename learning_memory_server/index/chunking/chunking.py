@@ -18,12 +18,10 @@ from dataclasses import dataclass
 from enum import Enum
 from itertools import islice, takewhile
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from learning_memory_server.embedding.tokens import TokenMeasure
 from learning_memory_server.model.memory import Chunking
-
-if TYPE_CHECKING:
-    from learning_memory_server.embedding.tokens import TokenMeasure
 
 Span = tuple[int, int]
 """The first character, and the one after the last."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 from qdrant_client import models
@@ -25,15 +25,12 @@ from learning_memory_server.index.engines.base import (
     Vector,
     VectorStore,
 )
+from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place, Spread
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
 from learning_memory_server.index.engines.vectors import REBUILD, VECTOR, best_hits, checked_matrix, checked_terms
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.engines.owner import Owner
-
 
 _THROUGH_GRAPH: Final = models.SearchParams(
     quantization=models.QuantizationSearchParams(rescore=True, oversampling=2.0)

@@ -12,20 +12,18 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 from uuid import UUID
 
 from qdrant_client import models
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import Filter, Hit, Payload, Point, Record, SparseVector
+from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Place
 from learning_memory_server.index.engines.qdrant_errors import Kind
 from learning_memory_server.index.engines.qdrant_requests import Requests, writing_nothing
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vector
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.engines.owner import Owner
 
 WRITE_BATCH: Final = 100
 """Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB."""

@@ -12,13 +12,11 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.index.engines.addresses import clean_url, places_of, urls_of
 from learning_memory_server.journal.line import JournalRecord
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.log import Log
+from learning_memory_server.journal.log import Log
 
 KIND: Final = "server"
 """How journal lines name this kind."""

@@ -32,7 +32,7 @@ OTHERS: Final = 1 / 3
 # ---- What is said unasked
 
 ADVICE: Final = 0.475
-"""The least score of an experience that is shown unasked from a small store: see `learning.advice.ranking`."""
+"""The least score of an experience that is shown unasked from a small store: see `learning.advice.finder`."""
 _GROWTH_OF_ADVICE: Final = 0.04
 """What the threshold of advice rises by as a store of more than 100 entries becomes e times as large: the best of many
 unrelated texts scores higher than the best of few. Measured with 156 goals and hypotheses and 100 to 3,000 functions

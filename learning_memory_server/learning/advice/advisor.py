@@ -14,7 +14,7 @@ import structlog
 
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, advice_id
@@ -24,7 +24,7 @@ from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.memories.log import MemoryLog
+    from learning_memory_server.capture.memories.store import MemoryLog
     from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
     from learning_memory_server.learning.advice.log import AdviceLog
     from learning_memory_server.learning.values.log import ValueLog

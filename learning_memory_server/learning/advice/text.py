@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NotRequired
 
 from typing_extensions import TypedDict
 
-from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.values.closest import lesson_of
 from learning_memory_server.model import limits

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.advice.ranking import is_instructive
+from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.anchors.content import split_digests
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.advice import Effect

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.index.entry_documents import full_parts
+from learning_memory_server.index.document import full_parts
 from learning_memory_server.learning.anchors.content import (
     blob_ids,
     digests,

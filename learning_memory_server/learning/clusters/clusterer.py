@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.errors import InsufficientDataError, LearningMemoryError, NoAnswerError
-from learning_memory_server.index.document import Collection, point_id
-from learning_memory_server.index.entry_documents import axis_texts, is_on
+from learning_memory_server.index.document import Collection, axis_texts, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, clusters_of

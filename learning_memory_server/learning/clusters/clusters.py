@@ -11,7 +11,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from learning_memory_server.errors import NotFoundError
-from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.model import limits
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from learning_memory_server.system import timeouts

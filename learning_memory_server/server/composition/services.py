@@ -1,24 +1,24 @@
-"""The composition root: the only place where the services are built and wired together."""
+"""The composition root: the only place where the services are built and wired together. And the known projects."""
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
 from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
-from learning_memory_server.capture.entries.live_sessions import LiveSessions
-from learning_memory_server.capture.memories.log import MemoryLog
-from learning_memory_server.capture.memories.store import MemoryStore
+from learning_memory_server.capture.entries.open_entries import LiveSessions
+from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
+from learning_memory_server.errors import JournalUnavailableError, NotFoundError, StorageUnavailableError, did_you_mean
+from learning_memory_server.index.document import SHAPES
 from learning_memory_server.index.engines.server_log import ServerLog
-from learning_memory_server.index.entry_documents import SHAPES
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
@@ -35,17 +35,16 @@ from learning_memory_server.learning.clusters.clusterer import ExperienceCluster
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.store import ValueStore
+from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import Clock, utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.memories import MemorySearcher
-from learning_memory_server.recall.recall import Recall
-from learning_memory_server.recall.reranking import Reranking
+from learning_memory_server.recall.recall import Recall, Reranking
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
-from learning_memory_server.server.composition.projects import Projects
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import FrameStore
@@ -60,6 +59,37 @@ if TYPE_CHECKING:
     from learning_memory_server.index.reconciling import DocumentSource
     from learning_memory_server.learning.clusters.fitting import Fitting
     from learning_memory_server.server.settings import Settings
+
+
+CURRENT: Final = "current"
+"""How a filter names the caller's own project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """The projects that something is kept of."""
+
+    kept: Kept
+
+    def named(self, project: str | None, caller: Caller) -> str | None:
+        """Return the project that a filter names: `current` is the caller's, and any other must be known."""
+        if project is None or project in (CURRENT, caller.project):
+            return project and caller.project
+        if self.kept.collector.timeline.count(project) or project in (known := self._all(caller)):
+            return project
+        others = f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
+        raise NotFoundError(
+            f"project: nothing is kept of a project {project!r}.{did_you_mean(project, known)}",
+            hint=f"There are {', '.join(sorted(known)[: limits.PROJECTS_NAMED])}{others}; current is {caller.project}.",
+        )
+
+    def _all(self, caller: Caller) -> set[str]:
+        kept = self.kept
+        entries = (*kept.collector.timeline, *kept.journal.open_entries())
+        return {caller.project, *(each.project for each in entries)}.union(
+            *((each.project for each in log.all()) for log in (kept.value_log, kept.memory_log))
+        )
+
 
 log = structlog.get_logger()
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.index.entry_documents import axis_texts
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.server.views.calibration_views import calibration_stats
 from learning_memory_server.system.files import disk_use

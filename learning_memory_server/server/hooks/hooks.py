@@ -11,19 +11,24 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.text import RelatedItem, latest, learned, related
+from learning_memory_server.learning.advice.text import RelatedItem, SessionContext, latest, learned, related
+from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.anchors.paths import name_in, project_root
 from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.learning.failures.pending import EDITS_MAX, Ran
 from learning_memory_server.model import limits
-from learning_memory_server.model.caller import MAIN_AGENT
+from learning_memory_server.model.caller import MAIN_AGENT, Caller
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.identity import place_in
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.moment import Clock
 from learning_memory_server.server.hooks.event import (
     AFTER_FAILURE,
     AFTER_TOOL,
@@ -39,15 +44,6 @@ from learning_memory_server.server.hooks.event import (
 )
 from learning_memory_server.sharing.promote import LEARNED, promoted
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.entries.live_sessions import LiveSessions
-    from learning_memory_server.learning.advice.text import SessionContext
-    from learning_memory_server.learning.anchors.anchoring import Anchoring
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.moment import Clock
 
 _MOST: Final = 500
 """Sessions that are remembered: those that were heard of last."""

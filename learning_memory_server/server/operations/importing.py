@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.index.document import documents_of
 from learning_memory_server.journal.archive.checking import CLUSTERS, checked_record, checked_thing
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec

@@ -13,7 +13,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.server.composition.projects import Projects
+from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import cluster_views, entry_views

@@ -17,7 +17,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import ResponseFormat
 from learning_memory_server.recall.memories import MemorySearcher
-from learning_memory_server.server.composition.projects import Projects
+from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet

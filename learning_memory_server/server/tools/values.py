@@ -13,7 +13,7 @@ from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
-from learning_memory_server.server.composition.projects import Projects
+from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.views import entry_views, value_views

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NotRequired
+from typing import Any, Final, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -19,11 +19,9 @@ from learning_memory_server.learning.calibration import (
     score,
     trials_of,
 )
+from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.server.views import fields
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.advice import Advice
-    from learning_memory_server.model.entry import Ghap
 
 _DIGITS: Final = 4
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NotRequired
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.failures.remedies import remedy_for, seen
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.server.views import fields
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.failure import Failure
 
 
 class RepeatedError(TypedDict):

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.index.entry_documents import axis_texts
-from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT
+from learning_memory_server.index.document import axis_texts
+from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, LeftOut
+from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT, Explanation
 from learning_memory_server.index.ranking.terms import shared_terms
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.views import entry_views
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, LeftOut
-    from learning_memory_server.index.ranking.fusion import Explanation
 
 _DIGITS: Final = 4
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.capture.entries.live_sessions import LiveSessions
+from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.system import timeouts
 from tests.support import NOON
 

@@ -2,8 +2,7 @@ from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from learning_memory_server.errors import DiskFullError
-from learning_memory_server.index.document import Collection, point_id
-from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.index.document import Collection, documents_of, point_id
 from learning_memory_server.model.vocabulary import Axis
 from tests.support import Parts, about, full_ghap, numbered
 

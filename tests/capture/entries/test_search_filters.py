@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.index.document import Collection, Document
-from learning_memory_server.index.entry_documents import documents_of
+from learning_memory_server.index.document import Collection, Document, documents_of
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, FoundExperience, SearchResult
 from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
 from learning_memory_server.index.ranking.terms import encode_document, encode_query

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from learning_memory_server.capture.memories.log import MemoryLog
+from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.journal.journal import Journal

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.capture.memories.log import MemoryLog
-from learning_memory_server.capture.memories.store import Added, MemoryStore, ReportProgress
+from learning_memory_server.capture.memories.store import Added, MemoryLog, MemoryStore, ReportProgress
 from learning_memory_server.embedding.base import Embedder, Reranker
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -22,8 +21,7 @@ from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.recall.memories import MemorySearcher
-from learning_memory_server.recall.recall import Recall
-from learning_memory_server.recall.reranking import Reranking
+from learning_memory_server.recall.recall import Recall, Reranking
 from tests.faulty_store import FaultyStore
 from tests.support import ALICE, TickingClock, keeping_up
 

@@ -10,12 +10,13 @@ from learning_memory_server.index.queries import (
     ExperienceQuery,
     Found,
     FoundExperience,
+    LeftOut,
     MemoryFilter,
     MemoryQuery,
     SearchResult,
+    passing,
 )
 from learning_memory_server.index.ranking.fusion import Basis, Explanation
-from learning_memory_server.index.queries import LeftOut, passing
 from learning_memory_server.index.ranking.threshold import least_strength
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.score_views import left_out_note

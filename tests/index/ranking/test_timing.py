@@ -5,7 +5,7 @@ from structlog.testing import capture_logs
 
 from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
-from learning_memory_server.index.ranking.timing import SearchTimer
+from learning_memory_server.index.ranking.hybrid import SearchTimer
 from learning_memory_server.model.vocabulary import SearchMode
 from tests.capture.memories.shelf import Shelf
 from tests.support import Parts, about

@@ -3,8 +3,7 @@
 from dataclasses import replace
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.advice.ranking import BACKGROUND
+from learning_memory_server.learning.advice.finder import BACKGROUND, AdviceFinder
 from tests.support import Parts
 
 

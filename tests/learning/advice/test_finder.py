@@ -8,8 +8,7 @@ import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.ranking.threshold import ERROR, least_at_error
-from learning_memory_server.learning.advice.finder import Ranked
-from learning_memory_server.learning.advice.ranking import Scored
+from learning_memory_server.learning.advice.finder import Ranked, Scored
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Kind, Reason
 from learning_memory_server.model.entry import Ghap

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from learning_memory_server.index.ranking.threshold import ADVICE, least_of_advice
-from learning_memory_server.learning.advice.ranking import Background, Scored, best, is_instructive, sunk
+from learning_memory_server.learning.advice.finder import Background, Scored, best, is_instructive, sunk
 from learning_memory_server.model.advice import Kind, Reason
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.support import CONFIRMED, about, full_ghap, ghap, numbered
