@@ -65,9 +65,7 @@ async def hook(
     background: Annotated[str, Field(description="`true` if it was started in the background.")] = "",
     task: Annotated[str, Field(description="The background task that it became, if it did.")] = "",
     unknown: Annotated[str, Field(description="`true` if the client does not say whether it failed.")] = "",
-    again: Annotated[
-        str, Field(description="`true` if the agent goes on because of this hook, or the start may come late.")
-    ] = "",
+    again: Annotated[str, Field(description="`true` if it goes on because of this hook, or starts late.")] = "",
     agent: Annotated[str, Field(description="The subagent's id; empty for the main agent.")] | None = None,
     call: Annotated[str, Field(description="The call of this server that it is about to make.")] = "",
 ) -> str:
