@@ -19,13 +19,12 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.lines import preview
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.views import fields
-from learning_memory_server.server.views.score_views import formula, left_out_note, score_parts
+from learning_memory_server.server.views.score_views import ScoreParts, formula, left_out_note, score_parts
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.memories.store import Added
     from learning_memory_server.index.queries import FoundMemory, SearchResult
     from learning_memory_server.model.memory import Memory
-    from learning_memory_server.server.views.score_views import ScoreParts
 
 _INDENT: Final = "   "
 _LINE_BREAK: Final = re.compile(r"\r\n|[\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
