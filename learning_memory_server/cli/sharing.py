@@ -152,16 +152,15 @@ def lessons_check(
     For a team's CI: it needs no hub and no model, and prints no secret.
     """
     top = folder or repository()
-    redactor, problems, files = secrets_finder(open_settings()), list[tuple[str, str]](), tree.sound_files(top)
-    for name, said in tree.working_files(top):
-        if isinstance(said, str):
-            problems.append((name, said))
-            continue
-        problems += [(name, reason) for reason, _ in objections(said, redactor)]
-        anchors = said.texts.get("Files", "").split()
-        problems += [(name, f"it is about {path}, which is gone") for path in anchors if not (top / path).exists()]
+    redactor, said = secrets_finder(open_settings()), tree.working_files(top)
+    files = {name: file for name, file in said.items() if isinstance(file, SharedFile)}
+    problems = [(name, reason) for name, reason in said.items() if isinstance(reason, str)]
+    for name, file in files.items():
+        problems += [(name, reason) for reason, _ in objections(file, redactor)]
+        paths = file.texts.get("Files", "").split()
+        problems += [(name, f"it is about {path}, which is gone") for path in paths if not (top / path).exists()]
     for lesson in state_of(files).values():
-        problems += [(copy, f"it is a copy of {lesson.name}") for copy in lesson.copies]
+        problems += [(copy, f"it is a copy of {lesson.names[0]}") for copy in lesson.names[1:]]
     for name, reason in problems:
         out.say(one_line(f"{FOLDER}/{name}: {reason}"), is_line=True)
     out.say(f"{out.counted(len(files), 'shared file')}, {out.counted(len(problems), 'problem')}.")

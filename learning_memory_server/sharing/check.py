@@ -11,14 +11,14 @@ import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.redaction.base import MARKER, Redactor
+from learning_memory_server.redaction.values import has_all_sorts, is_random
 
 if TYPE_CHECKING:
+    from learning_memory_server.redaction.base import Redactor
     from learning_memory_server.sharing.files import SharedFile
 
 
@@ -35,23 +35,24 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 _NOT_A_NAME: Final = re.compile(r"[^\w .'-]+|_")
 _NAME_MAX: Final = 40
 _RANDOM: Final = re.compile(r"\b[A-Za-z0-9]{12,}\b")
-_TURNS, _TURNS_OF_KEYS, _KEY_LEAST = 4, 8, 24
-_WORD: Final = re.compile(r"\w+")
-_ALPHABETS: Final = ("LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE")
+_KEY_LEAST: Final = 24
+"""Letters and digits of a key that does not have all sorts of them: a short commit is none."""
+_ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 """Their letters look alike."""
 
 
 def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:
     """Yield why a file must not be shared, or read, and the words that are the reason. The words may be secret."""
     text = "\n".join(text for heading, text in file.texts.items() if heading != "Removed")
-    if redactor.redact(text).kinds:
-        yield "redaction would mark a part of it", ", ".join(_marked(text, redactor.redact(text).text))
+    redacted = redactor.redact(text)
+    if redacted.kinds:
+        yield "redaction would mark a part of it", " ".join(each for each in text.split() if each not in redacted.text)
     elif random := [word for word in _RANDOM.findall(text) if _is_random(word)]:
         yield "it has what looks like a secret", ", ".join(random)
     if one_line(text) != " ".join(text.split()):
         yield "it has characters that nobody sees", ""
     plain = unicodedata.normalize("NFKC", text)
-    if mixed := [word for word in _WORD.findall(plain) if len(_alphabets(word)) > 1]:
+    if mixed := [word for word in re.findall(r"\w+", plain) if not word.isascii() and len(_alphabets(word)) > 1]:
         yield "it has words of more than one alphabet", ", ".join(mixed)
     for reason, pattern in _patterns().items():
         if found := pattern.search(plain):
@@ -66,26 +67,11 @@ def named(name: str) -> str:
 
 
 def _is_random(word: str) -> bool:
-    """Return whether a word turns between digits and letters as often as no name does, as passwords and keys do."""
-    turns = len(re.findall(r"(?<=[a-z])(?=[A-Z0-9])|(?<=[A-Z])(?=[0-9])|(?<=[0-9])(?=[A-Za-z])", word))
-    is_mixed = all(re.search(kind, word) for kind in ("[a-z]", "[A-Z]", "[0-9]"))
-    return (is_mixed and turns >= _TURNS) or (len(word) >= _KEY_LEAST and turns >= _TURNS_OF_KEYS)
+    return is_random(word) and (has_all_sorts(word) or (len(word) >= _KEY_LEAST and not word.isalpha()))
 
 
 def _alphabets(word: str) -> set[str]:
-    if word.isascii():
-        return set()
-    return {name for letter in word for name in _ALPHABETS if unicodedata.name(letter, "").startswith(name)}
-
-
-def _marked(text: str, redacted: str) -> Iterator[str]:
-    """Yield the parts of a text that redaction has replaced."""
-    end = 0
-    for before, after in pairwise([*MARKER.split(redacted), ""]):
-        start = text.find(before, end) + len(before)
-        end = text.find(after, start) if after else len(text)
-        if text[start:end]:
-            yield text[start:end]
+    return {match[0] for letter in word if (match := _ALPHABETS.match(unicodedata.name(letter, "")))}
 
 
 _ASKED: Final = re.compile(
@@ -96,23 +82,8 @@ _ASKED: Final = re.compile(
     re.IGNORECASE,
 )
 _NAME_LEAST: Final = 3
-_ORDINARY: Final = frozenset(
-    [
-        "root",
-        "user",
-        "test",
-        "admin",
-        "dev",
-        "build",
-        "git",
-        "main",
-        "ubuntu",
-        "runner",
-        "nobody",
-        "github",
-        "actions",
-        "bot",
-    ]
+_ORDINARY: Final = re.compile(
+    "root|user|test|admin|dev|build|git|main|ubuntu|runner|nobody|github|actions|bot", re.IGNORECASE
 )
 
 
@@ -120,7 +91,7 @@ def doubtful(file: SharedFile, names: Iterable[str]) -> list[str]:
     """Return what a person is asked about: home folders, private hosts, addresses, and these names."""
     text = " ".join(file.texts.values())
     found = [match[0] for match in _ASKED.finditer(text)]
-    known = [name for name in set(names) if len(name) >= _NAME_LEAST and name.casefold() not in _ORDINARY]
+    known = [name for name in set(names) if len(name) >= _NAME_LEAST and not _ORDINARY.fullmatch(name)]
     found += [name for name in known if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)]
     return sorted(set(found))
 

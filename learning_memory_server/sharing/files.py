@@ -4,7 +4,7 @@ Whoever can write to a repository can write such a file, so what is not exactly 
 
 Git takes two files that are alike for one that was renamed, and then finds conflicts between removals. So each file
 differs from all others in nearly every line, also from a copy: words are one or two spaces apart, as in justified text,
-and lines end elsewhere.
+lines end elsewhere, and a fold has its names in an order of its own.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from datetime import date as Date  # noqa: N812 - `date` is a field
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.model import limits
@@ -29,13 +31,10 @@ if TYPE_CHECKING:
 
 FOLDER: Final = ".learning-memory/lessons"
 """Where the files are in a repository."""
-VERSION: Final = "1"
 NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")
 """Lower case, so that no two names are one on a system that does not tell the case."""
-SIZE_MAX: Final = 1 << 16
-FOLD_MAX: Final = 1 << 20
-"""Bytes of a file that names what was removed, and of any other one at most."""
-_WIDTHS: Final = 34, 90
+_WIDTHS: Final = 62, 90
+"""Columns. A line has two names of a fold, with two spaces between them."""
 
 
 class Kind(StrEnum):
@@ -55,26 +54,30 @@ _HEADINGS: Final = (
     *(TITLE, "What was believed", "What happened", "What was surprising", "Why", "What worked", "Lesson"),
     *("Files", "Reason", "Removed"),
 )
-_FIRST: Final = re.compile(r"<!-- ((?:[a-z-]+: [\w-]+; )*[a-z-]+: [\w-]+) -->", re.ASCII)
-_ID: Final = re.compile(r"[0-9a-f]{32}").fullmatch
-_FIELDS: Final[Mapping[str, Any]] = {
-    "outcome": set(OutcomeStatus).__contains__,
-    "domain": set(Domain).__contains__,
-    "strategy": set(Strategy).__contains__,
-    "cause": set(RootCauseCategory).__contains__,
-    "about": _ID,
-    "evidence": _ID,
+_LISTS: Final = "Files", "Removed"
+"""Headings over names, of which there may be many."""
+_HEADING: Final = re.compile(r"^(?:## +(.+)$|#)", re.MULTILINE)
+_DIGEST: Final = "[0-9a-f]{32}"
+_FIELDS: Final = {
+    "outcome": "|".join(OutcomeStatus),
+    "domain": "|".join(Domain),
+    "strategy": "|".join(Strategy),
+    "cause": "|".join(RootCauseCategory),
+    "about": _DIGEST,
+    "evidence": _DIGEST,
 }
-"""The fields that some kinds have, and what tells whether a value is one of theirs."""
+"""The fields that some kinds have."""
+_FIRST: Final = re.compile(
+    rf"^<!-- learning-memory: 1; date: (?P<date>\d{{4}}-\d\d-\d\d); id: {_DIGEST}; kind: (?P<kind>{'|'.join(Kind)})"
+    + "".join(f"(?:; {name}: (?P<{name}>{values}))?" for name, values in _FIELDS.items())
+    + " -->$",
+    re.ASCII,
+)
 _NEEDED: Final = {
     Kind.LESSON: {TITLE, "What was believed", "What happened", "outcome", "domain", "strategy"},
     Kind.VALUE: {TITLE, "Lesson"},
     Kind.FOLD: {"Removed"},
 }
-
-
-class RefusedError(ValueError):
-    """A file that is not as the format has it. The message says why, and quotes nothing of it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +105,7 @@ class SharedEntry(Ghap):
         return f"shared, says git: {self.author or 'unknown'}{confirmed}{where}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SharedFile:
     """What a file says.
 
@@ -111,21 +114,18 @@ class SharedFile:
         texts: The text below each heading, on one line; the title is below the empty one.
         fields: `outcome`, `domain`, `strategy` and `cause` of a lesson; `about`, the content of the lesson that it
             corrects, confirms, contradicts or withdraws; `evidence`, what a verdict rests on, as a digest.
-        content: What it says, as a digest: copies have the same, whoever wrote them and when.
     """
 
     kind: Kind
     date: str
     texts: dict[str, str]
     fields: dict[str, str] = field(default_factory=dict)
-    content: str = ""
 
-    def __post_init__(self) -> None:
-        """Compute the content, unless it is known."""
-        if not self.content:
-            said = [self.kind, sorted(self.fields.items()), sorted(self.texts.items())]
-            digest = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
-            object.__setattr__(self, "content", digest)
+    @cached_property
+    def content(self) -> str:
+        """What it says, as a digest: copies have the same, whoever wrote them and when."""
+        said = [self.kind, sorted(self.fields.items()), sorted(self.texts.items())]
+        return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
 
     @property
     def about(self) -> str:
@@ -133,30 +133,33 @@ class SharedFile:
         return self.fields.get("about", "")
 
     @property
-    def removed(self) -> frozenset[str]:
+    def removed(self) -> list[str]:
         """The names of the files that a fold has removed."""
-        return frozenset(self.texts.get("Removed", "").split())
-
-    def render(self) -> str:
-        """Return the file's text."""
-        pick = random.Random(f"{self.date} {self.content}")  # noqa: S311 - the same for the same file
-        fields = {"learning-memory": VERSION, "date": self.date, "kind": self.kind, "id": self.content, **self.fields}
-        lines = [_spaced(f"<!-- {'; '.join(f'{name}: {value}' for name, value in fields.items())} -->", pick)]
-        for heading in filter(self.texts.__contains__, _HEADINGS):
-            text = _spaced(self.texts[heading], pick)
-            if heading == TITLE:
-                lines += ["", f"# {text}"]
-                continue
-            width = pick.randint(*_WIDTHS)
-            wrapped = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
-            escaped = (f"\\{line}" if line[0] in "#\\" else line for line in wrapped)
-            lines += ["", _spaced(f"## {heading}", pick), "", *escaped]
-        return "\n".join([*lines, ""])
+        return self.texts.get("Removed", "").split()
 
     @property
     def name(self) -> str:
         """The file's name: its date, and what makes any change of it another file."""
-        return f"{self.date}-{_digest(self.render())}.md"
+        return f"{self.date}-{self.content[:16]}.md"
+
+    def render(self) -> str:
+        """Return the file's text."""
+        pick = random.Random(f"{self.date} {self.content}")  # noqa: S311 - the same for the same file
+
+        def spaced(text: str) -> str:
+            return re.sub(" ", lambda _: " " * pick.randint(1, 2), text)
+
+        fields = {"learning-memory": "1", "date": self.date, "id": self.content, "kind": self.kind, **self.fields}
+        lines = [spaced(f"<!-- {'; '.join(f'{name}: {value}' for name, value in fields.items())} -->")]
+        for heading in filter(self.texts.__contains__, _HEADINGS):
+            text = spaced(re.sub(r"(?<!\S)(?=[#\\])", r"\\", self.texts[heading]))
+            if heading == TITLE:
+                lines += ["", f"# {text}"]
+            else:
+                width = pick.randint(*_WIDTHS)
+                wrapped = textwrap.wrap(text, width, break_long_words=False, break_on_hyphens=False)
+                lines += ["", spaced(f"## {heading}"), "", *wrapped]
+        return "\n".join([*lines, ""])
 
 
 def shared_file(
@@ -205,7 +208,10 @@ def verdict(kind: Kind, about: SharedFile, entry: Ghap | None = None) -> SharedF
 
 def fold(names: Iterable[str], date: str) -> SharedFile:
     """Return the file that names what is removed."""
-    return shared_file(Kind.FOLD, date, {"Removed": " ".join(sorted(names))})
+    names = sorted(names)
+    chance = random.Random(f"{date} {names}")  # noqa: S311 - the same for the same names
+    texts = {"Reason": f"Folded on {date}.", "Removed": " ".join(chance.sample(names, len(names)))}
+    return shared_file(Kind.FOLD, date, texts)
 
 
 def entry_of(file: SharedFile, identity: str, project: str, **marks: Any) -> SharedEntry:  # noqa: ANN401 - its fields
@@ -236,68 +242,29 @@ def entry_of(file: SharedFile, identity: str, project: str, **marks: Any) -> Sha
     )
 
 
-def parse(name: str, data: bytes) -> SharedFile:
-    """Return what a file says.
-
-    Raises:
-        RefusedError: If it is not exactly as the format has it.
-    """
+def parse(name: str, data: bytes | None) -> SharedFile | str:
+    """Return what a file says, or why it is refused, which quotes nothing of it. Without data it could not be read."""
+    if not NAME.fullmatch(name):
+        return "its name is not a date and a digest in lower case"
+    if data is None:
+        return "it is no plain file, or too long"
     try:
-        text = data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise RefusedError("it is not UTF-8") from None
-    first, *lines = (re.sub(" +", " ", line).rstrip() for line in text.rstrip().split("\n"))
-    match = _FIRST.fullmatch(first)
-    fields = dict(pair.split(": ") for pair in match[1].split("; ")) if match else {}
-    version, identity, kind, date = (fields.pop(key, "") for key in ("learning-memory", "id", "kind", "date"))
-    if (
-        version != VERSION
-        or kind not in set(Kind)
-        or not all(key in _FIELDS and _FIELDS[key](value) for key, value in fields.items())
-    ):
-        raise RefusedError(f"its first line does not have the fields of format {VERSION}")
-    file = SharedFile(Kind(kind), date, _sections(lines), fields)
-    if len(data) > (FOLD_MAX if file.kind is Kind.FOLD else SIZE_MAX):
-        raise RefusedError("it is too long")
-    needed = _NEEDED.get(file.kind, {"about"})
-    if needed - file.texts.keys() - fields.keys() or not all(map(NAME.fullmatch, file.removed)):
-        raise RefusedError("it lacks a part, or names what is no file of this folder")
-    if identity != file.content or name != f"{_day(date)}-{_digest(text)}.md":
-        raise RefusedError("its name or its id do not go with its content: it was changed after it was shared")
-    return file
-
-
-def _sections(lines: Iterable[str]) -> dict[str, str]:
-    texts: dict[str, list[str]] = {}
-    heading: str | None = None
-    for line in lines:
-        if line.startswith("#"):
-            level, _, said = line.partition(" ")
-            heading = TITLE if level == "#" else said
-            if level not in {"#", "##"} or heading not in _HEADINGS or heading in texts:
-                raise RefusedError("it has a heading that the format does not know, or one twice")
-            texts[heading] = [said] if level == "#" else []
-        elif line and heading:
-            texts[heading].append(line.removeprefix("\\"))
-        elif line:
-            raise RefusedError("it has text outside of the headings")
-    flat = {name: " ".join(" ".join(said).split()) for name, said in texts.items()}
-    if not all(flat.values()) or any(len(flat[name]) > limits.NARRATIVE_MAX for name in flat.keys() - {"Removed"}):
-        raise RefusedError("it has an empty text, or one that is too long")
-    return flat
-
-
-def _day(date: str) -> str:
-    try:
-        return f"{datetime.strptime(date, '%Y-%m-%d').replace(tzinfo=UTC):%Y-%m-%d}"
+        text = data.decode("utf-8-sig")
+        first, *rest = _HEADING.split(text)
+        (line,) = _FIRST.finditer(" ".join(first.split()))
+        Date.fromisoformat(line["date"])
     except ValueError:
-        raise RefusedError("its date is none") from None
-
-
-def _spaced(text: str, pick: random.Random) -> str:
-    return "".join(f"{word}  " if pick.getrandbits(1) else f"{word} " for word in text.split(" ")).rstrip()
-
-
-def _digest(text: str) -> str:
-    """Return a digest of a text that does not depend on line ends, or on spaces before them."""
-    return hashlib.sha256("\n".join(map(str.rstrip, text.rstrip().split("\n"))).encode()).hexdigest()[:16]
+        return "it is not UTF-8, or its first line does not have the fields of format 1"
+    fields = {name: value for name, value in line.groupdict().items() if value}
+    headings = [" ".join((heading or TITLE).split()) for heading in rest[::2]]
+    said = [re.sub(r"(?<!\S)\\", "", " ".join(each.split())) for each in rest[1::2]]
+    texts = dict(zip(headings, said, strict=True))
+    file = SharedFile(Kind(fields.pop("kind")), fields.pop("date"), texts, fields)
+    longest = max((len(text) for heading, text in texts.items() if heading not in _LISTS), default=0)
+    is_whole = all(said) and _NEEDED.get(file.kind, {"about"}) <= {*texts, *fields}
+    if not is_whole or longest > limits.NARRATIVE_MAX or not all(map(NAME.fullmatch, file.removed)):
+        return "it lacks a part, has one that is too long, or names what is no file of this folder"
+    # Whatever the format does not know is not in what would be written.
+    if name != file.name or text.split() != file.render().split():
+        return "its name or its id do not go with its content: it was changed after it was shared"
+    return file

@@ -9,19 +9,18 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import heapq
-from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 import structlog
 
+from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import DeadlineExceededError, InvalidInputError, NotFoundError
 from learning_memory_server.index.document import documents_of
@@ -29,8 +28,8 @@ from learning_memory_server.journal.log import Log
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.check import named, objections
-from learning_memory_server.sharing.files import RefusedError, SharedEntry, SharedFile, entry_of, parse
-from learning_memory_server.sharing.state import SharedLesson, state_of
+from learning_memory_server.sharing.files import SharedEntry, SharedFile, entry_of, parse
+from learning_memory_server.sharing.state import state_of
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.version import VERSION
 
@@ -41,13 +40,13 @@ if TYPE_CHECKING:
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.redaction.base import Redactor
 
+T = TypeVar("T")
+
 SHARED: Final = "shared.json"
 """The file, in the data folder."""
 _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05
 """What the score of a shared lesson loses until somebody else, or one's own work, has confirmed it."""
-_READ_MAX: Final = 1 << 26
-"""Bytes of new files that are read at a time."""
 
 log = structlog.get_logger()
 
@@ -59,39 +58,22 @@ class Joined(msgspec.Struct, frozen=True):
         folder: One of its worktrees.
         roots: The commits that its history begins with.
         branch: What HEAD named when it was joined.
-        seen: A digest of the branches that were looked at.
-        files: The key and the author of each file of the default branch, by name; see `Blob.key`.
-        elsewhere: The keys of the files that only other branches have, by branch and name.
-        parsed: What each file says, or why it is left out, by key.
-        flaw: Why nothing is read, if so.
+        version: The version that has looked at it.
+        seen: A digest of the default branch's commit, which says the authors, and of the trees that were looked at.
+        checked: Why each content must not be read, by blob; nothing where it may be.
+        left_out: The files of the default branch that are left out, and why; without a name, all of them.
+        entries: Its lessons.
     """
 
     folder: str
     project: str
     roots: list[str]
     branch: str
-    seen: str = ""
-    files: dict[str, tuple[str, str]] = {}
-    elsewhere: dict[str, dict[str, str]] = {}
-    parsed: dict[str, SharedFile | str] = {}
-    flaw: str = ""
-
-    def left_out(self) -> dict[str, str]:
-        """Return the files of the default branch that are left out, and why; without a name, all of them."""
-        said = {name: self.parsed.get(key, "it was not read") for name, (key, _) in self.files.items()}
-        flaws = {name: reason for name, reason in said.items() if isinstance(reason, str)}
-        return {**({"": self.flaw} if self.flaw else {}), **flaws}
-
-    def sound(self, keys: Mapping[str, str]) -> dict[str, SharedFile]:
-        """Return what files say, by name, without those that are left out."""
-        return {name: said for name, key in keys.items() if isinstance(said := self.parsed.get(key), SharedFile)}
-
-
-class Kept(msgspec.Struct, frozen=True):
-    """The file: what is joined, by git's folder, and the version that has checked it."""
-
-    joined: dict[str, Joined] = {}
     version: str = VERSION
+    seen: str = ""
+    checked: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    entries: list[SharedEntry] = []
 
 
 @dataclass(eq=False)
@@ -109,32 +91,22 @@ class SharedLessons:
     gate: RedactionGate = field(default_factory=RedactionGate)
     changed: Callable[[], None] = lambda: None
     effects: Callable[[], Mapping[str, tuple[int, int]]] = dict
-    _kept: Kept | None = field(default=None, init=False)
-    _by_id: dict[str, SharedEntry] = field(default_factory=dict, init=False)
-    _told: list[SharedEntry] = field(default_factory=list, init=False)
-    _counts: Counter[str] = field(default_factory=Counter, init=False)
+    joined: Mapping[str, Joined] = field(default_factory=dict, init=False)  # by git's folder
+    entries: Mapping[str, SharedEntry] = field(default_factory=dict, init=False)  # by id
+    _told: Timeline = field(default_factory=Timeline, init=False)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     _looked: float = field(default=-timeouts.SHARED_AGAIN, init=False)
 
     def __post_init__(self) -> None:
-        """Of the journal it needs nothing: a log without a file."""
+        """Take what was read before. Of the journal it needs nothing: a log without a file."""
         self.log = Log(self.file.with_suffix("") if self.file else Path("shared"))
-
-    @property
-    def joined(self) -> Mapping[str, Joined]:
-        """The repositories that are joined, by git's folder."""
-        if self._kept is None:
-            self._arrange(Kept())
-            with suppress(OSError, msgspec.MsgspecError):
-                if self.file:
-                    self._arrange(msgspec.json.decode(self.file.read_bytes(), type=Kept))
-        return self._kept.joined if self._kept else {}
-
-    @property
-    def entries(self) -> Mapping[str, SharedEntry]:
-        """All shared lessons by id, those of other branches included, which are not told unasked."""
-        return self._by_id if self.joined else {}
+        with suppress(OSError, msgspec.MsgspecError):
+            if self.file:
+                found = msgspec.json.decode(self.file.read_bytes(), type=dict[str, Joined])
+                self._arrange(
+                    {place: each if each.version == VERSION else _forgotten(each) for place, each in found.items()}
+                )
 
     @property
     def form(self) -> str:
@@ -161,8 +133,7 @@ class SharedLessons:
 
     def told(self, ids: Iterable[str]) -> list[Ghap]:
         """Return those of the lessons that may be told unasked."""
-        found = map(self.find, ids)
-        return [entry for entry in found if entry and not entry.branch]
+        return [entry for entry in map(self.find, ids) if entry and not entry.branch]
 
     def matching(self, query: EntryQuery) -> list[Ghap]:
         """Return the lessons that pass a filter."""
@@ -170,13 +141,12 @@ class SharedLessons:
 
     def newest(self, own: Iterable[Ghap], project: str | None) -> Iterator[Ghap]:
         """Merge what may be told unasked into one's own entries, which come the latest first."""
-        told = (entry for entry in (self._told if self.joined else ()) if project in (None, entry.project))
+        told = self._told.newest(project)
         return heapq.merge(own, told, key=lambda entry: entry.outcome.resolved_at, reverse=True)
 
     def count(self, project: str | None) -> int:
         """Return how many lessons may be told unasked."""
-        counts = self._counts if self.joined else Counter[str]()
-        return counts.total() if project is None else counts[project]
+        return self._told.count(project)
 
     def discount(self, entry: Ghap) -> float:
         """Return what the score of an entry loses: that of a shared lesson which nobody else has confirmed."""
@@ -192,11 +162,10 @@ class SharedLessons:
     async def refresh(self) -> None:
         """Read what is new in the repositories that are joined."""
         async with self._one:
+            await self.gate.load()
             for place, before in list(self.joined.items()):
                 try:
-                    after = await asyncio.wrap_future(
-                        in_daemon_thread(partial(_read, place, before, self.gate.redactor))
-                    )
+                    after = await _in_thread(partial(_read, place, before, self.gate.redactor))
                 except DeadlineExceededError as error:
                     log.info("shared.skipped", reason=error.message)
                     continue
@@ -210,7 +179,7 @@ class SharedLessons:
         Raises:
             InvalidInputError: If there is no repository, or it has no commit.
         """
-        place, joined = await asyncio.wrap_future(in_daemon_thread(partial(_found, folder, project)))
+        place, joined = await _in_thread(partial(_found, folder, project))
         self._set({**self.joined, place: joined})
         await self.refresh()
         return self.joined[place]
@@ -222,7 +191,7 @@ class SharedLessons:
             NotFoundError: If it is not joined.
         """
         # The repository may be gone.
-        names = {await asyncio.wrap_future(in_daemon_thread(partial(tree.place_of, folder))), str(folder / ".git")}
+        names = {await _in_thread(partial(tree.place_of, folder)), str(folder / ".git")}
         place = next((place for place in self.joined if place in names), None)
         if place is None:
             raise NotFoundError(f"{folder}: the shared lessons of this repository are not read.")
@@ -230,38 +199,36 @@ class SharedLessons:
         self._set({other: each for other, each in self.joined.items() if other != place})
         return left
 
-    def _set(self, joined: dict[str, Joined]) -> None:
+    def _set(self, joined: Mapping[str, Joined]) -> None:
         before = self.form
         if self.file and joined:
-            files.replace(self.file, msgspec.json.encode(Kept(joined)))
+            files.replace(self.file, msgspec.json.encode(joined))
         elif self.file:
             files.remove(self.file)
-        self._arrange(Kept(joined))
+        self._arrange(joined)
         if self.form != before:
             self.changed()
 
-    def _arrange(self, kept: Kept) -> None:
-        # Another version may refuse more: it reads everything again.
-        is_checked = kept.version == VERSION
-        joined = (
-            kept.joined
-            if is_checked
-            else {
-                place: Joined(each.folder, each.project, each.roots, each.branch) for place, each in kept.joined.items()
-            }
-        )
-        self._kept = Kept(joined)
-        self._by_id = {entry.id: entry for each in joined.values() for entry in _entries(each)}
-        told = (entry for entry in self._by_id.values() if not entry.branch)
-        self._told = sorted(told, key=lambda entry: (entry.outcome.resolved_at, entry.id), reverse=True)
-        self._counts = Counter(entry.project for entry in self._told)
+    def _arrange(self, joined: Mapping[str, Joined]) -> None:
+        self.joined = joined
+        self.entries = {entry.id: entry for each in joined.values() for entry in each.entries}
+        self._told = Timeline(entry for entry in self.entries.values() if not entry.branch)
+
+
+async def _in_thread(work: Callable[[], T]) -> T:
+    return await asyncio.wrap_future(in_daemon_thread(work))
 
 
 def _found(folder: Path, project: str) -> tuple[str, Joined]:
     place, branch = tree.place_of(folder), tree.line(folder, "symbolic-ref", "--quiet", "HEAD")
-    if not (place and tree.commit_of(folder, "HEAD")):
+    if not (place and tree.line(folder, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")):
         raise InvalidInputError(f"{folder}: there is no git repository here, or it has no commit yet.")
-    return place, Joined(str(tree.top_of(folder)), project, tree.roots_of(folder, "HEAD"), branch)
+    return place, Joined(str(tree.top_of(folder)), project, tree.roots_of(Path(place), "HEAD"), branch)
+
+
+def _forgotten(joined: Joined) -> Joined:
+    """Return a repository as if nothing of it was read yet: another version may refuse more."""
+    return Joined(joined.folder, joined.project, joined.roots, joined.branch)
 
 
 def identity_of(project: str, content: str) -> str:
@@ -269,69 +236,58 @@ def identity_of(project: str, content: str) -> str:
     return f"{_PREFIX}{hashlib.sha256(f'{project} {content}'.encode()).hexdigest()[:16]}"
 
 
-def _entries(joined: Joined) -> Iterator[SharedEntry]:
-    main = joined.sound({name: key for name, (key, _) in joined.files.items()})
-    lessons = state_of(main)
-
-    def entry(content: str, lesson: SharedLesson, branch: str = "") -> SharedEntry:
-        names = (lesson.name, *lesson.copies, *lesson.confirming)
-        author, *others = (joined.files.get(name, ("", ""))[1] for name in names)
-        return entry_of(
-            lesson.file,
-            identity_of(joined.project, content),
-            joined.project,
-            author=named(author),
-            branch=named(branch.split("/", 2)[-1]) or "another" if branch else "",
-            confirmations=len(lesson.confirming),
-            is_settled=any(other not in {"", author} for other in others),
-        )
-
-    for branch, keys in joined.elsewhere.items():
-        there = state_of({**main, **joined.sound(keys)})
-        yield from (entry(*each, branch) for each in there.items() if each[0] not in lessons)
-    yield from (entry(*each) for each in lessons.items())
-
-
 def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
     """Return what a repository has by now."""
     # Not the worktree of the join, which may be gone.
     folder = Path(place)
-    default, tips = tree.default_branch(folder, before.branch), tree.tips(folder)
-    commit = tree.commit_of(folder, default) if default else ""
-    seen = hashlib.sha256(repr((default, commit, tips)).encode()).hexdigest()
+    default, commits = tree.branches(folder, before.branch)
+    trees = tree.trees_of(folder, commits)
+    seen = hashlib.sha256(repr((commits.get(default), trees)).encode()).hexdigest()
     if seen == before.seen:
         return before
-    nothing = Joined(before.folder, before.project, before.roots, before.branch, seen)
-    if tree.place_of(folder) != place or (before.roots and tree.roots_of(folder, commit or "HEAD") != before.roots):
-        return msgspec.structs.replace(nothing, flaw="this is another repository than the one that was joined")
-    if not commit:
-        return msgspec.structs.replace(nothing, flaw="it is not known which branch is the default branch")
-    main = {blob.name: blob for blob in tree.blobs(folder, commit)}
-    others = {name: tree.blobs(folder, tip) for name, tip in tips.items() if tip != commit}
-    elsewhere = {
-        branch: {blob.name: blob for blob in found if blob.name not in main} for branch, found in others.items()
-    }
-    every = {blob.key: blob for found in (main, *elsewhere.values()) for blob in found.values()}
-    parsed = {key: before.parsed.get(key) or blob.flaw for key, blob in every.items()}
-    new = [blob for key, blob in every.items() if not parsed[key]]
-    sizes = accumulate(blob.size for blob in new)
-    data = tree.contents(folder, {blob.id for blob, size in zip(new, sizes, strict=True) if size <= _READ_MAX})
-    parsed |= {blob.key: _checked(blob.name, data[blob.id], redactor) for blob in new if blob.id in data}
-    authors = tree.authors(folder, commit)
+    nothing = msgspec.structs.replace(_forgotten(before), seen=seen)
+    roots = tree.roots_of(folder, commits.get(default, "HEAD"))
+    if tree.place_of(folder) != place or (before.roots and roots != before.roots):
+        return msgspec.structs.replace(
+            nothing, left_out={"": "this is another repository than the one that was joined"}
+        )
+    if not default:
+        return msgspec.structs.replace(nothing, left_out={"": "it is not known which branch is the default branch"})
+    found = tree.files_of(folder, trees)
+    data = tree.contents(folder, {blob for _, blob in found.values() if blob})
+    checked: dict[str, str] = {}
+    said: dict[str, SharedFile | str] = {}
+    for name, (_, blob) in found.items():
+        file = parse(name, data.get(blob))
+        if isinstance(file, SharedFile):
+            known = before.checked.get(blob)
+            checked[blob] = next((reason for reason, _ in objections(file, redactor)), "") if known is None else known
+            file = checked[blob] or file
+        said[name] = file
+    where = {name: "" if branch == default else branch for name, (branch, _) in found.items()}
+    sound = {name: file for name, file in said.items() if isinstance(file, SharedFile)}
     return msgspec.structs.replace(
         nothing,
-        files={name: (blob.key, authors.get(name, "")) for name, blob in main.items()},
-        elsewhere={
-            branch: {name: blob.key for name, blob in found.items()} for branch, found in elsewhere.items() if found
-        },
-        parsed={key: said for key, said in parsed.items() if said},
+        checked=checked,
+        left_out={name: file for name, file in said.items() if isinstance(file, str) and not where[name]},
+        entries=list(_entries(before.project, sound, where, tree.authors(folder, commits[default]))),
     )
 
 
-def _checked(name: str, data: bytes, redactor: Redactor) -> SharedFile | str:
-    """Return what a file says, or why it is left out."""
-    try:
-        file = parse(name, data)
-    except RefusedError as error:
-        return str(error)
-    return next((reason for reason, _ in objections(file, redactor)), file)
+def _entries(
+    project: str, sound: Mapping[str, SharedFile], where: Mapping[str, str], authors: Mapping[str, str]
+) -> Iterator[SharedEntry]:
+    """Yield the lessons of the default branch, and those that others add."""
+    main = state_of({name: file for name, file in sound.items() if not where[name]})
+    for content, lesson in {**state_of(sound), **main}.items():
+        author, *others = (authors.get(name, "") for name in (*lesson.names, *lesson.confirming))
+        branch = where[lesson.names[0]].split("/", 2)[-1]
+        yield entry_of(
+            lesson.file,
+            identity_of(project, content),
+            project,
+            author=named(author),
+            branch="" if content in main else named(branch) or "another",
+            confirmations=len(lesson.confirming),
+            is_settled=any(other not in {"", author} for other in others),
+        )

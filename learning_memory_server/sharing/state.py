@@ -9,46 +9,36 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from learning_memory_server.sharing.files import TEACHING, Kind, SharedFile
 
 
-@dataclass(frozen=True, slots=True)
-class SharedLesson:
-    """A lesson that is there. Of its copies, the first name counts; `confirming` are names of files."""
+class SharedLesson(NamedTuple):
+    """A lesson that is there. Of its copies, the first name counts; `confirming` are names of files, too."""
 
-    name: str
     file: SharedFile
-    copies: tuple[str, ...]
-    confirming: tuple[str, ...]
-    contradicting: tuple[str, ...]
+    names: list[str]
+    confirming: list[str]
 
 
 def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
     """Return the lessons that are there, by content, in the order of their names."""
-    folded = frozenset[str]().union(*(file.removed for file in files.values()))
+    folded = {name for file in files.values() for name in file.removed}
     live = {name: file for name, file in sorted(files.items()) if name not in folded}
     withdrawn = {file.about for file in live.values() if file.kind is Kind.WITHDRAWS}
-    names: dict[str, list[str]] = {}
-    verdicts: dict[tuple[Kind, str], dict[str, str]] = {}
+    lessons: dict[str, SharedLesson] = {}
+    verdicts: dict[tuple[str, str], str] = {}
     for name, file in live.items():
-        if file.kind not in TEACHING:
-            verdicts.setdefault((file.kind, file.about), {}).setdefault(file.fields.get("evidence", name), name)
-        elif (content := file.content) not in withdrawn:
-            names.setdefault(content, []).append(name)
-    corrected = {live[first].about for first, *_ in names.values()}
-
-    def about(kind: Kind, content: str) -> tuple[str, ...]:
-        return tuple(verdicts.get((kind, content), {}).values())
-
-    return {
-        content: SharedLesson(
-            first, live[first], tuple(copies), about(Kind.CONFIRMS, content), about(Kind.CONTRADICTS, content)
-        )
-        for content, (first, *copies) in names.items()
-        if content not in corrected
-    }
+        if file.kind is Kind.CONFIRMS:
+            verdicts.setdefault((file.about, file.fields.get("evidence", name)), name)
+        elif file.kind in TEACHING and file.content not in withdrawn:
+            lessons.setdefault(file.content, SharedLesson(file, [], [])).names.append(name)
+    for (content, _), name in verdicts.items():
+        if content in lessons:
+            lessons[content].confirming.append(name)
+    corrected = {lesson.file.about for lesson in lessons.values()}
+    return {content: lesson for content, lesson in lessons.items() if content not in corrected}
 
 
 def foldable(files: Mapping[str, SharedFile]) -> list[str]:
@@ -56,5 +46,5 @@ def foldable(files: Mapping[str, SharedFile]) -> list[str]:
 
     What withdraws a lesson stays, because a copy of it may still come from another branch.
     """
-    kept = {lesson.name for lesson in state_of(files).values()}
+    kept = {lesson.names[0] for lesson in state_of(files).values()}
     return sorted(name for name, file in files.items() if file.kind in TEACHING and name not in kept)

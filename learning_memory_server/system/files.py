@@ -6,12 +6,15 @@ They raise what the operating system raises; callers say what the file is.
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, Protocol
 
 PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for every file: children do not inherit it, and Windows does not translate its line ends."""
+READ_MAX: Final = 1 << 20
+"""Bytes of a file of somebody else that is read. Larger ones are data."""
 TEMPORARY: Final = ".tmp"
 """The suffix of a file that is not complete yet."""
 _BLOCK: Final = 512
@@ -86,6 +89,19 @@ def replace(path: Path, data: bytes, *, mode: int = 0o600, system: System = os) 
             system.unlink(temporary)
         raise
     sync_directory(path.parent, system=system)
+
+
+def read(path: Path) -> bytes | None:
+    """Return what a regular file of somebody else holds; None if it cannot be read, or is too large."""
+    flags = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        # Whatever has taken its place since is neither followed nor waited for.
+        descriptor = os.open(path, flags)
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read(READ_MAX + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
+    except OSError:
+        return None
+    return content if content is not None and len(content) <= READ_MAX else None
 
 
 def remove(path: Path, *, system: System = os) -> None:

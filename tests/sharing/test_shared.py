@@ -105,7 +105,7 @@ async def test_nothing_is_read_without_a_join(services: Services, clone: Path) -
 async def test_lessons_are_found_and_told_until_they_are_left(services: Services, clone: Path) -> None:
     joined = await services.shared.join(clone, HERE.project)
 
-    assert joined.left_out() == {}
+    assert joined.left_out == {}
     assert f"{lesson(1).texts['Lesson']} (shared, says git: Ann)" in told(services)
     assert await points(services) == 2
     assert name_of(1) in await found(services, lesson(1).texts[""])
@@ -224,7 +224,7 @@ async def test_another_repository_in_its_place_is_not_read(services: Services, c
     await services.shared.refresh()
     assert services.shared.entries == {}
     ((_, joined),) = services.shared.joined.items()
-    assert joined.left_out() == {"": "this is another repository than the one that was joined"}
+    assert joined.left_out == {"": "this is another repository than the one that was joined"}
 
 
 async def test_lessons_stay_while_git_cannot_be_asked(
@@ -275,7 +275,7 @@ async def test_hostile_files_are_left_out_and_named(services: Services, clone: P
     joined = await services.shared.join(clone, HERE.project)
 
     assert services.shared.entries.keys() == {name_of(1), name_of(2)}
-    assert joined.left_out()[bad.name] == "it instructs whoever reads it"
+    assert joined.left_out[bad.name] == "it instructs whoever reads it"
 
 
 async def test_a_lesson_that_helped_is_cited_and_settled(services: Services, clone: Path) -> None:

@@ -134,12 +134,9 @@ def _explained(error: LearningMemoryError) -> str:
 
 def check_shared(settings: Settings) -> Iterator[Finding]:
     """Check the shared lessons of the repositories that are joined."""
-    shared = SharedLessons(settings.storage_path / SHARED)
-    for joined in shared.joined.values():
-        flaws = joined.left_out()
-        read = out.counted(len(joined.files) - len(flaws.keys() & joined.files.keys()), "file")
-        yield green(f"{read} of {joined.folder} are read.")
-        for name, reason in flaws.items():
+    for joined in SharedLessons(settings.storage_path / SHARED).joined.values():
+        yield green(f"{out.counted(len(joined.entries), 'lesson')} of {joined.folder} are read.")
+        for name, reason in joined.left_out.items():
             yield yellow(f"{name or joined.folder} is left out: {reason}.")
 
 
