@@ -162,7 +162,6 @@ class SharedLessons:
     async def refresh(self) -> None:
         """Read what is new in the repositories that are joined."""
         async with self._one:
-            await self.gate.load()
             for place, before in list(self.joined.items()):
                 try:
                     after = await _in_thread(partial(_read, place, before, self.gate.redactor))
