@@ -48,7 +48,7 @@ def _show(document: dict[str, Any]) -> None:
             ("held", _held(document["overall"])),
             ("first stated", _stated(document["first"])),
             ("last stated", _stated(document["last"])),
-            ("advice", lift_of(document["lift"])),
+            ("advice", calibration_views.lift_in_words(document["lift"])),
         ]
     )
     if document["last"]["count"]:
@@ -125,18 +125,6 @@ def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:
     judgement = f"{abs(points)} points too {'sure' if points > 0 else 'unsure'}" if points else "just right"
     few = f" Of {out.counted(stated['count'], 'entry')}, too few to rely on it." if stated["count"] < ENOUGH else ""
     return f"You say {stated['confidence']:.0%}, {stated['share']:.0%} come true: {judgement}.{few}"
-
-
-def lift_of(found: dict[str, Any]) -> str:
-    """Return by how much more often hypotheses held with advice, in words."""
-    if found["difference"] is None:
-        return "its effect is unknown: none was withheld at random"
-    low, high = found["interval"]
-    return (
-        f"{100 * found['difference']:+.0f} points more held with it, "
-        f"95 % interval {100 * low:+.0f} to {100 * high:+.0f} "
-        f"({found['shown']['count']:,} shown, {found['withheld']['count']:,} withheld)"
-    )
 
 
 def _interval(interval: Sequence[float]) -> str:

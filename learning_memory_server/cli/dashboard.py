@@ -10,7 +10,7 @@ import typer
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page
@@ -45,7 +45,7 @@ async def dashboard(
             await connection.run("complete")
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no map.")
-        document = (await connection.run("picture", project=project))["document"]
+        document = (await connection.run("picture", project=project, folders=folders_here(settings)))["document"]
     content = page(document).encode()
     try:
         files.replace(path, content)

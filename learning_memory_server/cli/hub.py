@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from enum import StrEnum
 from io import BytesIO
@@ -29,15 +29,11 @@ from learning_memory_server.cli.access.reading import (
     in_use_by,
     open_settings,
 )
-from learning_memory_server.cli.calibration import lift_of
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.engines.qdrant_requests import product
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.calibration import lift, trials_of
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
@@ -223,7 +219,7 @@ def status() -> Result:
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
-        "told": _told(resolved, stored.advice, failures.all()),
+        "told": calibration_views.told(resolved, stored.advice.all(), failures.all()),
     }
     out.facts(_status_facts(document, still_open, hub))
     return Result(document)
@@ -255,39 +251,9 @@ def _status_facts(
         ("values", f"{document['values'] - document['superseded']:,}{superseded}"),
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
-        ("told", _in_words(document["told"])),
+        ("told", calibration_views.told_in_words(document["told"])),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
-
-
-def _told(resolved: Sequence[Ghap], advice: AdviceLog, failures: Sequence[Failure]) -> dict[str, Any]:
-    """Return how often agents were told something unasked, and what came of it."""
-    counts = advice.counts()
-    helped, misled = counts["helped"], counts["misled"]
-    remedies = [each for each in failures if each.shown]
-    return {
-        "times": counts["items"],
-        "helped": helped,
-        "misled": misled,
-        "unknown": max(counts["items"] - helped - misled, 0),
-        "remedies": len(remedies),
-        "remedies_followed_by_success": sum(each.remedy is not None for each in remedies),
-        "lift": calibration_views.lift_view(lift(trials_of(advice.all(), resolved))),
-    }
-
-
-def _in_words(told: Mapping[str, Any]) -> str:
-    parts = []
-    if told["times"]:
-        effect = f"; {lift_of(told['lift'])}" if told["lift"]["difference"] is not None else ""
-        parts.append(
-            f"{out.counted(told['times'], 'time')}, helped {told['helped']:,}, misled {told['misled']:,}, "
-            f"unknown {told['unknown']:,} (as agents say{effect})"
-        )
-    if told["remedies"]:
-        worked = told["remedies_followed_by_success"]
-        parts.append(f"what mended an error: {out.counted(told['remedies'], 'time')}, and {worked:,} then worked")
-    return "; ".join(parts) or "nothing yet"
 
 
 def _found(ask: Callable[[], Mapping[str, Any] | None]) -> Any:  # noqa: ANN401 - whatever it returns

@@ -64,7 +64,7 @@ class Calls:
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""
-        document = await self._dashboard.document(self.caller.project)
+        document = await self._dashboard.document(self.caller.project, {self.caller.project: self.caller.folder})
         return page(await asyncio.to_thread(as_text, document))
 
     async def call(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -74,16 +74,7 @@ class AdviceLog(Records[Advice]):
 
     def counts(self) -> dict[str, int]:
         """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
-        everything = self.all()
-        shown = {(advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items}
-        effects = self.effects().values()
-        return {
-            "entries": len({name for name, _ in shown}),
-            "items": len(shown),
-            "withheld_entries": len({advice.ghap_id for advice in everything if advice.withheld}),
-            "helped": sum(helped for _, helped in effects),
-            "misled": sum(misled for misled, _ in effects),
-        }
+        return counts_of(self.all())
 
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
@@ -96,3 +87,17 @@ class AdviceLog(Records[Advice]):
             for each in given
             if each.ghap_id not in forgotten and not any(item.id in forgotten for item in each.items)
         )
+
+
+def counts_of(everything: Sequence[Advice]) -> dict[str, int]:
+    """Return the same of some of the advice."""
+    shown = {(advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items}
+    said = {(advice.ghap_id, item.id, item.effect) for advice in everything for item in advice.items}
+    effects = Counter(effect for _, _, effect in said)
+    return {
+        "entries": len({name for name, _ in shown}),
+        "items": len(shown),
+        "withheld_entries": len({advice.ghap_id for advice in everything if advice.withheld}),
+        "helped": effects[Effect.HELPED],
+        "misled": effects[Effect.MISLED],
+    }

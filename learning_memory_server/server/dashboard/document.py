@@ -8,35 +8,51 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.learning.calibration import lift, trials_of
-from learning_memory_server.learning.failures.remedies import remedy_for
+from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.views import cluster_views, entry_views, fields, memory_views, value_views
+from learning_memory_server.server.views import (
+    calibration_views,
+    cluster_views,
+    entry_views,
+    failure_views,
+    fields,
+    memory_views,
+    value_views,
+)
+from learning_memory_server.sharing.files import SharedEntry
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.journal.failures import FailureLog
     from learning_memory_server.learning.clusters.clusters import AxisClusters
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.failure import Failure
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import FrameStore
 
-VERSION: Final = 1
+VERSION: Final = 2
 """The version of the document."""
 _DIGITS: Final = 4
 """Of a place on the map: a ten-thousandth is less than a pixel."""
+
+
+class SharedBy(TypedDict):
+    """Who shared a lesson, as git has it, and how many verdicts confirm it."""
+
+    author: str
+    confirmations: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +62,13 @@ class Dashboard:
     services: Services
     frames: FrameStore
 
-    async def document(self, project: str | None = None) -> dict[str, Any]:
-        """Return the data of the page, of one project or of all."""
+    async def document(
+        self, project: str | None = None, folders: Mapping[str, str] = MappingProxyType({})
+    ) -> dict[str, Any]:
+        """Return the data of the page, of one project or of all.
+
+        `folders` are those of the projects of which one is known: what became of files is told by what is in it.
+        """
         services = self.services
         entries = services.collector.list_resolved(EntryQuery(project=project))
         numbers = {entry.id: number for number, entry in enumerate(entries)}
@@ -55,13 +76,14 @@ class Dashboard:
         advice = [each for each in services.advice_log.all() if _is_of(project, each.project)]
         values = services.value_log.current(None, project, superseded=True)
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
-        found = lift(trials_of(advice, entries))
+        errors = [known for known in services.failure_log.errors() if _is_of(project, known[-1].project)]
+        errors.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
         return {
             "version": VERSION,
             "made_at": services.clock().isoformat(),
             "project": project,
             # Thousands, which others should not wait for.
-            "entries": await asyncio.to_thread(lambda: [entry_views.whole_entry(entry) for entry in entries]),
+            "entries": await asyncio.to_thread(self._entries, entries, folders),
             "open": [
                 entry_views.open_entry(entry)
                 for entry in reversed(services.journal.open_entries())
@@ -70,20 +92,29 @@ class Dashboard:
             "axes": axes,
             "values": [_value(standing, axes, numbers) for standing in standings],
             "advice": [_advice(each) for each in advice],
-            "failures": await asyncio.to_thread(_failures, services.failure_log, project),
+            "errors": await asyncio.to_thread(lambda: [_error(known, folders) for known in errors]),
+            "shared": [
+                {**entry_views.whole_entry(each), **fields(SharedBy, each)}
+                for each in services.shared.newest((), project)
+                if isinstance(each, SharedEntry)
+            ],
             "memories": [
                 {**memory_views.memory(each), "text": each.text[: limits.PAGE_MEMORY_MAX]}
                 for each in reversed(services.memory_log.all())
                 if _is_of(project, each.project)
             ],
-            "lift": {
-                "difference": found.difference,
-                "interval": list(found.interval),
-                "shown": found.shown.count,
-                "withheld": found.withheld.count,
-            },
+            "told": _told(project, entries, advice, list(chain.from_iterable(errors))),
             "health": await services.statistics.collect(),
         }
+
+    def _entries(self, entries: Sequence[Ghap], folders: Mapping[str, str]) -> list[dict[str, Any]]:
+        validity = self.services.validity
+        notes = validity.notes(entries, "")
+        for name, folder in folders.items():
+            own = [entry for entry in entries if entry.project == name]
+            validity.freshness.look(own, name, folder)
+            notes |= validity.notes(own, folder)
+        return [entry_views.whole_entry(entry) | notes[entry.id] for entry in entries]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
@@ -181,23 +212,25 @@ def _advice(advice: Advice) -> dict[str, Any]:
     }
 
 
-def _failures(failures: FailureLog, project: str | None) -> list[dict[str, Any]]:
-    known = {each[0].error: each for each in failures.errors() if _is_of(project, each[0].project)}
-    return [_failure(each, known[each.error]) for each in failures.all() if each.error in known]
+def _told(
+    project: str | None, entries: Sequence[Ghap], advice: Sequence[Advice], failures: Sequence[Failure]
+) -> dict[str, dict[str, Any]]:
+    """Return what `status` says agents were told, of each project; of all, under the empty name."""
+    names = {each.project for kind in (entries, advice, failures) for each in kind} if project is None else set[str]()
+    found = {}
+    for name in ("", *names):
+        of = name or None
+        told = calibration_views.told(
+            [each for each in entries if _is_of(of, each.project)],
+            [each for each in advice if _is_of(of, each.project)],
+            [each for each in failures if _is_of(of, each.project)],
+        )
+        found[name] = {**told, "words": calibration_views.told_in_words(told)}
+    return found
 
 
-def _failure(failure: Failure, known: list[Failure]) -> dict[str, Any]:
-    remedy = remedy_for(failure.command, known)
-    return {
-        "id": failure.id,
-        "error": failure.error,
-        "signature": failure.signature,
-        "command": failure.command,
-        "remedy": remedy and remedy.text,
-        "mended": failure.remedy is not None or failure.episode is not None,
-        "shown": failure.shown,
-        "support": failure.support,
-        "times": failure.times,
-        "project": failure.project,
-        "at": failure.created_at.isoformat(),
-    }
+def _error(known: Sequence[Failure], folders: Mapping[str, str]) -> dict[str, Any]:
+    """Return an error as `failures` shows it, and what was shown when it came."""
+    error = failure_views.repeated_error(known, folders.get(known[-1].project))
+    shown = [lean({"shown": each.shown, "support": each.support, "worked": each.remedy}) for each in reversed(known)]
+    return {**error, "failures": [{**view, **more} for view, more in zip(error["failures"], shown, strict=True)]}

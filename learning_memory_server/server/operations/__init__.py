@@ -55,10 +55,12 @@ async def search_memories(  # noqa: PLR0913 - one for each option
     return {"results": results, "count": len(results), "mode": result.mode.value}
 
 
-async def picture(services: Services, report: Report, *, project: str | None) -> dict[str, Any]:
-    """Gather the data of the page, of one project or of all, as JSON text."""
+async def picture(
+    services: Services, report: Report, *, project: str | None, folders: dict[str, str]
+) -> dict[str, Any]:
+    """Gather the data of the page, of one project or of all, as JSON text; `folders` are known ones, by project."""
     report("Gathering what was learned")
-    document = await services.dashboard.document(project)
+    document = await services.dashboard.document(project, folders)
     # Megabytes, which others should not wait for.
     return {"document": await asyncio.to_thread(as_text, document)}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NotRequired
 
 from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
+from learning_memory_server.learning.advice.log import counts_of
 from learning_memory_server.learning.calibration import (
     Lift,
     Score,
@@ -21,6 +22,7 @@ from learning_memory_server.learning.calibration import (
 )
 from learning_memory_server.model.advice import Advice
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.server.views import fields
 
 _DIGITS: Final = 4
@@ -131,6 +133,54 @@ def lift_view(found: Lift) -> dict[str, Any]:
     """Return a `LiftView`."""
     arms = {"shown": fields(ArmView, found.shown), "withheld": fields(ArmView, found.withheld)}
     return fields(LiftView, found, **arms)
+
+
+def told(resolved: Iterable[Ghap], advice: Sequence[Advice], failures: Iterable[Failure]) -> dict[str, Any]:
+    """Return how often agents were told something unasked, and what came of it."""
+    counts = counts_of(advice)
+    remedies = [each for each in failures if each.shown]
+    return {
+        "times": counts["items"],
+        "helped": counts["helped"],
+        "misled": counts["misled"],
+        "unknown": max(counts["items"] - counts["helped"] - counts["misled"], 0),
+        "remedies": len(remedies),
+        "remedies_followed_by_success": sum(each.remedy is not None for each in remedies),
+        "lift": lift_view(lift(trials_of(advice, resolved))),
+    }
+
+
+def told_in_words(told: Mapping[str, Any]) -> str:
+    """Return what `told` returns as `status` and the dashboard say it."""
+    parts = []
+    if told["times"]:
+        effect = (
+            f"; with withholding on: {lift_in_words(told['lift'])}" if told["lift"]["difference"] is not None else ""
+        )
+        parts.append(
+            f"{_times(told['times'])}, helped {told['helped']:,}, misled {told['misled']:,}, "
+            f"unknown {told['unknown']:,} (as agents say{effect})"
+        )
+    if told["remedies"]:
+        worked = told["remedies_followed_by_success"]
+        parts.append(f"what mended an error: {_times(told['remedies'])}, and {worked:,} then worked")
+    return "; ".join(parts) or "nothing yet"
+
+
+def lift_in_words(found: Mapping[str, Any]) -> str:
+    """Return by how much more often hypotheses held with advice, from a `LiftView`."""
+    if found["difference"] is None:
+        return "its effect is unknown: none was withheld at random"
+    low, high = found["interval"]
+    return (
+        f"{100 * found['difference']:+.0f} points more held with it, "
+        f"95 % interval {100 * low:+.0f} to {100 * high:+.0f} "
+        f"({found['shown']['count']:,} shown, {found['withheld']['count']:,} withheld)"
+    )
+
+
+def _times(number: int) -> str:
+    return f"{number:,} time{'' if number == 1 else 's'}"
 
 
 def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:

@@ -131,7 +131,7 @@ class Chat:
 
     def show(self, view: str) -> None:
         """Show a view of the page by its link."""
-        self.app.locator(f'nav a[href="#{view}"]').click()
+        self.app.locator(f"nav [data-view={view}]").click()
         self.app.wait_for_selector(f'html[data-drawn="{view}"]', state="attached")
 
     def require_quiet(self) -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text, page
-from tests.server.dashboard.making import dashboard_of, fill, store
+from tests.server.dashboard.making import dashboard_of, fill, fill_more, store
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 IN_CHROMIUM = [
@@ -58,3 +58,8 @@ def write(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Callable[[Servi
 @pytest.fixture(scope="session")
 def filled(write: Callable[..., Path]) -> Path:
     return write(fill)
+
+
+@pytest.fixture(scope="session")
+def whole(write: Callable[..., Path]) -> Path:
+    return write(fill_more)

@@ -11,13 +11,14 @@ from learning_memory_server.model.advice import Advice, Channel, Effect, Item, K
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
-from learning_memory_server.model.failure import Failure, failure_id
+from learning_memory_server.model.failure import Episode, Failure, failure_id
 from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import FrameStore, made
 from learning_memory_server.server.settings import load_settings
+from tests.sharing.repositories import commit, git, lesson, write
 from tests.support import NOON, InProcessFitting, TickingClock, numbered
 
 CALLER = Caller("acme/shop", "a" * 16)
@@ -174,3 +175,28 @@ async def fill_with_hostile_texts(services: Services) -> None:
         await services.memories.add(
             CALLER, text, {"title": text[:5_000], "tags": [text[:60]], "source": text[:900], "more": text}
         )
+
+
+async def fill_more(services: Services) -> None:
+    """Store what `fill` stores, another project, an episode, a lesson that gave way, and two shared ones."""
+    await fill(services)
+    blog = Caller("acme/blog", "b" * 16)
+    for each in services.collector.add_resolved([entry(100 + number, project=blog.project) for number in range(3)]):
+        assert await services.persister.persist(each)
+    await services.memories.add(blog, "Posts are written in Markdown.", {})
+    ids = [each.id for each in (entry(4), entry(24))]
+    misled = Item(ids[0], Kind.EXPERIENCE, Effect.MISLED, 0.6, Reason.SIMILAR)
+    services.advice_log.add(Advice(ids[1], 1, Channel.START, (misled,), CALLER.project, NOON + timedelta(days=24)))
+    for session, command in (("c" * 16, "pytest tests/test_cart.py"), ("d" * 16, "pytest")):
+        name = failure_id(blog.project, "fixture '<name>' not found", session, command)
+        episode = Episode("0" * 12, ("tests/conftest.py",), ("+ def cart():",))
+        services.failure_log.add(
+            Failure(name, blog.project, session, "fixture '<name>' not found", command, NOON, episode=episode, times=2)
+        )
+    repository = services.settings.storage_path.parent / "repository"
+    repository.mkdir()
+    git(repository, "init", "-q", "-b", "main")
+    for number, who in ((1, "Ann"), (2, "Ben")):
+        write(repository, lesson(number))
+        commit(repository, "Share", who)
+    await services.shared.join(repository, CALLER.project)

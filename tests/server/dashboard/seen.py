@@ -5,6 +5,11 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
+VIEWS = (
+    *("overview", "entries", "map", "failures", "values", "advice", "shared", "memories", "open"),
+    *("timeline", "calibration", "health"),
+)
+
 
 class Seen:
     """A page, and what it asked for and complained of."""
@@ -20,9 +25,26 @@ class Seen:
         self.file = file
 
     def view(self, name: str) -> Page:
-        """Show a view by its own link."""
+        """Show a view by its address."""
         self.page.goto(f"{self.file.as_uri()}#{name}")
-        self.page.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
+        self.page.wait_for_selector(f'html[data-drawn="{name.partition("?")[0]}"]', state="attached")
+        return self.page
+
+    def wait_for(self, condition: str) -> None:
+        """Wait until an expression is true. Playwright's own way is an `eval`, which the page's policy forbids."""
+        for _ in range(600):
+            if self.page.evaluate(condition):
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError(condition)
+
+    def go(self, address: str) -> Page:
+        """Go to an address of the page that is shown."""
+        self.page.evaluate("(address) => { location.hash = address; }", address)
+        view, _, query = address.partition("?")
+        self.page.wait_for_selector(f'html[data-drawn="{view}"]', state="attached")
+        if "show=" in query:
+            self.page.locator("dialog[open]").wait_for()
         return self.page
 
     def require_quiet(self) -> None:

@@ -85,11 +85,17 @@ def test_values_advice_failures_memories_open_entries_are_in_it(filled: tuple[di
     assert [(item["score"], item["reason"]) for item in shown["items"]] == [(0.612, "both"), (0.5, "similar")]
     assert withheld["withheld"]
     assert withheld["items"][0]["score"] is None
-    assert document["lift"]["shown"] == document["lift"]["withheld"] == 1
-    mended, again = document["failures"]
-    assert (mended["remedy"], mended["shown"], mended["support"]) == ("docker compose build", None, None)
+    told = document["told"][""]
+    assert told == document["told"][CALLER.project]
+    assert told["lift"]["shown"]["count"] == told["lift"]["withheld"]["count"] == 1
+    assert told["words"].startswith("2 times, helped 1, misled 1, unknown 0 (as agents say; with withholding on: ")
+    (error,) = document["errors"]
+    again, mended = error["failures"]
+    assert (error["times"], error["remedy"]) == (2, "docker compose up")
+    assert (mended["remedy"], mended["worked"]) == ("docker compose build", "docker compose build")
     assert (again["remedy"], again["shown"], again["support"]) == ("docker compose up", mended["id"], 0.85)
-    assert (mended["mended"], again["mended"]) == (True, False)
+    assert not {"shown", "support"} & mended.keys()
+    assert "worked" not in again
     assert document["memories"][0]["text"] == "The backup runs at four."
     assert document["open"][0]["goal"] == "Draw the first page within a second"
 

@@ -13,35 +13,34 @@ from learning_memory_server.learning.calibration import last_stated, score
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM
 from tests.server.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn
-from tests.server.dashboard.seen import Seen, count
+from tests.server.dashboard.seen import VIEWS, Seen, count
 
 pytestmark = IN_CHROMIUM
-VIEWS = ("map", "timeline", "calibration", "values", "advice", "memories", "open", "health")
 
 
 def test_the_map_draws_experiences_with_outcomes_and_names_clusters(browser: Browser, filled: Path) -> None:
     seen = Seen(browser, filled)
     shown = seen.view("map")
-    assert count(shown, '[aria-label="dot"] path') == 30
+    assert count(shown, '[data-mark="dot"] path') == 30
     # A circle, a diamond and a triangle.
-    shapes = shown.eval_on_selector_all('[aria-label="dot"] path', "all => all.map(one => one.getAttribute('d'))")
+    shapes = shown.eval_on_selector_all('[data-mark="dot"] path', "all => all.map(one => one.getAttribute('d'))")
     assert len(set(shapes)) == 3
-    assert count(shown, '[aria-label="hull"] path') == 3
+    assert count(shown, '[data-mark="hull"] path') == 3
     assert count(shown, "[data-cluster]") == 3
-    names = shown.locator('[aria-label="text"] text').all_text_contents()
+    names = shown.locator('[data-mark="text"] text').all_text_contents()
     assert names
     assert all(name.split(",")[0] in shown.locator(".clusters").inner_text() for name in names)
-    shown.locator('[aria-label="dot"] path').last.hover()
-    tip = shown.locator('[aria-label="tip"]')
+    shown.locator('[data-mark="dot"] path').last.hover()
+    tip = shown.locator('[data-mark="tip"]')
     tip.get_by_text("case").first.wait_for()
-    assert re.search(r"held|proved wrong|abandoned", tip.text_content() or "")
-    shown.locator('[aria-label="dot"] path').last.click()
+    assert re.search(r"confirmed|falsified|abandoned", tip.text_content() or "")
+    shown.locator('[data-mark="dot"] path').last.click()
     assert "Hypothesis" in shown.locator("dialog[open]").inner_text()
     shown.keyboard.press("Escape")
     shown.locator("[data-cluster]").first.click()
     panel = shown.locator("dialog[open]").inner_text()
     assert "Members" in panel
-    assert "Lesson" in panel
+    assert "Watch for this" in panel
     shown.keyboard.press("Escape")
     panels = []
     for number in range(3):
@@ -50,8 +49,8 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(browser: Bro
         shown.keyboard.press("Escape")
     # Both values were drawn from the same cluster.
     assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
-    shown.get_by_role("button", name="Root cause").click()
-    assert count(shown, '[aria-label="dot"] path') == 15
+    shown.get_by_role("button", name="root_cause").click()
+    assert count(shown, '[data-mark="dot"] path') == 15
     seen.require_quiet()
 
 
@@ -59,12 +58,12 @@ def test_the_timeline_draws_entries_growth_and_lives_of_values(browser: Browser,
     seen = Seen(browser, filled)
     shown = seen.view("timeline")
     # One a day, each of one outcome.
-    assert count(shown, '[aria-label="rect"] rect') == 30
-    assert count(shown, '[aria-label="line"] path') == 3
-    assert count(shown, '[aria-label="When values were in force"] [aria-label="rule"] line') == 2
+    assert count(shown, '[data-mark="rect"] rect') == 30
+    assert count(shown, '[data-mark="line"] path') == 3
+    assert count(shown, '[aria-label="When values were in force"] [data-mark="rule"] line') == 2
     assert "Give each worker" in shown.locator('[aria-label="When values were in force"]').inner_html()
-    shown.locator('[aria-label="rect"] rect').nth(4).hover()
-    shown.locator('[aria-label="tip"]').get_by_text("1 entry").first.wait_for()
+    shown.locator('[data-mark="rect"] rect').nth(4).hover()
+    shown.locator('[data-mark="tip"]').get_by_text("1 entry").first.wait_for()
     seen.require_quiet()
 
 
@@ -75,16 +74,16 @@ def test_calibration_has_the_figures_of_the_command(browser: Browser, filled: Pa
     expected = score(last_stated(entries))
     assert expected.brier is not None
     assert f"{expected.brier:.3f}" in shown.locator(".figures").inner_text()
-    assert count(shown, '[aria-label^="Stated confidence"] [aria-label="dot"] circle') == len(expected.bins)
+    assert count(shown, '[aria-label^="Stated confidence"] [data-mark="dot"] circle') == len(expected.bins)
     found = json.loads(shown.evaluate("JSON.stringify(LM.bins(LM.forecasts(LM.found())))"))
     for drawn, computed in zip(found, expected.bins, strict=True):
         assert (drawn["count"], drawn["held"]) == (len(computed.forecasts), computed.held)
         assert (drawn["low"], drawn["high"]) == pytest.approx(computed.interval)
         assert drawn["confidence"] == pytest.approx(computed.confidence)
-    assert count(shown, '[aria-label="Brier score over time"] [aria-label="line"] path') == 1
+    assert count(shown, '[aria-label="Brier score over time"] [data-mark="line"] path') == 1
     for field in ("domain", "strategy"):
         names = {getattr(each, field).value for each in entries}
-        assert count(shown, f'[aria-label="Share that held by {field}"] [aria-label="dot"] circle') == len(names)
+        assert count(shown, f'[aria-label="Share that held by {field}"] [data-mark="dot"] circle') == len(names)
     seen.require_quiet()
 
 
@@ -94,7 +93,7 @@ def test_values_advice_memories_open_entries_and_health_are_listed(browser: Brow
     assert count(shown, "[data-value]") == 2
     first = shown.locator("[data-value]").first.inner_text()
     assert "3 for, 1 against" in first
-    assert "shown for 1 entry, 1 held, misled 1" in first
+    assert "shown for 1 entry, 1 confirmed, misled 1" in first
     assert "superseded by" in shown.locator("[data-value]").last.inner_text()
     shown.get_by_text("What supports it: 3 entries").click()
     assert count(shown, "details[open] li") == 3
@@ -102,18 +101,27 @@ def test_values_advice_memories_open_entries_and_health_are_listed(browser: Brow
     assert "score 0.50: it says something similar" in shown.locator("details[open]").last.inner_text()
     advice = seen.view("advice").locator("main").inner_text()
     for words in (
-        "1 time shown, 1 withheld",
+        "Told 2 times, helped 1, misled 1, unknown 0 (as agents say; with withholding on: ",
         "helped",
         "score 0.61: it says something similar, with some of the same rare terms",
         "misled",
         "no reason was recorded",
         "by a draw with a chance of 50 %",
+    ):
+        assert words in advice
+    shown = seen.view("failures")
+    shown.get_by_role("link", name="Missing script").click()
+    error = shown.locator("dialog[open]").inner_text()
+    for words in (
+        "seen 2 times",
         "not mended",
+        "instead of docker-compose build",
         "Shown, because it mended the same error (85 % of what is known of this error spoke for it)",
         "Nothing mended it this time.",
     ):
-        assert words in advice
-    assert advice.count("docker compose build") == 2
+        assert words in error
+    # It worked, and was shown the next time.
+    assert error.count("docker compose build") == 2
     assert "The backup runs at four." in seen.view("memories").locator("main").inner_text()
     assert "Draw the first page within a second" in seen.view("open").locator("main").inner_text()
     health = seen.view("health").locator("main").inner_text()
@@ -127,23 +135,27 @@ def test_a_search_filters_every_view_and_needs_no_mouse(browser: Browser, filled
     shown = seen.view("map")
     shown.keyboard.press("/")
     shown.keyboard.type("invoice PRICE")
-    shown.get_by_text("10 of 30 entries match “invoice price”.").wait_for()
-    assert count(shown, '[aria-label="dot"] path') == 10
+    shown.get_by_text("10 of 30 entries match.").wait_for()
+    assert count(shown, '[data-mark="dot"] path') == 10
     counts = shown.eval_on_selector_all("nav .n", "all => all.map(one => one.textContent)")
-    # The entry that advice was shown for is about it; no value, memory or open entry is.
-    assert counts == ["10", "0", "1", "0", "0"]
+    # Ten entries and what was found in clusters; the entry that advice was shown for is about it, and nothing else is.
+    assert counts[1:] == ["10", "10", "0", "0", "1", "0", "0", "0"]
     for name in VIEWS[1:-1]:
-        shown.locator(f'nav a[href="#{name}"]').focus()
+        shown.locator(f"nav [data-view={name}]").focus()
         shown.keyboard.press("Enter")
         shown.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
         main = shown.locator("main").inner_text()
-        assert ("Nothing was found." in main) == (name in {"values", "memories", "open"}), name
+        assert ("Nothing matches." in main) == (name in {"failures", "values", "memories", "open"}), name
+        if name == "entries":
+            assert count(shown, "[data-entry]") == 10
         if name == "timeline":
-            assert count(shown, '[aria-label="rect"] rect') == 10
+            assert count(shown, '[data-mark="rect"] rect') == 10
         if name == "calibration":
             assert "5 of 10" in shown.locator(".figures").inner_text()
         if name == "advice":
             assert count(shown, ".rows > li") == 1
+    shown.locator("[aria-label^='Without words']").click()
+    seen.wait_for("document.getElementById('search').value === ''")
     seen.require_quiet()
 
 
@@ -240,7 +252,8 @@ def test_every_view_prints_black_on_white_and_whole(browser: Browser, filled: Pa
     assert shown.pdf(format="A4").startswith(b"%PDF")
     # Drawn anew for the paper: scaled down, its words would be too small.
     assert shown.evaluate("window.onPaper") <= 700 < shown.evaluate("window.onScreen")
-    shown.evaluate("LM.openEntry(0)")
+    shown.evaluate("LM.go({show: LM.data.entries[0].id})")
+    shown.locator("dialog[open]").wait_for()
     assert "Hypothesis" in shown.locator("dialog").inner_text()
     assert not shown.locator("main").is_visible()
     seen.require_quiet()
@@ -255,11 +268,11 @@ def test_hostile_texts_stay_texts_everywhere(browser: Browser, write: Callable[.
         assert shown.evaluate("document.documentElement.scrollWidth") <= 390, name
     shown = seen.view("map")
     for number in range(len(HOSTILE)):
-        shown.evaluate(f"LM.openEntry({number})")
+        shown.evaluate(f"LM.reveal(LM.data.entries[{number}].id)")
         assert count(shown, "dialog[open] script, dialog[open] img, dialog[open] svg[onload]") == 0
         assert shown.evaluate("document.querySelector('dialog').scrollWidth") <= 390
     everything = shown.evaluate(
-        "LM.data.entries.map((_, n) => (LM.openEntry(n), document.querySelector('dialog').innerText)).join()"
+        "LM.data.entries.map(({id}) => (LM.reveal(id), document.querySelector('dialog').innerText)).join()"
     )
     assert "</script><script>window.pwned = 1</script>" in everything
     # What turns the direction of writing is shown, not obeyed.
@@ -291,7 +304,7 @@ def test_small_stores_look_meant(
     seen = Seen(browser, write(content))
     shown = seen.view("map")
     assert words in shown.locator("main").inner_text()
-    assert count(shown, '[aria-label="dot"] path') == signs
+    assert count(shown, '[data-mark="dot"] path') == signs
     for name in VIEWS:
         main = seen.view(name).locator("main").inner_text()
         assert "undefined" not in main, name

@@ -27,7 +27,8 @@ def test_it_greets_the_chat_and_works_in_its_frame(browser: Browser, filled: Pat
     assert asked["protocolVersion"] == "2026-01-26"
     assert asked["appInfo"].keys() == {"name", "version"}
     assert asked["appCapabilities"] == {"availableDisplayModes": ["inline", "fullscreen"]}
-    assert chat.app.locator('[aria-label="dot"] path').count() == 30
+    chat.show("map")
+    assert chat.app.locator('[data-mark="dot"] path').count() == 30
     assert chat.app.evaluate("[innerWidth, document.documentElement.scrollWidth]") == [width, width]
     chat.app.locator("#search").fill("invoice")
     chat.app.get_by_text("10 of 30 entries match").wait_for()

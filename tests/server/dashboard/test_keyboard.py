@@ -42,7 +42,7 @@ def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(browser: Br
         """() => {
           const box = document.querySelector(".cursor").getBoundingClientRect();
           const under = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-          return under.closest('[aria-label="dot"]') !== null;
+          return under.closest('[data-mark="dot"]') !== null;
         }"""
     )
     assert drawn
@@ -58,7 +58,7 @@ def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(browser: Br
     assert sum(far > 0 for far in moved) >= 2
     label = cursor.get_attribute("aria-label") or ""
     shown.keyboard.press("Enter")
-    assert label.splitlines()[0] in shown.locator("dialog[open] h2").inner_text()
+    assert label.splitlines()[0] in shown.locator("dialog[open]").inner_text()
     shown.keyboard.press("Escape")
     assert count(shown, "dialog[open]") == 0
     # The next key goes on from there.

@@ -2,17 +2,30 @@
 // What all views share: the data, what is searched for, and how elements are made. Stored text only ever becomes text
 // nodes: nothing on this page parses it as HTML.
 
-const LM = {views: [], data: null, query: "", words: []};
+const LM = {views: [], data: null, at: {}, words: []};
 
 LM.read = (text) => {
   const data = JSON.parse(text);
   LM.data = data;
   LM.number = new Map(data.entries.map((entry, number) => [entry.id, number]));
   LM.value = new Map(data.values.map((value) => [value.id, value]));
-  data.entries.forEach((entry) => {
-    entry.at = new Date(entry.resolved_at);
-    entry.words = null;
-  });
+  LM.sharedLesson = new Map(data.shared.map((entry) => [entry.id, entry]));
+  LM.mending = new Map(data.errors.flatMap((error) => error.failures.map((failure) => [failure.id, failure])));
+  LM.memory = new Map(data.memories.map((memory) => [memory.id, memory]));
+  LM.opened = new Map(data.open.map((entry) => [entry.id, entry]));
+  LM.madeAt = new Date(data.made_at);
+  data.entries.forEach((entry) => { entry.at = new Date(entry.resolved_at); });
+  const named = [data.entries, data.open, data.errors, data.memories, data.values, data.shared].flatMap((things) => things.map((thing) => thing.project));
+  LM.projects = [...new Set(named)].sort();
+  // How often each thing was shown, and how often it helped and misled.
+  LM.effects = d3.rollup(
+    data.advice.flatMap((advice) => advice.items.map((item) => ({id: item.id, entry: advice.entry, effect: item.effect, shown: !advice.withheld}))),
+    (items) => {
+      const entries = (some) => new Set(some.map((item) => item.entry)).size;
+      return {shown: entries(items.filter((item) => item.shown)), helped: entries(items.filter((item) => item.effect === "helped")), misled: entries(items.filter((item) => item.effect === "misled"))};
+    },
+    (item) => item.id,
+  );
   for (const axis of Object.values(data.axes)) {
     // The cluster of each entry, by its number; the largest cluster first, whose colours differ.
     axis.clusterOf = new Map();
@@ -52,13 +65,15 @@ LM.text = (text, tag = "p") => LM.make(tag, {class: "text", dir: "auto"}, LM.pla
 LM.line = (text, most, tag = "span") => LM.make(tag, {class: "text short", dir: "auto"}, LM.short(text, most));
 
 LM.colours = ["var(--c0)", "var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)", "var(--c7)"];
-// Each outcome has a shape and a colour, so that neither is needed to tell them apart.
+// Each outcome has a shape and a colour, so that neither is needed to tell them apart. Clusters have none of these colours.
 LM.outcomes = {
-  confirmed: {name: "held", colour: "var(--held)", area: "var(--held-area)", symbol: d3.symbolCircle},
-  falsified: {name: "proved wrong", colour: "var(--missed)", area: "var(--missed-area)", symbol: d3.symbolDiamond2},
+  confirmed: {name: "confirmed", colour: "var(--held)", area: "var(--held-area)", symbol: d3.symbolCircle},
+  falsified: {name: "falsified", colour: "var(--missed)", area: "var(--missed-area)", symbol: d3.symbolDiamond2},
   abandoned: {name: "abandoned", colour: "var(--dropped)", area: "var(--dropped-area)", symbol: d3.symbolTriangle},
 };
-LM.axes = {full: "Whole task", strategy: "Approach", surprise: "Surprise", root_cause: "Root cause"};
+LM.axes = {full: "whole task", strategy: "how tried", surprise: "what surprised", root_cause: "why wrong"};
+// The name of an axis, as commands take it, with what it means.
+LM.axisName = (axis) => `${axis} (${LM.axes[axis]})`;
 
 LM.count = (number, noun, nouns) => `${number.toLocaleString("en")} ${number === 1 ? noun : nouns ?? `${noun}s`}`;
 LM.day = d3.utcFormat("%-d %b %Y");
@@ -71,26 +86,25 @@ LM.bytes = (size) => {
   return `${unit && size < 100 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
 };
 LM.takeaway = (entry) => (entry.lesson && (entry.lesson.takeaway || entry.lesson.what_worked)) || entry.surprise || "";
+// What became of its files since, or what took its place; a file that only moved makes nothing stale.
+LM.isStale = (entry) => Boolean(entry.superseded_by || (entry.freshness && !entry.freshness.startsWith("its file moved to ")));
+// Up to so many judged entries, a share says little: figures are told instead.
+LM.few = 10;
+LM.share = (part, of) => (of < LM.few ? `${part.toLocaleString("en")} of ${of.toLocaleString("en")}` : LM.percent(part / of));
 
-// Search: an item is shown if its texts contain every word that was typed.
-LM.has = (text) => LM.words.every((word) => text.includes(word));
-LM.texts = (value) => {
-  const found = [];
-  const walk = (part) => {
-    if (typeof part === "string") found.push(part);
-    else if (part && typeof part === "object" && !(part instanceof Date)) Object.values(part).forEach(walk);
-  };
-  walk(value);
-  return found.join("\n").toLowerCase();
+// A command that acts on what is shown, to copy.
+LM.program = "learning-memory-server";
+LM.command = (...words) => [LM.program, ...words].map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+LM.inProject = () => (LM.at.project ? ["--project", LM.at.project] : []);
+LM.act = (...words) => {
+  const text = LM.make("code", {}, LM.command(...words));
+  const button = LM.make("button", {type: "button", "aria-label": `Copy ${text.textContent}`, click: async () => {
+    getSelection().selectAllChildren(text);
+    // A chat may forbid it; then the text is selected.
+    await navigator.clipboard?.writeText(text.textContent).then(() => { button.textContent = "Copied"; }, () => {});
+  }}, "Copy");
+  return LM.make("span", {class: "act"}, text, button);
 };
-LM.matches = (entry) => {
-  if (!LM.words.length) return true;
-  entry.words ??= LM.texts(entry);
-  return LM.has(entry.words);
-};
-LM.found = () => LM.data.entries.filter(LM.matches);
-// A list of its own, which views may turn around.
-LM.select = (things) => things.filter((thing) => !LM.words.length || LM.has(LM.texts(thing)));
 
 // Wilson's 95 % interval of a share, as the program computes it.
 LM.interval = (held, total) => {
@@ -105,7 +119,9 @@ LM.interval = (held, total) => {
 // Parts that several views have.
 LM.card = (title, say, ...content) =>
   LM.make("section", {class: "card"}, title && LM.make("h3", {}, title), say && LM.make("p", {class: "say"}, say), ...content);
-LM.nothing = (title, say) => LM.make("div", {class: "card nothing"}, LM.make("strong", {}, title), say);
+// What a view shows that has nothing to show: why, and what to do next.
+LM.nothing = (title, say, ...words) => LM.make("div", {class: "card nothing"}, LM.make("strong", {}, title), LM.make("p", {}, say), words.length ? LM.act(...words) : null);
+LM.nothingFound = () => LM.nothing("Nothing matches.", "Nothing here passes what you search for and filter by. Take something away above.");
 LM.badge = (kind, text) => LM.make("span", {class: `badge ${kind}`}, text ?? kind);
 LM.outcome = (status) => {
   const outcome = LM.outcomes[status];
@@ -122,16 +138,16 @@ LM.switcher = (label, options, chosen, choose) =>
     "div",
     {class: "switch", role: "group", "aria-label": label},
     Object.entries(options).map(([name, text]) =>
-      LM.make("button", {type: "button", "aria-pressed": String(name === chosen), "data-option": name, click: () => choose(name)}, text),
+      LM.make("button", {type: "button", "aria-pressed": String(name === chosen), "data-option": name, click: () => choose(name)}, name, LM.make("small", {}, text)),
     ),
   );
+LM.axisSwitcher = () => LM.switcher("What to compare", LM.axes, LM.axis(), (axis) => LM.go({axis}));
+LM.axis = () => (LM.at.axis in LM.axes ? LM.at.axis : "full");
 // Where colours mean something else, such as clusters, shapes alone tell outcomes.
 LM.key = (colour) =>
   LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign({...outcome, colour: colour ?? outcome.area}), outcome.name)));
-// A list that shows a hundred, and more on request: thousands of rows would take seconds.
-LM.list = (things, row, className = "rows") => {
-  const list = LM.make("ul", {class: className});
-  const box = LM.make("div", {}, list);
+// A hundred of many, and more on request: thousands of rows would take seconds.
+LM.more = (things, row, list, box) => {
   const add = (from) => {
     list.append(...things.slice(from, from + 100).map(row));
     if (things.length > from + 100) {
@@ -141,5 +157,10 @@ LM.list = (things, row, className = "rows") => {
     }
   };
   add(0);
+};
+LM.list = (things, row, className = "rows") => {
+  const list = LM.make("ul", {class: className});
+  const box = LM.make("div", {}, list);
+  LM.more(things, row, list, box);
   return box;
 };

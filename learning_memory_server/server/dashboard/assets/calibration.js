@@ -23,46 +23,50 @@ LM.views.push({
   name: "calibration",
   title: "Calibration",
   say: "Whether predictions come true as often as agents say they will, and whether that gets better.",
+  hasEntries: true,
   draw: (view) => {
     const entries = LM.found();
     const judged = LM.judged(entries);
-    if (!judged.length) {
-      view.append(LM.nothing(LM.words.length ? "Nothing was found." : "Nothing was judged yet.", LM.words.length ? "No judged entry has all the words that you search for." : "An entry counts here once it was confirmed or falsified."));
+    if (!LM.judged(LM.data.entries).length) {
+      view.append(LM.nothing("Nothing was judged yet.", "An entry counts here once it is confirmed or falsified. What is open, and can be resolved:", "status"));
       return;
     }
+    if (!judged.length) return view.append(LM.nothingFound());
     const forecasts = LM.forecasts(entries);
-    const lift = LM.data.lift;
+    const lift = LM.told().lift ?? {difference: null};
     const points = (share) => `${share >= 0 ? "+" : "−"}${Math.abs(100 * share).toFixed(1)}`;
     const fact = (name, figure, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, figure, LM.make("small", {}, more)));
     view.append(
       LM.make("dl", {class: "figures"},
-        fact("Hypotheses that held", LM.percent(LM.heldOf(judged) / judged.length), `${LM.heldOf(judged).toLocaleString("en")} of ${judged.length.toLocaleString("en")}`),
+        fact("Hypotheses that held", LM.share(LM.heldOf(judged), judged.length), judged.length < LM.few ? "too few to rely on it" : `${LM.heldOf(judged).toLocaleString("en")} of ${LM.count(judged.length, "judged entry", "judged entries")}`),
         forecasts.length ? fact("Stated confidence", LM.percent(d3.mean(forecasts, (one) => one.confidence)), `of these ${LM.percent(d3.mean(forecasts, (one) => one.held))} held`) : fact("Stated confidence", "none", "no agent has stated any"),
         forecasts.length ? fact("Brier score", LM.brier(forecasts).toFixed(3), "0 is perfect, 0.25 is guessing") : fact("Brier score", "none", "it needs stated confidence"),
-        lift.difference === null ? fact("What advice adds", "unknown", "none was withheld at random") : fact("What advice adds", `${points(lift.difference)} points`, `95 % interval ${lift.interval.map(points).join(" to ")}; ${lift.shown} shown, ${lift.withheld} withheld`),
+        lift.difference === null ? fact("What advice adds", "unknown", "none was withheld at random") : Math.min(lift.shown.count, lift.withheld.count) < LM.few ? fact("What advice adds", "unknown", `${lift.shown.count} shown and ${lift.withheld.count} withheld: too few to tell`) : fact("What advice adds", `${points(lift.difference)} points`, `95 % interval ${lift.interval.map(points).join(" to ")}; ${lift.shown.count} shown, ${lift.withheld.count} withheld`),
       ),
     );
     if (forecasts.length) {
       const columns = LM.make("div", {class: "columns"});
       view.append(columns);
-      const cards = [LM.card("Confidence and outcome", "On the line, predictions come true exactly as often as stated; below it, agents are overconfident. Bars are 95 % intervals."), LM.card("Brier score over time", "The mean squared error of the stated confidence: lower is better. The broken line is what always saying 50 % would get.")];
+      const cards = [LM.card("Confidence and outcome", "On the line, predictions come true exactly as often as stated; below it, agents are overconfident. Lines are 95 % intervals."), LM.card("Brier score over time", "The mean squared error of the stated confidence: lower is better. The broken line is what always saying 50 % would get.")];
       columns.append(...cards);
       const width = Math.max(260, cards[0].clientWidth - (LM.isNarrow() ? 28 : 40));
       cards[0].append(LM.reliability(forecasts, width));
       cards[1].append(LM.overTime(forecasts, width));
     } else {
-      view.append(LM.card("Confidence and outcome", null, LM.make("p", {class: "nothing"}, "No entry has a stated confidence yet, so there is nothing to compare outcomes with.")));
+      view.append(LM.card("Confidence and outcome", null, LM.make("p", {class: "nothing"}, "No entry has a stated confidence yet, so there is nothing to compare outcomes with. Agents state one when they start an entry, if their instructions ask for it.")));
     }
     const columns = LM.make("div", {class: "columns"});
     view.append(columns);
-    const cards = [LM.card("By domain", "The share that held, with its 95 % interval: a wide bar means that few were judged."), LM.card("By strategy", "The share that held for each way of working.")];
+    const cards = [LM.card("By domain", "The share that held, with its 95 % interval: the longer the line, the less is known."), LM.card("By strategy", "The share that held for each way of working.")];
     columns.append(...cards);
     const width = Math.max(260, cards[0].clientWidth - (LM.isNarrow() ? 28 : 40));
-    cards[0].append(LM.rates(judged, "domain", width));
-    cards[1].append(LM.rates(judged, "strategy", width));
+    cards[0].append(...LM.rates(judged, "domain", width));
+    cards[1].append(...LM.rates(judged, "strategy", width));
   },
 });
 
+// From so many on an interval is drawn: that of three would be the longest line of all.
+LM.least = 4;
 LM.reliability = (forecasts, width) => {
   const bins = LM.bins(forecasts);
   const said = (bin) => `${LM.percent(bin.confidence)} stated, ${LM.percent(bin.share)} held\n${bin.held} of ${LM.count(bin.count, "entry", "entries")}\n95 % interval ${LM.percent(bin.low)} to ${LM.percent(bin.high)}`;
@@ -71,7 +75,7 @@ LM.reliability = (forecasts, width) => {
     width, height: Math.min(width, 380), marginLeft: 46, marginBottom: 38, x: {...share, label: "stated", labelArrow: "none"}, y: {...share, label: "held", labelArrow: "none"}, r: {range: [3, 11], zero: true},
     marks: [
       Plot.link([0], {x1: 0, y1: 0, x2: 1, y2: 1, stroke: "var(--soft)", strokeDasharray: "4 4"}),
-      Plot.ruleX(bins, {x: "confidence", y1: "low", y2: "high", stroke: "var(--held)", strokeOpacity: 0.45, strokeWidth: 2}),
+      Plot.ruleX(bins.filter((bin) => bin.count >= LM.least), {x: "confidence", y1: "low", y2: "high", stroke: "var(--held)", strokeOpacity: 0.45, strokeWidth: 2}),
       Plot.dot(bins, {x: "confidence", y: "share", r: "count", fill: "var(--held)", stroke: "var(--card)"}),
       Plot.tip(bins, Plot.pointer(LM.tip({x: "confidence", y: "share", title: said}))),
     ],
@@ -85,7 +89,7 @@ LM.overTime = (forecasts, width) => {
   const periods = d3.rollups(forecasts, (group) => ({brier: LM.brier(group), count: group.length}), (one) => +unit.floor(one.at)).map(([at, score]) => ({at: new Date(at), ...score})).sort((a, b) => a.at - b.at);
   const said = (period) => `from ${LM.day(period.at)}\nBrier score ${period.brier.toFixed(3)} of ${LM.count(period.count, "entry", "entries")}`;
   return LM.chart("Brier score over time", {
-    width, height: Math.min(width, 380), marginLeft: 40, marginRight: 16, marginBottom: 38, x: {type: "utc", label: null, ...(days < 9 && {ticks: "day"}), domain: [unit.offset(unit.floor(from), -1), unit.offset(unit.floor(to), 1)]}, y: {domain: [0, Math.max(0.3, d3.max(periods, (period) => period.brier) * 1.08)], ticks: 5, grid: true, label: null}, r: {range: [2.5, 8], zero: true},
+    width, height: Math.min(width, 380), marginLeft: 40, marginRight: 16, marginBottom: 38, x: {type: "utc", label: null, ...(days < 9 && {ticks: "day"}), domain: [unit.offset(unit.floor(from), -1), unit.offset(unit.floor(to), 1)]}, y: {domain: [0, Math.max(0.3, d3.max(periods, (period) => period.brier) * 1.08)], ticks: 5, tickFormat: d3.format(".2f"), grid: true, label: null}, r: {range: [2.5, 8], zero: true},
     marks: [
       Plot.ruleY([0.25], {stroke: "var(--soft)", strokeDasharray: "4 4"}),
       Plot.line(periods, {x: "at", y: "brier", stroke: "var(--held)", strokeWidth: 2}),
@@ -96,19 +100,23 @@ LM.overTime = (forecasts, width) => {
 };
 
 LM.rates = (judged, field, width) => {
-  const rates = d3.rollups(judged, (group) => {
+  const all = d3.rollups(judged, (group) => {
     const held = LM.heldOf(group);
     const [low, high] = LM.interval(held, group.length);
     return {held, total: group.length, share: held / group.length, low, high};
   }, (entry) => entry[field]).map(([name, rate]) => ({name, ...rate})).sort((a, b) => b.total - a.total);
+  const rates = all.filter((rate) => rate.total >= LM.least), rest = all.filter((rate) => rate.total < LM.least);
+  const few = rest.length ? LM.make("p", {class: "soft small"}, `Too few to draw: ${rest.map((rate) => `${rate.name} ${rate.held} of ${rate.total}`).join(", ")}.`) : null;
+  if (!rates.length) return [few];
   const said = (rate) => `${rate.name}: ${rate.held} of ${rate.total} held (${LM.percent(rate.share)})\n95 % interval ${LM.percent(rate.low)} to ${LM.percent(rate.high)}`;
-  return LM.chart(`Share that held by ${field}`, {
+  const chart = LM.chart(`Share that held by ${field}`, {
     width, height: rates.length * 30 + 40, marginLeft: 142, marginRight: 44, x: {domain: [0, 1], ticks: [0, 0.5, 1], tickFormat: LM.percent, grid: true, label: null}, y: {domain: rates.map((rate) => rate.name), label: null, tickSize: 0},
     marks: [
-      Plot.ruleY(rates, {y: "name", x1: "low", x2: "high", stroke: "var(--held)", strokeOpacity: 0.4, strokeWidth: 7, strokeLinecap: "round"}),
+      Plot.ruleY(rates, {y: "name", x1: "low", x2: "high", stroke: "var(--held)", strokeOpacity: 0.45, strokeWidth: 3, strokeLinecap: "round"}),
       Plot.dot(rates, {y: "name", x: "share", r: 4.5, fill: "var(--held)", stroke: "var(--card)"}),
       Plot.text(rates, {y: "name", x: 1, text: (rate) => rate.total.toLocaleString("en"), textAnchor: "end", dx: 40, fill: "var(--soft)"}),
       Plot.tip(rates, Plot.pointerY(LM.tip({y: "name", x: "share", title: said}))),
     ],
   }, {signs: (at) => rates.map((rate) => ({x: at("x", rate.share), y: at("y", rate.name), text: said(rate)}))});
+  return LM.kept(chart, few);
 };

@@ -8,6 +8,13 @@ LM.chart = (label, options, {pick, signs}) => {
   const figure = LM.make("figure", {class: "chart"}, area);
   plot.setAttribute("role", "img");
   plot.setAttribute("aria-label", label);
+  // What has no role may have no label; a tip is made anew wherever the mouse goes.
+  const unlabel = () => plot.querySelectorAll("g[aria-label]").forEach((mark) => {
+    mark.dataset.mark = mark.getAttribute("aria-label");
+    mark.removeAttribute("aria-label");
+  });
+  unlabel();
+  plot.addEventListener("input", unlabel);
   if (pick) {
     let under = null;
     plot.addEventListener("input", () => {
@@ -21,8 +28,11 @@ LM.chart = (label, options, {pick, signs}) => {
   LM.walk(area, plot, () => signs((name, value) => plot.scale(name).apply(value)));
   return figure;
 };
-// Ticks for counts: there is no half an entry.
-LM.wholes = (most) => d3.ticks(0, most, Math.min(most, 5)).filter(Number.isInteger);
+// A scale of counts: there is no half an entry, none is told in powers of ten, and three do not fill a chart.
+LM.counts = (most) => {
+  const highest = Math.max(most, 10);
+  return {grid: true, label: null, domain: [0, highest], ticks: d3.ticks(0, highest, 5).filter(Number.isInteger), tickFormat: (count) => count.toLocaleString("en")};
+};
 LM.width = () => Math.max(280, Math.min(1172, document.getElementById("view").clientWidth - (innerWidth <= 620 ? 60 : 90)));
 LM.isNarrow = () => innerWidth <= 620;
 LM.tip = (options) => ({fill: "var(--card)", stroke: "var(--line)", fontSize: 12.5, lineHeight: 1.35, lineWidth: LM.isNarrow() ? 20 : 30, textPadding: 10, pointerSize: 8, textOverflow: null, ...options});

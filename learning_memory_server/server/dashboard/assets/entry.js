@@ -1,35 +1,59 @@
 "use strict";
-// The panel that shows all of one thing: an entry, a cluster or a value.
+// The panel that shows all of one thing, whose id is in the address: an entry, a cluster, a value, an error or a memory.
 
-LM.open = (title, ...content) => {
+LM.reveal = (id) => {
+  const dialog = document.getElementById("detail");
+  if (!id) {
+    if (dialog.open) dialog.close();
+    return;
+  }
+  const number = LM.number.get(id);
+  const shared = LM.sharedLesson.get(id);
+  const error = LM.data.errors.find((each) => each.id === id || each.failures.some((failure) => failure.id === id));
+  const [axis, cluster] = Object.entries(LM.data.axes).map(([axis, found]) => [axis, found.clusters.find((each) => each.cluster_id === id)]).find(([, found]) => found) ?? [];
+  if (number !== undefined) LM.show(id, LM.entryParts(LM.data.entries[number], number));
+  else if (LM.opened.has(id)) LM.show(id, LM.openParts(LM.opened.get(id)));
+  else if (shared) LM.show(id, LM.entryParts(shared));
+  else if (LM.value.has(id)) LM.show(id, LM.make("div", {class: "value"}, LM.valueParts(LM.value.get(id))), LM.act("show", id));
+  else if (LM.memory.has(id)) LM.show(id, LM.memoryParts(LM.memory.get(id), true), LM.act("show", id));
+  else if (error) LM.show(error.id, LM.errorParts(error));
+  else if (cluster) LM.show(`${id}, ${LM.axisName(axis)}`, LM.clusterParts(axis, cluster));
+  else LM.show(id, LM.make("p", {}, "This page does not have it: it was forgotten, or is of another project. The command looks in everything that is stored:"), LM.act("show", id));
+};
+LM.show = (title, ...content) => {
   const dialog = document.getElementById("detail");
   dialog.replaceChildren(
     LM.make(
       "div",
       {class: "head"},
-      LM.make("span", {id: "detail-title", class: "soft small"}, title),
+      LM.make("span", {id: "detail-title", class: "soft small"}, LM.short(title, 120)),
       LM.make("button", {type: "button", class: "close", click: () => dialog.close()}, "Close"),
     ),
-    LM.make("div", {class: "body"}, ...content),
+    LM.make("div", {class: "body"}, ...LM.kept(content)),
   );
   if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
 };
 
 LM.part = (name, text) => (text ? [LM.make("h3", {}, name), LM.text(text)] : []);
+LM.tier = {gold: "a full record", silver: "lesson or cause missing", bronze: "a weak hypothesis", abandoned: "not judged"};
 
-LM.openEntry = (number) => {
-  const entry = LM.data.entries[number];
+LM.entryParts = (entry, number) => {
   const cause = entry.root_cause;
   const lesson = entry.lesson ?? {};
-  const places = Object.entries(LM.data.axes).flatMap(([axis, found]) => {
+  const effects = LM.effects.get(entry.id);
+  const places = number === undefined ? [] : Object.entries(LM.data.axes).flatMap(([axis, found]) => {
     const cluster = found.clusterOf.get(number);
-    return cluster ? [LM.make("li", {}, LM.make("span", {class: "soft small"}, LM.axes[axis]), LM.clusterLink(axis, cluster))] : [];
+    return cluster ? [LM.make("li", {}, LM.make("span", {class: "soft small"}, LM.axisName(axis)), LM.clusterLink(axis, cluster))] : [];
   });
-  LM.open(
-    entry.id,
-    LM.make("div", {class: "facts"}, LM.outcome(entry.outcome_status), LM.make("span", {}, LM.date(entry.resolved_at)), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), LM.make("span", {}, entry.confidence_tier), LM.line(entry.project, 80)),
-    LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(entry.goal)),
+  return [
+    LM.make("div", {class: "facts"}, LM.outcome(entry.outcome_status), LM.make("span", {}, LM.date(entry.resolved_at)), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), LM.make("span", {}, `${entry.confidence_tier}: ${LM.tier[entry.confidence_tier] ?? ""}`), LM.line(entry.project, 80)),
+    LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(LM.takeaway(entry) || entry.goal)),
+    LM.staleNote(entry),
+    entry.author === undefined ? null : LM.make("p", {class: "small"}, LM.plain(entry.shared)),
+    effects?.shown ? LM.make("p", {class: "soft small"}, `Shown unasked for ${LM.count(effects.shown, "entry", "entries")}: helped ${effects.helped}, misled ${effects.misled}, as agents say.`) : null,
+    LM.act("show", entry.id),
+    LM.part("Goal", LM.takeaway(entry) ? entry.goal : ""),
     LM.part("Hypothesis", entry.hypothesis),
     LM.part("Action", entry.action),
     LM.part("Prediction", entry.prediction),
@@ -38,14 +62,26 @@ LM.openEntry = (number) => {
     LM.part("Surprise", entry.surprise),
     cause ? LM.part(`Root cause: ${cause.category}`, cause.description) : [],
     LM.part("What worked", lesson.what_worked),
-    LM.part("Takeaway", lesson.takeaway),
+    LM.part("Files", (entry.files ?? []).join("\n")),
     entry.notes && entry.notes.length ? [LM.make("h3", {}, "Notes"), ...entry.notes.map((note) => LM.text(note))] : [],
     entry.history && entry.history.length
       ? [LM.make("h3", {}, "Believed before"), ...entry.history.map((past) => LM.text(past.hypothesis))]
       : [],
     places.length ? [LM.make("h3", {}, "Clusters"), LM.make("ul", {class: "links"}, places)] : [],
     LM.aboutEntry(entry.id),
-  );
+  ];
+};
+LM.openParts = (entry) => [
+  LM.make("div", {class: "facts"}, LM.badge("unattested", "open"), LM.make("span", {}, `started ${LM.date(entry.created_at)}`), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), entry.confidence === undefined ? null : LM.make("span", {}, `${LM.percent(entry.confidence)} confident`), LM.line(entry.project, 60)),
+  LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(entry.goal)),
+  LM.act("show", entry.id),
+  LM.part("Hypothesis", entry.hypothesis),
+  LM.part("Action", entry.action),
+  LM.part("Prediction", entry.prediction),
+];
+LM.staleNote = (entry) => {
+  if (!entry.freshness && !entry.superseded_by) return null;
+  return LM.make("p", {class: "notice"}, LM.isStale(entry) ? LM.make("strong", {}, "Stale: ") : null, [LM.plain(entry.freshness), entry.superseded_by && "what took its place says otherwise"].filter(Boolean).join("; "), entry.superseded_by ? [": ", LM.entryLink(entry.superseded_by)] : ".");
 };
 
 // The values that an entry supports or contradicts.
@@ -61,32 +97,30 @@ LM.aboutEntry = (id) => {
   ];
 };
 
+LM.thing = (id, text) => LM.anchor({show: id}, {class: "text short", dir: "auto"}, text);
 LM.entryLink = (id, most = 110) => {
-  const number = LM.number.get(id);
-  if (number === undefined) return LM.make("span", {class: "soft small"}, `${LM.short(id, 60)} (not in this picture)`);
-  return LM.make("button", {type: "button", class: "link text short", dir: "auto", click: () => LM.openEntry(number)}, LM.short(LM.data.entries[number].goal, most));
+  const entry = LM.data.entries[LM.number.get(id)] ?? LM.opened.get(id) ?? LM.sharedLesson.get(id);
+  return LM.thing(id, entry ? LM.short(entry.goal, most) : LM.short(id, 60));
 };
 LM.entryRow = (number) => {
   const entry = LM.data.entries[number];
   return LM.make("li", {}, LM.sign(LM.outcomes[entry.outcome_status]), LM.entryLink(entry.id, 140));
 };
-LM.clusterLink = (axis, cluster) =>
-  LM.make("button", {type: "button", class: "link text short", dir: "auto", click: () => LM.openCluster(axis, cluster)}, LM.short(cluster.label || cluster.cluster_id, 80));
-LM.valueLink = (value) =>
-  LM.make("button", {type: "button", class: "link text short", dir: "auto", click: () => LM.openValue(value)}, LM.short(value.text, 140));
+LM.clusterLink = (axis, cluster) => LM.thing(cluster.cluster_id, LM.short(cluster.label || cluster.cluster_id, 80));
+LM.valueLink = (value) => LM.thing(value.id, LM.short(value.text, 140));
 
-LM.openCluster = (axis, cluster) => {
+LM.clusterParts = (axis, cluster) => {
   const values = LM.data.values.filter((value) => value.cluster === cluster.cluster_id);
   const causes = Object.entries(cluster.root_causes ?? {});
   const lessons = cluster.members.map((number) => LM.data.entries[number]).filter((entry) => LM.takeaway(entry));
-  LM.open(
-    `${cluster.cluster_id}, ${LM.axes[axis].toLowerCase()}`,
-    LM.make("h2", {class: "text short", dir: "auto"}, LM.short(cluster.label || cluster.cluster_id, 200)),
-    LM.make("div", {class: "facts"}, LM.make("span", {}, LM.count(cluster.size, "experience")), Object.entries(cluster.outcomes).map(([status, count]) => LM.make("span", {}, `${count} ${LM.outcomes[status].name}`)), LM.make("span", {}, `${LM.date(cluster.first_seen)} to ${LM.date(cluster.last_seen)}`)),
+  return [
+    LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(cluster.takeaway ?? (lessons.length ? LM.short(LM.takeaway(lessons[0]), 400) : LM.short(cluster.label || cluster.cluster_id, 200)))),
+    LM.make("div", {class: "facts"}, LM.make("span", {}, LM.count(cluster.size, "entry", "entries")), Object.entries(cluster.outcomes).map(([status, count]) => LM.make("span", {}, `${count} ${LM.outcomes[status].name}`)), LM.make("span", {}, `${LM.date(cluster.first_seen)} to ${LM.date(cluster.last_seen)}`)),
+    LM.act("show", cluster.cluster_id),
+    LM.part("Cluster", LM.short(cluster.label || cluster.cluster_id, 200)),
     causes.length ? LM.part("Root causes", causes.map(([name, count]) => `${name} ${count}`).join(", ")) : [],
-    LM.part("Lesson", cluster.takeaway ?? (lessons.length ? LM.takeaway(lessons[0]) : "")),
     values.length ? [LM.make("h3", {}, "Values"), LM.make("ul", {class: "links"}, values.map((value) => LM.make("li", {}, LM.badge(LM.standing(value)), LM.valueLink(value))))] : [],
     LM.make("h3", {}, "Members"),
     LM.list(cluster.members, LM.entryRow, "links"),
-  );
+  ];
 };

@@ -1,19 +1,18 @@
 "use strict";
-// The map: experiences that are alike are near each other.
-
-LM.axis = "full";
+// The map: entries that are alike are near each other.
 
 LM.views.push({
   name: "map",
   title: "Map",
-  say: "Each sign is an experience; those that say similar things are near each other, and what keeps recurring is outlined.",
+  say: "Each sign is an entry; those that say similar things are near each other, and what keeps recurring is outlined.",
+  hasEntries: true,
   count: () => LM.found().length,
   draw: (view) => {
     if (!LM.data.entries.length) {
-      view.append(LM.nothing("Nothing is on the map yet.", "Each resolved entry becomes a sign here. Agents record one with start_ghap and resolve_ghap."));
+      view.append(LM.nothing("Nothing is on the map yet.", "Each resolved entry becomes a sign here. Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"));
       return;
     }
-    const axis = LM.data.axes[LM.axis];
+    const name = LM.axis(), axis = LM.data.axes[name];
     const shown = new Set(LM.found().map((entry) => LM.number.get(entry.id)));
     const points = axis.of.map((number, at) => {
       const entry = LM.data.entries[number];
@@ -21,58 +20,60 @@ LM.views.push({
     }).filter((point) => shown.has(point.number));
     const clusters = axis.clusters.filter((cluster) => cluster.members.some((number) => shown.has(number)));
     view.append(...LM.kept(
-      LM.make("div", {class: "tools"}, LM.switcher("What to compare", LM.axes, LM.axis, (name) => { LM.axis = name; LM.render(); }), LM.key("var(--soft)")),
+      LM.make("div", {class: "tools"}, LM.axisSwitcher(), LM.key("var(--soft)")),
       axis.notice && LM.make("p", {class: "notice"}, LM.plain(axis.notice)),
     ));
     if (!points.length) {
-      const whole = axis.of.length ? "No experience has all the words that you search for." : LM.emptyAxis[LM.axis];
-      view.append(LM.nothing("Nothing to draw.", whole));
+      view.append(axis.of.length ? LM.nothingFound() : LM.nothing("Nothing to draw.", ...LM.emptyAxis[name]));
       return;
     }
     const alone = points.filter((point) => !point.cluster).length;
     const side = LM.card(
       clusters.length ? LM.count(clusters.length, "cluster") : "No cluster",
-      clusters.length ? "What keeps recurring, the most frequent first. The bar shows how the members ended." : "Nothing recurs often enough yet to be a group of its own.",
+      clusters.length ? "What keeps recurring, the most frequent first. The bar shows how the members ended." : "Nothing recurs often enough yet to be a cluster.",
       clusters.length ? LM.key() : null,
-      LM.make("div", {class: "clusters"}, clusters.map((cluster) => LM.clusterButton(LM.axis, cluster))),
-      alone ? LM.make("p", {class: "aside soft small"}, `${LM.count(alone, "experience")} in none, drawn pale.`) : null,
+      LM.make("div", {class: "clusters"}, clusters.map(LM.clusterRow)),
+      alone ? LM.make("p", {class: "aside soft small"}, `${LM.count(alone, "entry", "entries")} in none, drawn pale.`) : null,
     );
     const card = LM.make("section", {class: "card"});
     view.append(LM.make("div", {class: "with-side"}, card, side));
-    card.append(LM.drawMap(points, clusters, Math.max(260, card.clientWidth - (LM.isNarrow() ? 28 : 40))));
+    const width = Math.max(260, card.clientWidth - (LM.isNarrow() ? 28 : 40));
+    const height = Math.round(LM.isNarrow() ? width * 1.1 : Math.min(width * 0.78, 640));
+    card.append(LM.zoomable(width, height, (transform) => LM.drawMap(points, clusters, width, height, transform)));
   },
 });
 
 LM.emptyAxis = {
-  full: "The index has no vectors yet. They are made in the background; open this page again in a minute.",
-  strategy: "The index has no vectors yet. They are made in the background; open this page again in a minute.",
-  surprise: "No entry has recorded a surprise yet.",
-  root_cause: "No entry has recorded a root cause yet.",
+  full: ["The index has no vectors yet. They are made in the background; write this page again in a minute.", "dashboard"],
+  strategy: ["The index has no vectors yet. They are made in the background; write this page again in a minute.", "dashboard"],
+  surprise: ["No entry has recorded a surprise yet: one comes with an entry that is falsified."],
+  root_cause: ["No entry has recorded a root cause yet: one comes with an entry that is falsified."],
 };
 
-LM.clusterButton = (axis, cluster) =>
-  LM.make(
-    "button",
-    {type: "button", click: () => LM.openCluster(axis, cluster), "data-cluster": cluster.cluster_id},
+LM.clusterRow = (cluster) =>
+  LM.anchor(
+    {show: cluster.cluster_id}, {"data-cluster": cluster.cluster_id},
     LM.make("span", {class: "dot", style: {background: cluster.colour}}),
     LM.make("span", {class: "name", dir: "auto"}, LM.short(cluster.label || cluster.cluster_id, 80)),
     LM.make("span", {class: "n"}, cluster.size.toLocaleString("en")),
     LM.make("span", {class: "mix"}, Object.keys(LM.outcomes).map((status) => LM.make("i", {style: {width: `${(100 * (cluster.outcomes[status] ?? 0)) / cluster.size}%`, background: LM.outcomes[status].area}}))),
   );
 
-LM.drawMap = (points, clusters, width) => {
-  const height = Math.round(LM.isNarrow() ? width * 1.1 : Math.min(width * 0.78, 640));
+LM.drawMap = (all, clusters, width, height, transform) => {
   const pad = LM.isNarrow() ? 24 : 40;
-  const crowd = points.length > 2000 ? 2 : points.length > 400 ? 3 : points.length > 60 ? 4 : 6;
   const domain = (of) => {
     // All places are from -1 to 1. A search zooms in on what it finds, but never so far that a lone one fills the map.
-    const [low, high] = d3.extent(points, of);
+    const [low, high] = d3.extent(all, of);
     const middle = (low + high) / 2, reach = Math.max((high - low) / 2, 0.25) * 1.04;
     return [middle - reach, middle + reach];
   };
-  const x = d3.scaleLinear(domain((point) => point.x), [pad, width - pad]);
-  const y = d3.scaleLinear(domain((point) => point.y), [height - pad, pad]);
-  const byCluster = d3.group(points.filter((point) => point.cluster), (point) => point.cluster);
+  const x = transform.rescaleX(d3.scaleLinear(domain((point) => point.x), [pad, width - pad]));
+  const y = transform.rescaleY(d3.scaleLinear(domain((point) => point.y), [height - pad, pad]));
+  const isSeen = (point) => x(point.x) > -9 && x(point.x) < width + 9 && y(point.y) > -9 && y(point.y) < height + 9;
+  const points = transform.k > 1 ? all.filter(isSeen) : all;
+  const crowd = points.length > 2000 ? 2 : points.length > 400 ? 3 : points.length > 60 ? 4 : 6;
+  const seen = new Set(points.map((point) => point.cluster));
+  const byCluster = d3.group(all.filter((point) => point.cluster && seen.has(point.cluster)), (point) => point.cluster);
   // Each member's surroundings, so that the outline is round and nothing lies on it.
   const around = d3.range(0, 2 * Math.PI, Math.PI / 8).map((turn) => [Math.cos(turn), Math.sin(turn)]);
   const room = LM.isNarrow() ? 11 : 17;
@@ -88,7 +89,7 @@ LM.drawMap = (points, clusters, width) => {
     ].filter(Boolean).join("\n");
   const common = {x: (point) => x(point.x), y: (point) => y(point.y)};
   return LM.chart(
-    `Map of ${LM.count(points.length, "experience")} and ${LM.count(clusters.length, "cluster")}`,
+    `Map of ${LM.count(points.length, "entry", "entries")} and ${LM.count(byCluster.size, "cluster")}`,
     {
       width,
       height,
@@ -103,13 +104,13 @@ LM.drawMap = (points, clusters, width) => {
         ...[points.filter((point) => !point.cluster), points.filter((point) => point.cluster)].map((some, isMember) =>
           Plot.dot(some, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: isMember ? (point) => point.cluster.colour : "var(--noise)", fillOpacity: isMember ? 0.85 : 0.6, stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
         ),
-        Plot.text(LM.placed(clusters.flatMap((cluster) => (byCluster.has(cluster) ? [{cluster, members: LM.core(byCluster.get(cluster))}] : [])), points, x, y, width, height), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12}),
+        Plot.text(LM.placed(clusters.flatMap((cluster) => (byCluster.has(cluster) ? [{cluster, members: LM.core(byCluster.get(cluster)).filter((point) => transform.k === 1 || isSeen(point))}] : [])).filter(({members}) => members.length), points, x, y, width, height), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12}),
         Plot.tip(points, Plot.pointer(LM.tip({...common, title, maxRadius: 24}))),
       ],
     },
     {
-      pick: (point) => LM.openEntry(point.number),
-      signs: () => [...points].sort((a, b) => a.entry.at - b.entry.at).map((point) => ({x: x(point.x), y: y(point.y), text: title(point), open: () => LM.openEntry(point.number)})),
+      pick: (point) => LM.go({show: point.entry.id}),
+      signs: () => [...points].sort((a, b) => a.entry.at - b.entry.at).map((point) => ({x: x(point.x), y: y(point.y), text: title(point), open: () => LM.go({show: point.entry.id})})),
     },
   );
 };

@@ -1,27 +1,18 @@
 "use strict";
-// Which view is shown, and what is searched for.
-
-// In a chat the page is in a frame, whose address is not its own: there the view is only remembered.
-LM.isFramed = window.parent !== window;
-LM.chosen = null;
-LM.current = () => LM.views.find((view) => (LM.isFramed ? view.name === LM.chosen : `#${view.name}` === location.hash)) ?? LM.views[0];
-LM.choose = (event, view) => {
-  if (!LM.isFramed) return;
-  event.preventDefault();
-  LM.chosen = view.name;
-  LM.render();
-  scrollTo(0, 0);
-};
+// What is shown, and what happens when something is typed, chosen, resized or printed.
 
 LM.render = () => {
-  const current = LM.current();
+  const current = LM.views.find((view) => view.name === LM.at.view);
   const main = document.getElementById("view");
   document.getElementById("views").replaceChildren(
-    ...LM.views.map((view) => LM.make("a", {href: `#${view.name}`, "aria-current": view === current ? "page" : null, click: (event) => LM.choose(event, view)}, view.title, view.count ? LM.make("span", {class: "n"}, view.count().toLocaleString("en")) : null)),
+    ...LM.views.filter((view) => !view.isHidden?.() || view === current).map((view) =>
+      LM.anchor({view: view.name, show: ""}, {"data-view": view.name, "aria-current": view === current ? "page" : null}, view.title, view.count ? LM.make("span", {class: "n"}, view.count().toLocaleString("en")) : null)),
   );
-  const found = LM.words.length ? LM.make("p", {class: "soft small", role: "status"}, `${LM.found().length.toLocaleString("en")} of ${LM.count(LM.data.entries.length, "entry", "entries")} match “${LM.short(LM.words.join(" "), 60)}”.`) : null;
-  main.replaceChildren(LM.make("h2", {}, current.title), LM.make("p", {class: "lead"}, current.say), ...(found ? [found] : []));
+  main.replaceChildren(...LM.kept(LM.make("h2", {}, current.title), LM.make("p", {class: "lead"}, current.say), LM.chips(current.hasEntries)));
   document.title = `${current.title} · Learning memory`;
+  const search = document.getElementById("search"), picker = document.getElementById("project");
+  if (document.activeElement !== search) search.value = LM.at.q ?? "";
+  if (picker) picker.value = LM.at.project ?? "";
   current.draw(main);
   document.querySelector("nav [aria-current]").scrollIntoView({block: "nearest", inline: "center"});
   document.documentElement.dataset.drawn = current.name;
@@ -29,30 +20,35 @@ LM.render = () => {
 
 LM.describe = () => {
   const {project, made_at: made} = LM.data;
-  const where = project === null ? "all projects" : LM.short(project, 60);
-  const when = d3.timeFormat("%-d %b %Y, %H:%M")(new Date(made));
-  document.getElementById("about").textContent = `${where} · as of ${when}`;
+  const when = `as of ${d3.timeFormat("%-d %b %Y, %H:%M")(new Date(made))}`;
+  const about = document.getElementById("about");
+  // A page of one project has nothing to choose from.
+  if (project !== null || LM.projects.length < 2) return void (about.textContent = [project ?? LM.projects[0] ?? "all projects", when].map((part) => LM.short(part, 60)).join(" · "));
+  const picker = LM.make("select", {id: "project", "aria-label": "Project", change: (event) => LM.go({project: event.target.value})},
+    LM.make("option", {value: ""}, "all projects"), LM.projects.map((name) => LM.make("option", {value: name}, LM.short(name, 60))));
+  about.replaceChildren(picker, ` ${when}`);
 };
 
-LM.search = (text) => {
-  LM.words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  LM.render();
-};
+// What is typed filters the view; on the overview, which has nothing to filter, it shows what was found.
+LM.search = (text) => LM.go({q: text.trim(), ...(LM.at.view === "overview" && text.trim() && {view: "search"}), ...(LM.at.view === "search" && !text.trim() && {view: "overview"})}, false);
 
 LM.start = () => {
   const box = document.getElementById("data");
   LM.read(box.textContent);
   box.remove();
   LM.describe();
-  LM.render();
+  LM.route();
   let typing = 0;
-  document.getElementById("search").addEventListener("input", (event) => {
+  const search = document.getElementById("search");
+  search.addEventListener("input", () => {
     clearTimeout(typing);
-    typing = setTimeout(() => LM.search(event.target.value), 120);
+    typing = setTimeout(() => LM.search(search.value), 120);
   });
+  search.addEventListener("keydown", (event) => { if (event.key === "Enter" && LM.words.length) LM.go({view: "search"}); });
   addEventListener("hashchange", () => {
-    LM.render();
-    scrollTo(0, 0);
+    const view = LM.at.view;
+    LM.route();
+    if (LM.at.view !== view) scrollTo(0, 0);
   });
   addEventListener("keydown", (event) => {
     if (event.key === "/" && !/^(input|textarea)$/i.test(event.target.tagName) && !document.getElementById("detail").open) {
@@ -60,9 +56,13 @@ LM.start = () => {
       document.getElementById("search").focus();
     }
   });
-  document.getElementById("detail").addEventListener("click", (event) => {
-    if (event.target.id === "detail") event.target.close();
+  document.querySelector(".skip").addEventListener("click", (event) => {
+    event.preventDefault();
+    document.getElementById("view").focus();
   });
+  const dialog = document.getElementById("detail");
+  dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.addEventListener("close", () => { if (LM.at.show) LM.go({show: ""}); });
   let resizing = 0, width = innerWidth;
   addEventListener("resize", () => {
     clearTimeout(resizing);

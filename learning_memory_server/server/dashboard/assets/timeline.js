@@ -5,12 +5,14 @@ LM.views.push({
   name: "timeline",
   title: "Timeline",
   say: "When work was recorded and how it ended, how quickly the largest clusters grew, and when values came and went.",
+  hasEntries: true,
   draw: (view) => {
     const entries = LM.found();
-    if (!entries.length) {
-      view.append(LM.nothing(LM.words.length ? "Nothing was found." : "Nothing has happened yet.", LM.words.length ? "No entry has all the words that you search for." : "The first resolved entry starts this timeline."));
+    if (!LM.data.entries.length) {
+      view.append(LM.nothing("Nothing has happened yet.", "The first resolved entry starts this timeline. Past sessions of Claude Code have some to learn from, in a project's folder:", "learn-from"));
       return;
     }
+    if (!entries.length) return view.append(LM.nothingFound());
     const width = LM.width();
     const [from, to] = d3.extent(entries, (entry) => entry.at);
     const days = (to - from) / 864e5;
@@ -29,7 +31,7 @@ LM.views.push({
     view.append(
       LM.card("Entries", `How many were resolved each ${each}, by outcome.`, LM.make("div", {class: "tools"}, LM.key()),
         LM.chart(`Entries for each ${each}`, {
-          ...base, height: 220, x, y: {grid: true, label: null, tickFormat: ",", ticks: LM.wholes(d3.max(d3.rollup(bars, (some) => d3.sum(some, (bar) => bar.count), (bar) => +bar.start).values()))},
+          ...base, height: 220, x, y: LM.counts(d3.max(d3.rollup(bars, (some) => d3.sum(some, (bar) => bar.count), (bar) => +bar.start).values())),
           color: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.area)},
           marks: [
             Plot.rectY(bars, {x1: "start", x2: "end", y: "count", z: "status", fill: "status", order: Object.keys(LM.outcomes), insetLeft: 0.5, insetRight: 0.5}),
@@ -51,12 +53,12 @@ LM.views.push({
 });
 
 LM.growth = (entries, x, base) => {
-  const axis = LM.data.axes[LM.axis];
+  const axis = LM.data.axes[LM.axis()];
   const shown = new Set(entries.map((entry) => LM.number.get(entry.id)));
   const largest = axis.clusters.filter((cluster) => cluster.members.some((number) => shown.has(number))).slice(0, 8);
-  const tools = LM.make("div", {class: "tools"}, LM.switcher("What to compare", LM.axes, LM.axis, (name) => { LM.axis = name; LM.render(); }));
+  const tools = LM.make("div", {class: "tools"}, LM.axisSwitcher());
   const say = "How many members each of the eight largest clusters had by then.";
-  if (!largest.length) return LM.card("Clusters", say, tools, LM.make("p", {class: "nothing"}, "There is no cluster to follow yet."));
+  if (!largest.length) return LM.card("Clusters", say, tools, LM.make("p", {class: "nothing"}, "There is no cluster to follow yet: what recurs often enough becomes one."));
   const steps = largest.flatMap((cluster) => {
     const times = cluster.members.filter((number) => shown.has(number)).map((number) => LM.data.entries[number].at).sort((a, b) => a - b);
     const name = LM.short(cluster.label.split(", ").slice(0, 2).join(", ") || cluster.cluster_id, 28);
@@ -65,22 +67,22 @@ LM.growth = (entries, x, base) => {
   const said = (step) => `${step.name}\n${LM.count(step.count, "member")} by ${LM.day(step.at)}`;
   return LM.card("Clusters", say, tools,
     LM.chart("Growth of clusters", {
-      ...base, height: 260, x, y: {grid: true, label: null, zero: true, tickFormat: ",", ticks: LM.wholes(d3.max(steps, (step) => step.count))},
+      ...base, height: 260, x, y: LM.counts(d3.max(steps, (step) => step.count)),
       marks: [
         ...largest.map((cluster) => Plot.line(steps.filter((step) => step.cluster === cluster), {x: "at", y: "count", stroke: cluster.colour, strokeWidth: 2, curve: "step-after"})),
         Plot.tip(steps, Plot.pointer(LM.tip({x: "at", y: "count", title: said}))),
       ],
     }, {
-      pick: (step) => LM.openCluster(LM.axis, step.cluster),
-      signs: (at) => steps.filter((step) => step.last).map((step) => ({x: at("x", step.at), y: at("y", step.count), text: said(step), open: () => LM.openCluster(LM.axis, step.cluster)})),
+      pick: (step) => LM.go({show: step.cluster.cluster_id}),
+      signs: (at) => steps.filter((step) => step.last).map((step) => ({x: at("x", step.at), y: at("y", step.count), text: said(step), open: () => LM.go({show: step.cluster.cluster_id})})),
     }),
-    LM.make("div", {class: "key"}, largest.map((cluster) => LM.make("span", {}, LM.make("i", {style: {width: "14px", height: "3px", borderRadius: "2px", background: cluster.colour}}), LM.clusterLink(LM.axis, cluster)))),
+    LM.make("div", {class: "key"}, largest.map((cluster) => LM.make("span", {}, LM.make("i", {style: {width: "14px", height: "3px", borderRadius: "2px", background: cluster.colour}}), LM.clusterLink(LM.axis(), cluster)))),
   );
 };
 
 LM.lives = (x, base, domain) => {
   const values = LM.select(LM.data.values);
-  if (!values.length) return LM.card("Values", null, LM.make("p", {class: "nothing"}, LM.words.length ? "No value has all the words that you search for." : "No value has been made yet."));
+  if (!values.length) return LM.card("Values", null, LM.make("p", {class: "nothing"}, LM.isFiltered() ? "No value passes what you search for and filter by." : "No value has been made yet."));
   // A name is written across the half of the chart in which its value does not begin; a character is about 6.3 pixels wide.
   const room = Math.min(60, Math.floor((base.width / 2 - 16) / 6.3));
   const lives = values.map((value) => {
@@ -104,8 +106,8 @@ LM.lives = (x, base, domain) => {
         Plot.tip(lives, Plot.pointer(LM.tip({x: "from", y: (life) => life.value.id, title: said, maxRadius: 60}))),
       ),
     }, {
-      pick: (life) => LM.openValue(life.value),
-      signs: (at) => lives.map((life) => ({x: at("x", life.from), y: at("y", life.value.id) + 6, text: said(life), open: () => LM.openValue(life.value)})),
+      pick: (life) => LM.go({show: life.value.id}),
+      signs: (at) => lives.map((life) => ({x: at("x", life.from), y: at("y", life.value.id) + 6, text: said(life), open: () => LM.go({show: life.value.id})})),
     }),
   );
 };

@@ -13,8 +13,8 @@ LM.cameOf = (shown) => {
   const said = (effect) => shown.filter((one) => one.item.effect === effect).length;
   if (!shown.length) return "never shown unasked";
   const parts = [`shown for ${LM.count(new Set(shown.map((one) => one.advice.entry)).size, "entry", "entries")}`];
-  if (count("confirmed")) parts.push(`${count("confirmed")} held`);
-  if (count("falsified")) parts.push(`${count("falsified")} proved wrong`);
+  if (count("confirmed")) parts.push(`${count("confirmed")} confirmed`);
+  if (count("falsified")) parts.push(`${count("falsified")} falsified`);
   if (said("helped")) parts.push(`helped ${said("helped")}`);
   if (said("misled")) parts.push(`misled ${said("misled")}`);
   return parts.join(", ");
@@ -28,10 +28,11 @@ LM.views.push({
   draw: (view) => {
     const order = {supported: 0, unattested: 1, contested: 2, superseded: 3};
     const values = LM.select(LM.data.values).sort((a, b) => order[LM.standing(a)] - order[LM.standing(b)] || b.support.supporting - a.support.supporting || (a.created_at < b.created_at ? 1 : -1));
-    if (!values.length) {
-      view.append(LM.nothing(LM.words.length ? "Nothing was found." : "No value has been made yet.", LM.words.length ? "No value has all the words that you search for." : "In a retrospective, an agent puts what a cluster has in common into a sentence, and keeps it with store_value."));
+    if (!LM.data.values.length) {
+      view.append(LM.nothing("No value has been made yet.", "In a retrospective, an agent puts what a cluster has in common into a sentence, and keeps it. Ask yours for one; what it would be about:", "clusters", "root_cause"));
       return;
     }
+    if (!values.length) return view.append(LM.nothingFound());
     view.append(LM.make("div", {class: "cards"}, values.map((value) => LM.make("article", {class: `card value${value.superseded_by ? " gone" : ""}`, "data-value": value.id}, LM.valueParts(value)))));
   },
 });
@@ -49,7 +50,7 @@ LM.valueParts = (value) => {
   const shown = LM.shownFor(value);
   return [
     LM.make("div", {class: "facts"}, LM.badge(LM.standing(value)), judged ? scale : null, LM.make("span", {}, judged ? `${supporting} for, ${contradicting} against` : "no verdict yet"), LM.make("span", {}, LM.cameOf(shown))),
-    LM.text(value.text),
+    LM.make("p", {class: "text", dir: "auto"}, LM.thing(value.id, LM.plain(value.text))),
     LM.make("div", {class: "facts"},
       LM.make("span", {}, `made ${LM.date(value.created_at)}`),
       LM.make("span", {class: "labelled"}, LM.make("span", {}, "from"), cluster ? LM.clusterLink(axis, cluster) : LM.plain(value.cluster_id)),
@@ -65,4 +66,3 @@ LM.shownRow = ({advice, item, entry}) =>
     LM.make("div", {}, LM.entryLink(advice.entry), LM.make("div", {class: "facts"}, LM.make("span", {}, entry ? LM.outcomes[entry.outcome_status].name : "still open"), item.effect ? LM.badge(item.effect) : null, LM.make("span", {}, LM.matched(item)))));
 LM.evidence = (what, ids) =>
   ids.length ? LM.make("details", {}, LM.make("summary", {}, `What ${what}: ${LM.count(ids.length, "entry", "entries")}`), LM.list(ids, (id) => (LM.number.has(id) ? LM.entryRow(LM.number.get(id)) : LM.make("li", {}, LM.make("span"), LM.entryLink(id))), "links")) : null;
-LM.openValue = (value) => LM.open(value.id, LM.make("div", {class: "value"}, LM.valueParts(value)));

@@ -1,0 +1,25 @@
+"use strict";
+// Shared lessons: those of the repositories that were joined, with who wrote them.
+
+LM.views.push({
+  name: "shared",
+  title: "Shared",
+  say: "Lessons that belong to repositories, as they are on the default branch, with the author that git names.",
+  count: () => LM.select(LM.data.shared).length,
+  draw: (view) => {
+    const shared = LM.select(LM.data.shared);
+    if (!LM.data.shared.length) {
+      view.append(LM.nothing("No shared lesson is read here.", "A repository may have lessons of its own, one file each. To read those of a repository, in its folder run the first command; the second writes one of yours into it, for review.", "join"));
+      view.lastChild.append(LM.act("share"));
+      return;
+    }
+    if (!shared.length) return view.append(LM.nothingFound());
+    const authors = d3.rollups(shared, (some) => some.length, (entry) => entry.author || "unknown").sort((a, b) => b[1] - a[1]);
+    view.append(LM.make("section", {class: "card"},
+      LM.make("p", {class: "say"}, `${LM.count(shared.length, "lesson")} of ${LM.count(authors.length, "author")}: ${authors.slice(0, 6).map(([author, count]) => `${LM.short(author, 40)} ${count.toLocaleString("en")}`).join(", ")}.`),
+      LM.list(shared, (entry) => LM.make("li", {"data-shared": entry.id},
+        LM.thing(entry.id, LM.short(LM.takeaway(entry) || entry.outcome_result || entry.goal, 220)),
+        LM.make("div", {class: "soft small"}, LM.line(entry.goal, 140)),
+        LM.make("div", {class: "facts"}, LM.outcome(entry.outcome_status), LM.line(entry.author || "unknown author", 60), LM.make("span", {}, LM.date(entry.resolved_at)), entry.confirmations ? LM.make("span", {}, LM.count(entry.confirmations, "confirmation")) : null, LM.line(entry.project, 60))))));
+  },
+});

@@ -1,0 +1,28 @@
+"""The page as axe-core sees it: no finding in any view and panel, in light and dark, wide and narrow."""
+
+from pathlib import Path
+
+import axe_playwright_python
+import pytest
+from playwright.sync_api import Browser
+
+from tests.server.dashboard.conftest import IN_CHROMIUM
+from tests.server.dashboard.seen import VIEWS, Seen
+
+pytestmark = IN_CHROMIUM
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
+_FIRST = "Object.values(LM.data).filter(Array.isArray).map((things) => things[0]?.id).filter(Boolean)"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")])
+def test_axe_has_no_finding(browser: Browser, whole: Path, width: int, scheme: str) -> None:
+    seen = Seen(browser, whole, width=width, scheme=scheme)
+    shown = seen.view("overview")
+    shown.evaluate(AXE.read_text("utf-8"))
+    panels = [f"overview?show={name}" for name in [*shown.evaluate(_FIRST), "root_cause_0", "nothing"]]
+    assert len(panels) >= 8
+    for address in (*VIEWS, "search?q=invoice", "search?q=nothing+has+this", "entries?outcome=falsified", *panels):
+        seen.go(address)
+        found = shown.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+        assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == [], address
+    seen.require_quiet()

@@ -1,0 +1,90 @@
+"""What is counted is the same in `status`, `failures`, `calibration` and on the page, over one store."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.server.dashboard.conftest import IN_CHROMIUM
+from tests.server.dashboard.making import fill_more, store
+from tests.server.dashboard.seen import Seen
+
+pytestmark = IN_CHROMIUM
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> Path:
+    async def make() -> None:
+        async with store(tmp_path / "storage") as services:
+            await services.index.open()
+            await fill_more(services)
+
+    with ThreadPoolExecutor(1) as other:
+        other.submit(lambda: asyncio.run(make())).result()
+    return tmp_path / "storage"
+
+
+def run(storage: Path, *arguments: str) -> Any:
+    """What a command prints, with `--json`."""
+    settings = {"STORAGE_PATH": str(storage), "EMBEDDING_BACKEND": "hashing", "CONFIG": os.devnull}
+    settings["COMMANDS_START_HUB"] = "false"
+    done = subprocess.run(
+        [sys.executable, "-m", "learning_memory_server", *arguments, "--json"],
+        env={**os.environ, **{f"LEARNING_MEMORY_{name}": value for name, value in settings.items()}},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("project", [None, "acme/blog"])
+def test_counts_agree(browser: Browser, storage: Path, project: str | None) -> None:
+    of = ["--project", project] if project else []
+    status, failures, calibration = (
+        run(storage, "status"),
+        run(storage, "failures", *of),
+        run(storage, "calibration", *of),
+    )
+    run(storage, "dashboard", "--output", str(storage.parent / "page.html"))
+    seen = Seen(browser, storage.parent / "page.html")
+    shown = seen.view(f"overview?project={project}" if project else "overview")
+    figures = {
+        each.locator("dt").inner_text(): [int(number) for number in re.findall(r"\d+", each.locator("dd").inner_text())]
+        for each in shown.locator(".figures > div").all()
+    }
+    overall = calibration["overall"]
+    entries, confirmed, falsified, abandoned = figures["Entries"]
+    assert (confirmed, confirmed + falsified) == (overall["held"], overall["total"])
+    assert entries == confirmed + falsified + abandoned
+    assert figures["Errors of commands"] == [
+        failures["total"],
+        sum(len(each["failures"]) for each in failures["results"]),
+    ]
+    assert f"{overall['held']} of {overall['total']} judged entries held" in shown.locator("main").inner_text()
+    if project:
+        assert entries == status["entries"]["by_project"][project]
+        return
+    outcomes = status["entries"]["by_outcome"]
+    assert [entries, confirmed, falsified, abandoned] == [status["entries"]["resolved"], *outcomes.values()]
+    assert list(outcomes) == ["confirmed", "falsified", "abandoned"]
+    assert figures["Open"] == [status["entries"]["open"]]
+    assert figures["Errors of commands"] == [status["errors"], status["failures"]]
+    told = status["told"]
+    assert figures["Told unasked"] == [told["times"], told["helped"], told["misled"]]
+    assert (
+        shown.locator(".told")
+        .inner_text()
+        .startswith(
+            f"{told['times']} times, helped {told['helped']}, misled {told['misled']}, unknown {told['unknown']} (as agents say"
+        )
+    )
+    seen.require_quiet()

@@ -1,0 +1,246 @@
+"""The overview, the table of entries, addresses, the search of all kinds and the map's zoom, in a real Chromium."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.server.dashboard.conftest import IN_CHROMIUM
+from tests.server.dashboard.making import CALLER, entry
+from tests.server.dashboard.seen import VIEWS, Seen, count
+from tests.tool_names import NAMES
+
+pytestmark = IN_CHROMIUM
+
+
+def commands(shown: Page) -> list[str]:
+    """The commands that a view offers."""
+    return shown.locator(".act code").all_text_contents()
+
+
+def test_the_overview_says_what_matters_with_a_command_for_each_line(browser: Browser, whole: Path) -> None:
+    seen = Seen(browser, whole)
+    shown = seen.view("overview")
+    assert shown.evaluate("location.hash") == "#overview"
+    main = shown.locator("main").inner_text()
+    for words in (
+        "16 confirmed, 15 falsified, 2 abandoned",
+        "16 of 31 judged entries held, 52 %. Agents say 62 %, 52 % come true: 10 points too sure.",
+        "Told 3 times, helped 1, misled 2, unknown 0 (as agents say; with withholding on: ",
+        "Helped most, 1 time: Watch for this",
+        "Draw the first page within a second",
+        "since today",
+        "Wrong for the same reason 6 times",
+        "Failed 2 times: ",
+        "1 lesson",
+    ):
+        assert words in main, words
+    offered = commands(shown)
+    for command in ("calibration", "status", "show root_cause_0", f"forget {entry(4).id}"):
+        assert f"learning-memory-server {command}" in offered
+    # Three takeaways of this week, and each line with its command.
+    week = shown.locator("section", has=shown.get_by_text("This week's takeaways")).locator(".rows > li")
+    assert week.count() == 3
+    assert week.locator(".act").count() == 3
+    seen.require_quiet()
+
+
+def test_the_picker_shows_one_project_everywhere(browser: Browser, whole: Path) -> None:
+    seen = Seen(browser, whole)
+    shown = seen.view("overview")
+    shown.select_option("#project", "acme/blog")
+    shown.get_by_text("2 of 3 judged entries held.").wait_for()
+    assert "learning-memory-server calibration --project acme/blog" in commands(shown)
+    shown.locator("nav [data-view=failures]").click()
+    shown.wait_for_selector('html[data-drawn="failures"]', state="attached")
+    assert "fixture" in shown.locator("main").inner_text()
+    assert "Missing script" not in shown.locator("main").inner_text()
+    shown.go_back()
+    shown.go_back()
+    shown.get_by_text("16 of 31 judged entries held").wait_for()
+    assert shown.locator("#project").input_value() == ""
+    seen.require_quiet()
+
+
+def test_the_table_has_the_lesson_first_and_facets_and_sorts(browser: Browser, whole: Path) -> None:
+    seen = Seen(browser, whole)
+    shown = seen.view("entries")
+    assert count(shown, "[data-entry]") == 33
+    assert shown.locator("thead th").first.inner_text() == "Lesson"
+    assert shown.locator("[data-entry]").first.locator("td").first.inner_text().startswith("Watch for this: ")
+    assert shown.locator("[aria-sort]").inner_text() == "Resolved ↓"
+    shown.select_option("[data-facet=outcome]", "falsified")
+    shown.get_by_text("15 of 33 entries match.").wait_for()
+    assert count(shown, "[data-entry]") == 15
+    domains = shown.locator("[data-facet=domain] option").all_text_contents()
+    # Each choice says how many it would show.
+    assert sum(int(found[1]) for each in domains if (found := re.search(r"\((\d+)\)", each))) == 15
+    shown.select_option("[data-facet=project]", CALLER.project)
+    shown.select_option("[data-facet=days]", "90")
+    shown.get_by_role("button", name="Sure").click()
+    sure = [int(text.split()[0]) for text in shown.locator("td.confidence").all_text_contents()]
+    assert sure == sorted(sure, reverse=True)
+    shown.get_by_role("button", name="Sure").click()
+    assert shown.locator("[aria-sort=ascending]").inner_text() == "Sure ↑"
+    address = shown.evaluate("location.hash")
+    for part in ("outcome=falsified", "project=acme%2Fshop", "days=90", "sort=confidence-turned"):
+        assert part in address
+    again = seen.view(f"map?{address.partition('?')[2]}")
+    assert again.get_by_text(f"{len(sure)} of 33 entries match.").is_visible()
+    shown = seen.view("entries?state=stale")
+    (row,) = shown.locator("[data-entry]").all()
+    assert "stale" in row.inner_text()
+    row.get_by_role("link").click()
+    assert "what took its place says otherwise" in shown.locator("dialog[open]").inner_text()
+    seen.require_quiet()
+
+
+def test_everything_has_an_address_and_details_begin_with_the_takeaway(browser: Browser, whole: Path) -> None:
+    seen = Seen(browser, whole)
+    first = entry(1)
+    shown = seen.view(f"entries?show={first.id}")
+    panel = shown.locator("dialog[open]")
+    assert panel.locator("h2").inner_text().startswith("Watch for this: The product page")
+    assert f"learning-memory-server show {first.id}" in commands(shown)
+    panel.get_by_role("link", name="product").first.click()
+    seen.wait_for("location.hash.includes('show=full_')")
+    assert "Members" in panel.inner_text()
+    shown.go_back()
+    shown.get_by_text("Hypothesis").wait_for()
+    shown.keyboard.press("Escape")
+    seen.wait_for("!location.hash.includes('show')")
+    assert count(shown, "dialog[open]") == 0
+    assert count(shown, "[data-entry]") == 33
+    ids = shown.evaluate(
+        "[LM.data.values, LM.data.memories, LM.data.errors, LM.data.open, LM.data.shared].map((some) => some[0].id)"
+    )
+    for name in ids:
+        seen.go(f"overview?show={name}")
+        assert name[:20] in shown.locator("#detail-title").inner_text()
+        assert f"learning-memory-server show {name}" in commands(shown)
+    seen.go("overview?show=ghap_of_another_page")
+    assert "This page does not have it" in shown.locator("dialog[open]").inner_text()
+    seen.require_quiet()
+
+
+def test_a_search_lists_hits_of_all_kinds_in_other_forms_of_the_words(browser: Browser, whole: Path) -> None:
+    seen = Seen(browser, whole)
+    shown = seen.view("overview")
+    shown.keyboard.press("/")
+    shown.keyboard.type("files")
+    shown.wait_for_selector('html[data-drawn="search"]', state="attached")
+    kinds = shown.eval_on_selector_all("[data-kind]", "all => all.map((one) => one.dataset.kind)")
+    assert kinds == ["entries", "values"]
+    assert "file" in shown.locator("mark").all_text_contents()
+    for typed, kind in (
+        ("pytests", "failures"),
+        ("docker", "failures"),
+        ("ben", "shared"),
+        ("backups", "memories"),
+        ("fonts", "open"),
+    ):
+        shown.fill("#search", typed)
+        shown.locator(f"[data-kind={kind}]").wait_for()
+    shown.fill("#search", "invoices emptying")
+    shown.locator("[data-kind=entries]").get_by_role("link", name="All 11 in Entries").click()
+    shown.get_by_text("11 of 33 entries match.").wait_for()
+    assert count(shown, "[data-entry]") == 11
+    shown.fill("#search", "")
+    seen.wait_for("document.querySelectorAll('[data-entry]').length === 33")
+    same = shown.evaluate(
+        """() => [["cache", "caching", "cached", "caches"], ["query", "queries"], ["run", "running", "runs"],
+          ["invalidate", "invalidates", "invalidation"], ["flaky", "flakiness"], ["deploy", "deployed", "deployment"], ["class", "classes"]]
+          .filter((words) => new Set(words.map(LM.stem)).size > 1)"""
+    )
+    assert same == []
+    apart = shown.evaluate(
+        "[['list', 'listen'], ['test', 'text'], ['string', 'strong'], ['process', 'procedure']].filter(([one, other]) => LM.stem(one) === LM.stem(other))"
+    )
+    assert apart == []
+    seen.require_quiet()
+
+
+def test_the_map_zooms_pans_and_labels_what_is_seen(browser: Browser, whole: Path) -> None:
+    seen = Seen(browser, whole)
+    shown = seen.view("map")
+    whole_map = count(shown, '[data-mark="dot"] path')
+    assert whole_map == 33
+    size = "document.querySelector('[data-mark=dot] path').getBBox().width"
+    before = shown.evaluate(size)
+    shown.locator('[data-mark="dot"] path').last.hover()
+    shown.keyboard.down("Control")
+    shown.mouse.wheel(0, -500)
+    shown.keyboard.up("Control")
+    shown.get_by_role("button", name="Zoom in").click()
+    seen.wait_for("document.querySelectorAll('[data-mark=dot] path').length < 33")
+    near = count(shown, '[data-mark="dot"] path')
+    assert 0 < near < whole_map
+    # Signs keep their size.
+    assert shown.evaluate(size) == pytest.approx(before)
+    box = shown.locator(".zoomed").bounding_box()
+    assert box
+    at = shown.locator('[data-mark="hull"] path').first.evaluate("one => one.getBoundingClientRect().x")
+    shown.mouse.move(box["x"] + 300, box["y"] + 300)
+    shown.mouse.down()
+    shown.mouse.move(box["x"] + 240, box["y"] + 300, steps=4)
+    shown.mouse.up()
+    shown.wait_for_timeout(250)
+    moved = shown.locator('[data-mark="hull"] path').first.evaluate("one => one.getBoundingClientRect().x")
+    assert (moved, count(shown, "dialog[open]")) != (at, 1)
+    shown.get_by_role("button", name="Show the whole map").click()
+    seen.wait_for("document.querySelectorAll('[data-mark=dot] path').length === 33")
+    # The wheel alone scrolls the page.
+    shown.mouse.wheel(0, 200)
+    seen.wait_for("scrollY > 0")
+    assert count(shown, '[data-mark="dot"] path') == whole_map
+    colours = shown.evaluate(
+        """() => {
+          const probe = document.body.appendChild(document.createElement("i"));
+          const seen = (colour) => { probe.style.color = colour; return getComputedStyle(probe).color; };
+          const outcomes = Object.values(LM.outcomes).flatMap((outcome) => [seen(outcome.colour), seen(outcome.area)]);
+          return LM.colours.map(seen).filter((colour) => outcomes.includes(colour));
+        }"""
+    )
+    assert colours == []
+    seen.require_quiet()
+
+
+async def few(services: object) -> None:
+    from tests.server.dashboard.making import learn  # noqa: PLC0415
+
+    await learn(services, *(entry(number) for number in range(3)))  # type: ignore[arg-type]
+
+
+async def nothing(_services: object) -> None:
+    """Store nothing."""
+
+
+def test_three_entries_fill_no_chart_and_no_axis_is_in_powers_of_ten(
+    browser: Browser, write: Callable[..., Path]
+) -> None:
+    seen = Seen(browser, write(few))
+    shown = seen.view("timeline")
+    chart = shown.locator('[aria-label^="Entries for each"]')
+    highest = max(each.bounding_box()["height"] for each in chart.locator('[data-mark="rect"] rect').all())  # type: ignore[index]
+    assert highest < 0.25 * chart.bounding_box()["height"]  # type: ignore[index]
+    calibration = seen.view("calibration")
+    assert "2 of 3" in calibration.locator(".figures").inner_text()
+    assert count(calibration, '[aria-label^="Stated"] [data-mark="rule"] line') == 0
+    assert "Too few to draw" in calibration.locator("main").inner_text()
+    ticks = shown.evaluate(
+        "[3, 12, 120, 1500, 40000].flatMap((most) => { const {ticks, tickFormat} = LM.counts(most); return ticks.map(tickFormat); })"
+    )
+    assert all(re.fullmatch(r"[\d,]+", tick) for tick in ticks), ticks
+    seen.require_quiet()
+
+
+def test_empty_views_say_what_to_do_and_name_no_tool(browser: Browser, write: Callable[..., Path]) -> None:
+    seen = Seen(browser, write(nothing))
+    for name in VIEWS:
+        shown = seen.view(name)
+        assert commands(shown), name
+        text = shown.locator("main").inner_text()
+        assert not [tool for tool in NAMES if tool in text], name
+    seen.require_quiet()
