@@ -1,0 +1,1 @@
+"""Trap tasks on which agents with a memory and without one are compared."""
