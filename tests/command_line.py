@@ -27,6 +27,18 @@ class Run(Protocol):
     def __call__(self, *arguments: str, **environment: str) -> Result: ...
 
 
+def printed(result: Result, status: int = 0) -> str:
+    """Return what a command printed, which ended with this status."""
+    assert result.exit_code == status, result.output
+    return result.stdout
+
+
+def refusal(result: Result, status: int = 1) -> str:
+    """Return what a command said on standard error, which ended with this status."""
+    assert result.exit_code == status, result.output
+    return result.stderr
+
+
 FOR_THE_HUB: Final = b'{"jsonrpc": "2.0", "id": 1, "method": "memories/list"}\n'
 """A request that a front leaves to the hub, because it does not know it."""
 

@@ -16,7 +16,7 @@ demo            demo                     Show what the server does, with example
 setup           setup                    Add this server to a client, for all projects: show the change, ask, and make it.
 doctor          doctor.command           Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
 status          hub                      Show what is stored, where, and which process is using it.
-uninstall       uninstall                Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
+uninstall       start                    Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
 # See what was learned
 search          searching                Search everything: entries, values, memories and errors of commands.
 list            listing                  List resolved GHAP entries, newest first.

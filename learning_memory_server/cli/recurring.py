@@ -215,7 +215,12 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
                 happened = [
                     Event(events.SESSION_START, session.id),
                     Event(events.PROMPT, session.id, prompt=session.task),
-                    *(_ended(session, call) for call in session.calls),
+                    *(
+                        Event(events.AFTER_FAILURE, session.id, command=ran.command, error=ran.output)
+                        if ran.has_failed
+                        else Event(events.AFTER_TOOL, session.id, command=ran.command, output=ran.output)
+                        for ran in session.calls
+                    ),
                 ]
                 for place, event in enumerate(happened, start=START):
                     now = session.at + timedelta(seconds=place)
@@ -224,11 +229,6 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
                         await services.hooks.answer(replace(edit, old=each.old, new=each.new), caller)
                     told[session.id, place] = await services.hooks.answer(event, caller)
     return told
-
-
-def _ended(session: Session, ran: Ran) -> Event:
-    event = Event(events.AFTER_TOOL, session.id, command=ran.command, output=ran.output)
-    return replace(event, name=events.AFTER_FAILURE, error=ran.output, output="") if ran.has_failed else event
 
 
 async def compare(settings: Settings, sessions: Sequence[Session]) -> dict[str, Any]:

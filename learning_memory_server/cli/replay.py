@@ -21,7 +21,7 @@ from learning_memory_server.cli.recurring import compare, sessions_in
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, Scored, best
+from learning_memory_server.learning.advice.finder import AdviceFinder, Scored, best
 from learning_memory_server.learning.values.closest import Likeness
 from learning_memory_server.learning.values.log import document_of as value_document
 from learning_memory_server.model import limits
@@ -74,10 +74,10 @@ async def replay(
     judged = read_judgements(judgements) if judgements else {}
     stored = Stored(settings)
     entries = stored.entries.list_resolved(EntryQuery(project=chosen_project(project, settings)))
-    past = Past(entries, stored.values.all(), stored.verdicts.all())
+    values, verdicts = stored.values.all(), stored.verdicts.all()
     with out.working("replaying") as report:
-        replayed = await walk(settings, past, since=start, report=report)
-    document = document_of(replayed, judged)
+        moments, is_measured = await walk(settings, entries, values, verdicts, since=start, report=report)
+    document = document_of(moments, judged, is_measured=is_measured)
     if transcripts:
         with out.working("replaying sessions"):
             document["recurring"] = await compare(settings, sessions_in(transcripts))
@@ -85,15 +85,6 @@ async def replay(
         write_judgements(judgements, judged, document["cases"])
     _show(document, judgements)
     return Result(document)
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """What the journal learned, in any order: resolved entries, values, and the verdicts on them."""
-
-    entries: Sequence[Ghap]
-    values: Sequence[Value] = ()
-    verdicts: Sequence[Verdict] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,34 +101,31 @@ class Moment:
         return bool(self.experiences or self.values)
 
 
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The starts of entries in time order, and whether the scale of the model is known."""
-
-    moments: tuple[Moment, ...]
-    is_measured: bool
-
-
-async def walk(
+async def walk(  # noqa: PLR0913 - what the journal learned, and how to go through it
     settings: Settings,
-    past: Past,
+    entries: Sequence[Ghap],
+    values: Sequence[Value] = (),
+    verdicts: Sequence[Verdict] = (),
     *,
     since: datetime | None = None,
     load: Callable[[], Embedder] | None = None,
     report: out.Report | None = None,
-) -> Replayed:
-    """Return what would have been shown at the start of each entry; told are only those started since then."""
+) -> tuple[list[Moment], bool]:
+    """Return what would have been shown at the start of each entry, in time order, and whether the model has a scale.
+
+    Told are only those entries that started since then.
+    """
     from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow
 
     events: list[tuple[datetime, str, Ghap | Value | Verdict]] = sorted(
         [
-            *((entry.outcome.resolved_at, entry.id, entry) for entry in past.entries),
-            *((value.created_at, value.id, value) for value in past.values),
-            *((verdict.created_at, verdict.id, verdict) for verdict in past.verdicts),
+            *((entry.outcome.resolved_at, entry.id, entry) for entry in entries),
+            *((value.created_at, value.id, value) for value in values),
+            *((verdict.created_at, verdict.id, verdict) for verdict in verdicts),
         ],
         key=lambda event: event[:2],
     )
-    moments, is_measured, learned = [], True, 0
+    moments, is_measured, learned = list[Moment](), True, 0
     with TemporaryDirectory() as folder:
         here = settings.model_copy(update={"storage_path": Path(folder), "journal_path": None, "qdrant_url": None})
         async with open_services(here, purpose="replay", load=load) as services:
@@ -145,7 +133,7 @@ async def walk(
                 services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
             )
             await services.writer.complete()
-            starts = sorted(past.entries, key=lambda entry: (entry.created_at, entry.id))
+            starts = sorted(entries, key=lambda entry: (entry.created_at, entry.id))
             for number, entry in enumerate(starts):
                 if report:
                     report("replaying", number, len(starts))
@@ -156,8 +144,13 @@ async def walk(
                     continue
                 ranked = await finder.rank(at_its_start(entry), {})
                 is_measured = is_measured and ranked is not None
-                moments.append(_moment(entry, ranked) if ranked else Moment(entry))
-    return Replayed(tuple(moments), is_measured)
+                if ranked is None:
+                    moments.append(Moment(entry))
+                    continue
+                experiences = best(ranked.experiences, ranked.least)
+                fitting = ranked.best_values()[: limits.ADVICE_SHOWN - len(experiences)]
+                moments.append(Moment(entry, tuple(experiences), tuple(fitting)))
+    return moments, is_measured
 
 
 def at_its_start(entry: Ghap) -> Ghap:
@@ -176,25 +169,20 @@ async def _learn(services: "Services", event: Ghap | Value | Verdict) -> None:
         services.verdicts.add(event)
 
 
-def _moment(entry: Ghap, ranked: Ranked) -> Moment:
-    experiences = best(ranked.experiences, ranked.least)
-    return Moment(entry, tuple(experiences), tuple(ranked.best_values()[: limits.ADVICE_SHOWN - len(experiences)]))
-
-
-def document_of(replayed: Replayed, judged: dict[Pair, bool]) -> dict[str, Any]:
+def document_of(moments: Sequence[Moment], judged: dict[Pair, bool], *, is_measured: bool = True) -> dict[str, Any]:
     """Return a `ReplayDocument`; precision only counts pairs that were judged."""
-    cases = [_case(moment, judged) for moment in replayed.moments if moment.is_told]
+    cases = [_case(moment, judged) for moment in moments if moment.is_told]
     pairs = [(case["later"]["id"], each["id"]) for case in cases for each in case["shown"]]
     known = [judged[pair] for pair in pairs if pair in judged]
     return {
-        "entries": _reach(replayed.moments),
-        "failures": _reach([each for each in replayed.moments if each.entry.outcome.status is OutcomeStatus.FALSIFIED]),
+        "entries": _reach(moments),
+        "failures": _reach([each for each in moments if each.entry.outcome.status is OutcomeStatus.FALSIFIED]),
         "pairs": len(pairs),
         "judged": len(known),
         "unjudged": len(pairs) - len(known),
         "precision": sum(known) / len(known) if known else None,
         "cases": cases,
-        **({} if replayed.is_measured else {"note": _UNMEASURED}),
+        **({} if is_measured else {"note": _UNMEASURED}),
     }
 
 

@@ -117,7 +117,7 @@ def set_up(client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugi
     question = "Add this server to" if existing is None else "Change the entry of this server in"
     if not _done(todo, f"{question} {client.title}?", f"{client.title} already has this server.", yes=yes):
         return False
-    out.say(f"{client.title} has this server now. {client.afterwards}")
+    out.say(f"{client.title} has this server now. {client.afterwards.format(client.title)}")
     out.say(f"To see whether it starts, run: {APPLICATION} doctor --client {client.name}")
     if client.own_command:
         out.say(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
@@ -140,7 +140,7 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> boo
     todo += _prepare_discarding(settings.storage_path / claude_code.FOLDER)
     if not _done(todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes):
         return False
-    out.say(f"{client.title} has the plugin now. {client.afterwards}")
+    out.say(f"{client.title} has the plugin now. {client.afterwards.format(client.title)}")
     out.say(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
     return True
 

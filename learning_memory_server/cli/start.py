@@ -1,34 +1,55 @@
-"""`start`: the first steps in a project, each after a question, and a report of what past sessions teach."""
+"""`start`: the first steps in a project, each after a question, and a report of what past sessions teach.
+
+And `uninstall`, which undoes them: it takes this server out of every client, ends its hub and removes what it can
+rebuild, and the data if asked.
+"""
 
 import os
-from collections.abc import Sequence
+import shutil
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
+from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
+from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
+from learning_memory_server.cli.clients.claude_code import FOLDER
 from learning_memory_server.cli.command import Commands, Result, current_project
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
-from learning_memory_server.cli.setup import set_up
+from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.journal.archive.backups import back_up
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.error_advisor import Mistake, repeated_mistakes
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.system.paths import APPLICATION
+from learning_memory_server.sharing.shared import SHARED
+from learning_memory_server.system.ipc.discovery import LOG
+from learning_memory_server.system.locking import hold
+from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
 _REPORTED: Final = 3
 """How many mistakes are shown: as many as a person tells a colleague."""
 _ONLY: Final = "in a working directory where that is right"
+_CACHES: Final = (
+    *(FOLDER, "index", "map", "clusters", "models", "model-scales.json", "dashboard.html"),
+    *(LOG, f"{LOG}.1", "hub.json"),
+)
+"""What is in the storage folder and can be made again."""
+_DATA: Final = ("backups", SHARED, "claims.json", "sessions.json", "qdrant-owner.json", "outdated-points.json")
+_REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
 
 commands = Commands()
 
@@ -79,29 +100,38 @@ async def start(
 
 def _set_up_clients(*, yes: bool) -> dict[str, str]:
     """Set up each client that is there, after a question, and return what came of it by name."""
-    machine, done = this_machine(), dict[str, str]()
-    for client in CLIENTS.values():
+    machine = this_machine()
+
+    def act(client: Client) -> str:
         if not is_installed(client, machine):
-            done[client.name] = "absent"
-            continue
+            return "absent"
         out.say(client.title, "bold")
         try:
             set_up(client, plugin=client.own_command, yes=yes)
+        except InvalidInputError as refusal:
+            out.say(f"Skipped: {client.title}. {refusal.sentence}")
+            return "refused"
+        _show_undo(f"setup {client.name} --remove")
+        return "ready"
+
+    done = _with_each_client(act)
+    if absent := [client.title for client in CLIENTS.values() if done[client.name] == "absent"]:
+        out.say(f"Not found, so skipped: {', '.join(absent)}.")
+    return done
+
+
+def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
+    """Return by name what came of each client: what `act` says, skipped if a person refuses, or failed."""
+    done = dict[str, str]()
+    for client in CLIENTS.values():
+        try:
+            done[client.name] = act(client)
         except typer.Exit:
             out.say(f"Skipped: {client.title}.")
             done[client.name] = "skipped"
-        except InvalidInputError as refusal:
-            out.say(f"Skipped: {client.title}. {refusal.sentence}")
-            done[client.name] = "refused"
         except LearningMemoryError as error:
             out.failure(error)
             done[client.name] = "failed"
-        else:
-            _show_undo(f"setup {client.name} --remove")
-            done[client.name] = "ready"
-    absent = [client.title for client in CLIENTS.values() if done[client.name] == "absent"]
-    if absent:
-        out.say(f"Not found, so skipped: {', '.join(absent)}.")
     return done
 
 
@@ -182,3 +212,86 @@ def _show_step(number: int, title: str) -> None:
 
 def _show_undo(command: str) -> None:
     out.say(f"Undo: {APPLICATION} {command}", "dim", is_line=True)
+
+
+@commands.command(json_help="Print JSON. Nothing is changed without --yes.")
+def uninstall(
+    data: Annotated[
+        bool, typer.Option("--data", help="Also remove the data: journal, backups and the rest of the folder.")
+    ] = False,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            "--export",
+            metavar="FOLDER",
+            file_okay=False,
+            help="With --data: where to export everything first; by default your home folder.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask. With --data, everything is exported.")] = False,
+) -> Result:
+    """Undo `start` and `setup`: leave every client, end the hub, and remove what can be made again.
+
+    Asks before each step. The data stays, unless --data is given: then an export
+    to another folder is offered first, and read back. Settings in `config.toml`
+    stay. May be run again.
+    """
+    settings = open_settings()
+    journal = Journal(settings.journal_directory)
+    clients = _with_each_client(lambda client: "removed" if remove_from(client, yes=yes, if_there=True) else "absent")
+    question = f"End the hub, and remove what can be made again from {_shown(settings.storage_path)}?"
+    document: dict[str, Any] = {"clients": clients, "removed": [], "exported": None, "data_left": journal.size() > 0}
+    if not out.agrees(question, _REFUSAL, yes=yes):
+        return Result(document, succeeded=False)
+    stop_running_hub()
+    with hold(settings.journal_directory, settings.storage_path, "uninstall"):
+        _remove([settings.storage_path / name for name in _CACHES], document)
+        if data:
+            _remove_data(settings, export or Path.home(), document, yes=yes)
+    if settings.qdrant_url:
+        out.notice(f"Points on the server stay until: {APPLICATION} migrate --leave {settings.qdrant_url}")
+    out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
+    with suppress(OSError):
+        # Empty, unless a person has settings there.
+        config_file().parent.rmdir()
+    if config_file().exists():
+        out.say(f"Your settings stay in {_shown(config_file())}.")
+    out.say(f"The program itself goes with: pipx uninstall {APPLICATION}")
+    return Result({**document, "data_left": journal.size() > 0})
+
+
+def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, yes: bool) -> None:
+    """Offer an export, then remove the journal and what else this program keeps."""
+    place = folder.resolve()
+    for own in (settings.storage_path.resolve(), settings.journal_directory.resolve()):
+        if place.is_relative_to(own):
+            raise InvalidInputError(f"--export: {_shown(folder)} is removed with the data.", hint="Name another.")
+    if out.agrees(f"Export everything to {_shown(folder)} first?", _REFUSAL, yes=yes):
+        # It is read back before it gets its name.
+        made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
+        if made:
+            document["exported"] = str(made.path)
+            out.say(f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", is_line=True)
+    if not out.agrees("Remove all data for good?", _REFUSAL, yes=yes):
+        return
+    _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)], document)
+    (settings.storage_path / LOCK).unlink(missing_ok=True)
+    with suppress(OSError):
+        # Whatever else is in it is not ours.
+        settings.storage_path.rmdir()
+
+
+def _remove(paths: list[Path], document: dict[str, Any]) -> None:
+    there = [path for path in paths if os.path.lexists(path)]
+    for path in there:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    document["removed"] += [path.name for path in there]
+    if there:
+        out.say(f"Removed: {', '.join(path.name for path in there)}.")
+
+
+def _shown(path: Path) -> str:
+    return one_line(str(path))

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from learning_memory_server.cli.endings import FailuresAsSentences
-from tests.command_line import Run
+from tests.command_line import Run, refusal
 
 
 @pytest.mark.parametrize(("level", "is_logged"), [("debug", True), ("info", False)])
@@ -18,9 +18,8 @@ def test_a_command_logs_with_debug_only_and_nothing_that_a_user_wrote(
     entries = storage / "journal" / "entries"
     entries.mkdir(parents=True)
     (entries / "2026-03.jsonl").write_text('{"torn": "quokka')
-    shown = run("search", "quokka", LEARNING_MEMORY_LOG_LEVEL=level)
-    assert shown.exit_code == 0
-    logged = [line for line in shown.stderr.splitlines() if line.startswith("{")]
+    shown = refusal(run("search", "quokka", LEARNING_MEMORY_LOG_LEVEL=level), 0)
+    logged = [line for line in shown.splitlines() if line.startswith("{")]
     assert ("journal.recovered" in {json.loads(line)["event"] for line in logged}) is is_logged
     assert bool(logged) is is_logged
     assert "quokka" not in "".join(logged)

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
-from tests.command_line import Run
+from tests.command_line import Run, refusal
 
 pytestmark = pytest.mark.slow
 
@@ -62,12 +62,10 @@ def test_a_page_of_an_unknown_project_or_in_a_missing_folder_is_refused(
     run: Run, filled: Result, tmp_path: Path
 ) -> None:
     assert filled.exit_code == 0
-    refused = run("dashboard", "--no-open", "--project", "nope")
-    assert refused.exit_code == 1
-    assert "nothing is stored of nope" in refused.stderr
-    assert "Projects: garden." in refused.stderr
-    missing = run("dashboard", "--no-open", "--output", str(tmp_path / "no" / "\x1b[31mpage.html"))
-    assert missing.exit_code == 1
-    assert "its folder does not exist" in missing.stderr
-    assert "\x1b" not in missing.stderr
+    refused = refusal(run("dashboard", "--no-open", "--project", "nope"))
+    assert "nothing is stored of nope" in refused
+    assert "Projects: garden." in refused
+    missing = refusal(run("dashboard", "--no-open", "--output", str(tmp_path / "no" / "\x1b[31mpage.html")))
+    assert "its folder does not exist" in missing
+    assert "\x1b" not in missing
     assert not (tmp_path / "no").exists()

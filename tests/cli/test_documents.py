@@ -1,7 +1,6 @@
 """What `--json` prints is what the reference says, and nothing else."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +9,10 @@ import pytest
 from pydantic import TypeAdapter
 
 from learning_memory_server.cli.app import declared
-from learning_memory_server.cli.maintenance.indexing import left, migrate_document
-from learning_memory_server.index.moving import Moved
 from scripts.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import ERROR, MEMORIES, VALUE
+from tests.command_line import printed
+from tests.index.engines.double import serving
 from tests.learning.failures.written import failed, ran, write_transcript
 
 CALLS = {
@@ -45,14 +44,14 @@ CALLS = {
     "learn-from": ["{transcript} --tasks", "{transcript} --yes"],
     "restore": ["{archive} --yes"],
     "reindex": ["", "strategy"],
-    "migrate": [],
+    "migrate": ["--to {server}", "--leave {server}"],
     "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", f"{ERROR} --yes", "--purge --backups --yes"],
     "scan": ["", "--backups"],
     "hub status": [""],
     "owner": ["", "--new"],
     "uninstall": ["--yes", "--yes --data --export {home}"],
 }
-"""In this order. `migrate` needs a server, so a test of its own checks what it prints."""
+"""In this order."""
 
 
 def test_every_command_that_takes_json_has_a_documented_document() -> None:
@@ -83,18 +82,12 @@ def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: A
         "transcript": str(transcript),
         "home": str(tmp_path / "home"),
     }
-    for command, calls in CALLS.items():
-        for options in calls:
-            done = run(*command.split(), *(part.format(**places) for part in options.split()), "--json")
-            assert done.exit_code == 0, done.output
-            assert problems(command, json.loads(done.stdout)) == [], (command, options)
-
-
-def test_the_document_of_a_migration_is_valid_by_its_type() -> None:
-    moved = {"experiences_full": asdict(Moved(copied=3, count=3)), "values": asdict(Moved(missing=1))}
-    assert problems("migrate", migrate_document(moved, 0.25)) == []
-    assert migrate_document(moved, 0.25)["complete"] is False
-    assert problems("migrate", left(3, 0.25, gone=False).document) == []
+    with serving() as server:
+        places["server"] = server.url
+        for command, calls in CALLS.items():
+            for options in calls:
+                done = printed(run(*command.split(), *(part.format(**places) for part in options.split()), "--json"))
+                assert problems(command, json.loads(done)) == [], (command, options)
 
 
 @pytest.mark.parametrize(
@@ -119,9 +112,8 @@ def test_with_json_a_failure_is_the_document(
 
 
 def test_with_json_a_wrong_setting_is_the_document(run: Any) -> None:
-    done = run("status", "--json", LEARNING_MEMORY_LOG_LEVEL="loud")
-    assert done.exit_code == 1
-    assert "LEARNING_MEMORY_LOG_LEVEL" in json.loads(done.stdout)["error"]["message"]
+    done = printed(run("status", "--json", LEARNING_MEMORY_LOG_LEVEL="loud"), 1)
+    assert "LEARNING_MEMORY_LOG_LEVEL" in json.loads(done)["error"]["message"]
 
 
 def test_a_text_that_looks_like_the_option_is_not_the_option(run: Any) -> None:
@@ -135,9 +127,7 @@ def test_a_text_that_looks_like_the_option_is_not_the_option(run: Any) -> None:
 def test_with_json_nothing_is_asked_and_nothing_is_lost(run: Any, tmp_path: Path) -> None:
     archive = tmp_path / "other.tar.gz"
     assert run("export", str(archive)).exit_code == 0
-    kept = run("forget", MEMORIES[0], "--json")
-    assert kept.exit_code == 1
-    assert json.loads(kept.stdout)["forgotten"] is False
+    assert json.loads(printed(run("forget", MEMORIES[0], "--json"), 1))["forgotten"] is False
     assert json.loads(run("memories", "--json").stdout)["total"] == len(MEMORIES)
     gone = json.loads(run("forget", MEMORIES[0], "--yes", "--json").stdout)
     assert (gone["forgotten"], [each["id"] for each in gone["found"]]) == (True, [MEMORIES[0]])

@@ -60,8 +60,7 @@ def test_a_project_and_a_limit_leave_others_out(run: Any) -> None:
 
 @pytest.mark.slow
 def test_an_error_is_forgotten_by_its_id(run: Any, journal: Journal) -> None:
-    preview = run("forget", ERROR, "--dry-run")
-    assert preview.stdout.count("ModuleNotFoundError") == 3
+    assert run("forget", ERROR, "--dry-run").stdout.count("ModuleNotFoundError") == 3
     assert run("forget", ERROR, "--yes").exit_code == 0
     assert f"{ERROR}" not in run("failures").stdout
     assert len(FailureLog(journal.failures).all()) == 1

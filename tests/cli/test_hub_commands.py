@@ -38,8 +38,7 @@ def test_hub_status_describes_the_hub_and_hub_stop_ends_it(
     for pattern in expected:
         assert re.search(pattern, shown), pattern
     assert "out of date" in run("hub", "status", LEARNING_MEMORY_MIN_EXPERIENCES="7").stdout
-    stopped = run("hub", "stop")
-    assert re.fullmatch(rf"The hub \(process {pid}\) ended after \d+\.\d s\.\n", stopped.stdout)
+    assert re.fullmatch(rf"The hub \(process {pid}\) ended after \d+\.\d s\.\n", run("hub", "stop").stdout)
     with exclusive(storage / "journal", "a test"), exclusive(storage, "a test"):
         pass
     assert run("hub", "stop").stdout == "No hub is running; the next session starts one.\n"
@@ -68,8 +67,7 @@ def test_a_hub_that_does_not_listen_is_described_and_can_be_stopped(run: Any, st
             lock = storage / "journal" / ".lock"
             written = lock.read_bytes()
             lock.write_bytes(written.replace(str(hub.pid).encode(), str(os.getpid()).encode()))
-            refused = run("hub", "stop")
-            assert refused.exit_code == 1
+            assert run("hub", "stop").exit_code == 1
             assert hub.poll() is None
             lock.write_bytes(written)
             assert f"The hub (process {hub.pid}) ended" in run("hub", "stop").stdout

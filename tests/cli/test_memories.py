@@ -8,6 +8,7 @@ import pytest
 
 from learning_memory_server.system.locking import exclusive
 from tests.cli.kept import MEMORIES
+from tests.command_line import printed
 
 
 def test_without_memories_the_list_says_so(run: Any) -> None:
@@ -38,10 +39,9 @@ def test_memories_are_filtered(options: list[str], run: Any) -> None:
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow
 def test_a_search_finds_the_best_passage(run: Any) -> None:
-    found = run("memories", "search", "why SQLite and not Postgres", "--limit", "1")
-    assert found.exit_code == 0, found.output
-    assert MEMORIES[0] in found.stdout
-    assert "1 found, mode: hybrid" in found.stdout
+    found = printed(run("memories", "search", "why SQLite and not Postgres", "--limit", "1"))
+    assert MEMORIES[0] in found
+    assert "1 found, mode: hybrid" in found
     explained = run("memories", "search", "Postgres", "--tag", "decision", "--explain")
     assert re.search(r"score  0\.\d+ x cosine", explained.stdout)
     document = json.loads(run("memories", "search", "SQLite", "--json", "--project", "garden").stdout)

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 
-from learning_memory_server.cli.replay import Past, Replayed, document_of, read_judgements, walk, write_judgements
+from learning_memory_server.cli.replay import Moment, document_of, read_judgements, walk, write_judgements
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
@@ -43,8 +43,10 @@ def asked(number: int) -> Ghap:
     return numbered(number, goal=f"{words} again", hypothesis=f"{words} because", created_at=at, resolution=end)
 
 
-async def told(*entries: Ghap, **options: Any) -> Replayed:
-    return await walk(Settings(), Past(entries), load=PACKAGED, **options)
+async def told(*entries: Ghap, **options: Any) -> list[Moment]:
+    moments, is_measured = await walk(Settings(), entries, load=PACKAGED, **options)
+    assert is_measured
+    return moments
 
 
 @pytest.mark.slow
@@ -52,8 +54,7 @@ async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_noth
     first, meanwhile, later = failed(1), failed(2, hours=9), failed(5)
     unrelated = failed(6, goal="Translate the user manual", hypothesis="Norwegian needs no plural rules")
     replayed = await told(later, unrelated, first, meanwhile)
-    assert replayed.is_measured
-    assert {moment.entry.id: [each.entry.id for each in moment.experiences] for moment in replayed.moments} == {
+    assert {moment.entry.id: [each.entry.id for each in moment.experiences] for moment in replayed} == {
         first.id: [],
         meanwhile.id: [first.id],
         later.id: [first.id],
@@ -64,7 +65,7 @@ async def test_an_entry_is_told_of_what_was_resolved_before_it_began_and_of_noth
     assert (document["pairs"], document["judged"], document["unjudged"]) == (2, 1, 1)
     assert document["precision"] == 1
     since = await told(later, first, meanwhile, since=later.created_at)
-    assert [[each.entry.id for each in moment.experiences] for moment in since.moments] == [[first.id]]
+    assert [[each.entry.id for each in moment.experiences] for moment in since] == [[first.id]]
 
 
 @pytest.mark.slow
@@ -72,9 +73,8 @@ async def test_values_are_shown_from_when_they_were_stored_until_an_entry_contra
     early, late, last = (asked(number) for number in (1, 3, 5))
     good = value(f"{TOPICS['pool']} because", project=ALICE.project, minutes=2 * 60)
     against = Verdict(good.id, early.id, Stance.CONTRADICTS, ALICE.project, NOON + timedelta(hours=4))
-    past = Past([early, late, last], [good], [against])
-    replayed = await walk(Settings(), past, load=MeasuredModel)
-    assert [[each.value.id for each in moment.values] for moment in replayed.moments] == [[], [good.id], []]
+    replayed, _ = await walk(Settings(), [early, late, last], [good], [against], load=MeasuredModel)
+    assert [[each.value.id for each in moment.values] for moment in replayed] == [[], [good.id], []]
     ((case),) = document_of(replayed, {(late.id, good.id): False})["cases"]
     assert case["later"]["id"] == late.id
     assert case["shown"] == [
@@ -99,8 +99,8 @@ async def test_the_hypothesis_counts_that_an_entry_began_with() -> None:
 
 @pytest.mark.slow
 async def test_a_model_without_a_measured_threshold_shows_nothing_and_says_so() -> None:
-    replayed = await walk(Settings(embedding_backend="hashing"), Past([numbered(1), numbered(9)]))
-    document = document_of(replayed, {})
+    moments, is_measured = await walk(Settings(embedding_backend="hashing"), [numbered(1), numbered(9)])
+    document = document_of(moments, {}, is_measured=is_measured)
     assert document["entries"] == {"total": 2, "shown": 0}
     assert "threshold" in document["note"]
 

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from learning_memory_server.system.locking import exclusive
+from tests.command_line import printed
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.mark.usefixtures("filled")
 def test_search_is_hybrid_and_says_so(run: Any) -> None:
-    found = run("search", "flaky test", "--limit", "3", "--outcome", "confirmed", "--axis", "strategy")
-    assert found.exit_code == 0
-    assert found.stdout.count("Fix the flaky test") == 3
-    assert "3 found, mode: hybrid" in found.stdout
+    found = printed(run("search", "flaky test", "--limit", "3", "--outcome", "confirmed", "--axis", "strategy"))
+    assert found.count("Fix the flaky test") == 3
+    assert "3 found, mode: hybrid" in found
 
 
 @pytest.mark.usefixtures("filled")

@@ -12,7 +12,7 @@ from typing import Final
 
 import pytest
 
-from tests.command_line import Run
+from tests.command_line import Run, printed, refusal
 
 CLAUDE: Final = """
 import json, pathlib, sys
@@ -56,23 +56,15 @@ def test_a_client_is_set_up_and_restored(run: Run, home: Path, storage: Path) ->
     file.parent.mkdir()
     before = '{\n  // mine\n  "mcpServers": {\n    "other": {"command": "x"},\n  },\n}\n'
     file.write_text(before, "utf-8")
-
-    done = run("setup", "cursor", "--yes")
-    assert done.exit_code == 0
-    assert '+    "learning-memory": {' in done.stdout
-    assert f"A copy of the file will be kept: {file}.before-learning-memory" in done.stdout
-    assert "Cursor has this server now. Restart Cursor." in done.stdout
+    done = printed(run("setup", "cursor", "--yes"))
+    assert '+    "learning-memory": {' in done
+    assert f"A copy of the file will be kept: {file}.before-learning-memory" in done
+    assert "Cursor has this server now. Restart Cursor." in done
     after = file.read_text("utf-8")
     assert f'"LEARNING_MEMORY_STORAGE_PATH": "{storage}"' in after
     assert "// mine" in after
-
-    again = run("setup", "cursor", "--yes")
-    assert again.exit_code == 0
-    assert again.stdout == "Cursor already has this server. Nothing to change.\n"
-
-    gone = run("setup", "cursor", "--remove", "--yes")
-    assert gone.exit_code == 0
-    assert f"{file} will be what it was before `setup`." in gone.stdout
+    assert printed(run("setup", "cursor", "--yes")) == "Cursor already has this server. Nothing to change.\n"
+    assert f"{file} will be what it was before `setup`." in printed(run("setup", "cursor", "--remove", "--yes"))
     assert file.read_text("utf-8") == before
     assert list(file.parent.iterdir()) == [file]
     assert "Nothing to change." in run("setup", "cursor", "--remove", "--yes").stdout
@@ -94,7 +86,6 @@ def test_what_is_printed_is_what_is_written(client: str, file: str, run: Run, ho
     assert printed.exit_code == 0
     assert str(home / file) in printed.stderr
     assert list(home.iterdir()) == []
-
     assert run("setup", client, "--yes").exit_code == 0
     parse = tomllib.loads if client == "codex" else json.loads
     assert parse(printed.stdout) == parse((home / file).read_text("utf-8"))
@@ -103,31 +94,26 @@ def test_what_is_printed_is_what_is_written(client: str, file: str, run: Run, ho
 @pytest.mark.slow
 @pytest.mark.usefixtures("with_claude")
 def test_claude_code_is_changed_by_its_own_command(run: Run, home: Path) -> None:
-    done = run("setup", "claude-code", "--yes")
-    assert done.exit_code == 0
-    shown = shlex.split(done.stdout.splitlines()[0].removeprefix("$ "))
+    done = printed(run("setup", "claude-code", "--yes"))
+    shown = shlex.split(done.splitlines()[0].removeprefix("$ "))
     state = claude_state(home)
     assert state["calls"] == [shown[1:]]
     assert shown[:-1] == ["claude", "mcp", "add-json", "-s", "user", "learning-memory"]
     entry = json.loads(shown[-1])
     assert state["mcpServers"] == {"learning-memory": entry}
     assert Path(entry["command"]).is_file()
-
     assert "Nothing to change." in run("setup", "claude-code", "--yes").stdout
-    changed = run("setup", "claude-code", "--yes", LEARNING_MEMORY_MIN_EXPERIENCES="30")
-    assert changed.exit_code == 0
+    assert run("setup", "claude-code", "--yes", LEARNING_MEMORY_MIN_EXPERIENCES="30").exit_code == 0
     entry["env"]["LEARNING_MEMORY_MIN_EXPERIENCES"] = "30"
     assert claude_state(home)["mcpServers"] == {"learning-memory": entry}
-
     assert run("setup", "claude-code", "--remove", "--yes").exit_code == 0
     assert claude_state(home)["mcpServers"] == {}
 
 
 def test_without_claude_what_to_run_is_printed(run: Run, home: Path) -> None:
-    result = run("setup", "claude-code", "--yes", PATH=str(home))
-    assert result.exit_code == 1
-    assert "The command `claude` is not on the PATH, so nothing was changed." in result.stderr
-    command = shlex.split(result.stderr.splitlines()[-1])
+    result = refusal(run("setup", "claude-code", "--yes", PATH=str(home)))
+    assert "The command `claude` is not on the PATH, so nothing was changed." in result
+    command = shlex.split(result.splitlines()[-1])
     assert command[:3] == ["claude", "mcp", "add-json"]
     assert command == shlex.split(run("setup", "claude-code", "--print").stdout)
 
@@ -136,11 +122,9 @@ def test_a_file_that_cannot_be_parsed_is_left_alone(run: Run, home: Path) -> Non
     file = home / ".gemini" / "settings.json"
     file.parent.mkdir()
     file.write_text("{theme: dark}", "utf-8")
-    result = run("setup", "gemini", "--yes")
-
-    assert result.exit_code == 1
-    assert f"error: {file} cannot be edited: as JSON, line 1 is not valid." in result.stderr
-    assert '"mcpServers": {' in result.stderr
+    result = refusal(run("setup", "gemini", "--yes"))
+    assert f"error: {file} cannot be edited: as JSON, line 1 is not valid." in result
+    assert '"mcpServers": {' in result
     assert file.read_text("utf-8") == "{theme: dark}"
 
 
@@ -152,11 +136,9 @@ def test_another_servers_entry_under_our_name_is_not_changed_without_a_question(
     file.parent.mkdir()
     mine = '[mcp_servers.learning-memory]\ncommand = "npx"\nargs = ["-y", "another-server"]\n'
     file.write_text(mine, "utf-8")
-    refused = run("setup", "codex", *options, "--yes")
-
-    assert refused.exit_code == 1
-    assert "does not start this server, so nothing was changed" in refused.stderr
-    assert f"Rename or remove mcp_servers.learning-memory in {file} yourself" in refused.stderr
+    refused = refusal(run("setup", "codex", *options, "--yes"))
+    assert "does not start this server, so nothing was changed" in refused
+    assert f"Rename or remove mcp_servers.learning-memory in {file} yourself" in refused
     asked = run("setup", "codex", *options)
     assert asked.exit_code == 1
     assert f"does not start this server (mcp_servers.learning-memory in {file})" in asked.stderr
@@ -170,14 +152,12 @@ def test_an_entry_of_ours_that_a_person_wrote_is_changed_and_kept_in_a_copy(run:
     mine = '[mcp_servers.learning-memory]\ncommand = "uvx"\nargs = ["--from", ".", "learning-memory-server"]\n'
     file.write_text(mine, "utf-8")
     assert run("setup", "codex", "--yes").exit_code == 0
-
     assert "uvx" not in file.read_text("utf-8")
     assert file.with_name("config.toml.before-learning-memory").read_text("utf-8") == mine
 
 
 def test_without_a_terminal_nothing_is_changed_until_yes_is_said(run: Run, home: Path) -> None:
     result = run("setup", "cursor")
-
     assert result.exit_code == 1
     assert '"learning-memory": {' in result.stdout
     assert "add --yes" in result.stderr
@@ -193,7 +173,6 @@ def test_settings_can_go_to_the_settings_file_secrets_included(
     assert "LEARNING_MEMORY_QDRANT_API_KEY is not written" in to_client.stderr
     assert "LEARNING_MEMORY_PROJECT is not written" in to_client.stderr
     assert run("setup", "cursor", "--remove", "--yes").exit_code == 0
-
     to_file = run("setup", "cursor", "--yes", "--settings", "file", **more)
     assert to_file.exit_code == 0
     written = tomllib.loads(config.read_text("utf-8"))
@@ -208,7 +187,6 @@ def test_settings_can_go_to_the_settings_file_secrets_included(
 def test_settings_can_stay_in_the_shell(run: Run, home: Path, environment: dict[str, str]) -> None:
     assert run("setup", "cursor", "--yes", "--settings", "none").exit_code == 0
     entry = json.loads((home / ".cursor" / "mcp.json").read_text("utf-8"))["mcpServers"]["learning-memory"]
-
     assert entry["env"] == {"LEARNING_MEMORY_CONFIG": environment["LEARNING_MEMORY_CONFIG"]}
 
 
@@ -235,21 +213,15 @@ def test_on_a_terminal_the_question_comes_after_the_change_is_shown(
 
 
 def test_an_unknown_client_is_refused_with_the_known_ones(run: Run) -> None:
-    result = run("setup", "emacs")
-
-    assert result.exit_code == 2
-    assert "claude-code" in result.stderr
-    assert "vscode" in result.stderr
+    result = refusal(run("setup", "emacs"), 2)
+    assert "claude-code" in result
+    assert "vscode" in result
 
 
 @pytest.mark.usefixtures("with_claude")
 def test_the_plugin_is_written_and_installed_instead_of_a_server(run: Run, home: Path) -> None:
     run("setup", "claude-code", "--yes")
-
-    done = run("setup", "claude-code", "--plugin", "--yes")
-
-    assert done.exit_code == 0, done.stderr
-    assert "Claude Code has the plugin now." in done.stdout
+    assert "Claude Code has the plugin now." in printed(run("setup", "claude-code", "--plugin", "--yes"))
     calls = claude_state(home)["calls"]
     assert isinstance(calls, list)
     remove, add, install = calls[-3:]
@@ -266,7 +238,6 @@ def test_a_copy_in_the_storage_folder_is_moved_and_nothing_of_it_is_left(run: Ru
     done = run("setup", "claude-code", "--plugin", "--yes")
     assert f"The plugin's copy will be removed: {storage / 'claude-code'}" in done.stdout
     assert not (storage / "claude-code").exists()
-
     # Claude Code has uninstalled it by its own command.
     folder = home / ".config" / "learning-memory-server" / "claude-code"
     assert f"The plugin's copy will be removed: {folder}" in run("setup", "claude-code", "--remove", "--yes").stdout
@@ -292,10 +263,7 @@ def test_a_client_gets_hooks_which_go_byte_for_byte(
     file.parent.mkdir(parents=True)
     file.write_text('{\n\t// mine\n\t"theme": "dark",\n}\n', "utf-8")
     before = files_in(home)
-
-    done = run("setup", client, "--yes")
-
-    assert f"The hooks will be written to {hooks}." in done.stdout
+    assert f"The hooks will be written to {hooks}." in run("setup", client, "--yes").stdout
     text = hooks.read_text("utf-8")
     assert sys.executable in text
     assert "learning-memory-server" not in text
@@ -303,9 +271,7 @@ def test_a_client_gets_hooks_which_go_byte_for_byte(
     assert str(storage) in Path(environment["LEARNING_MEMORY_CONFIG"]).read_text("utf-8")
     assert str(storage) not in file.read_text("utf-8")
     assert "Nothing to change." in run("setup", client, "--yes").stdout
-
-    gone = run("setup", client, "--remove", "--yes")
-    assert f"The hooks will be removed from {hooks}." in gone.stdout
+    assert f"The hooks will be removed from {hooks}." in run("setup", client, "--remove", "--yes").stdout
     assert files_in(home) == before
 
 
@@ -314,7 +280,6 @@ def test_hooks_are_mended_and_go_without_the_server(client: str, run: Run, home:
     file, hooks = (home / name for name in HOOKS[client])
     run("setup", client, "--yes")
     written = hooks.read_bytes()
-
     for text in (None, "learning-memory-server hook of another version"):
         hooks.unlink() if text is None else hooks.write_text(text, "utf-8")
         flaw = "no hooks" if text is None else "hooks of another version or installation"
@@ -322,7 +287,6 @@ def test_hooks_are_mended_and_go_without_the_server(client: str, run: Run, home:
         run("setup", client, "--yes")
         assert hooks.read_bytes() == written
     assert " hooks " not in run("doctor", "--quick").stdout
-
     # The client's own command has taken out the server alone.
     file.unlink()
     assert "The hooks will be removed" in run("setup", client, "--remove", "--yes").stdout
@@ -336,7 +300,6 @@ def test_what_a_clients_own_command_leaves_is_put_back(run: Run, home: Path) -> 
     file.write_text('{"mcpServers": {}, "a": 1}', "utf-8")
     run("setup", "copilot", "--yes")
     file.write_text('{\n  "mcpServers": {},\n  "a": 1\n}\n', "utf-8")
-
     assert run("setup", "copilot", "--remove", "--yes").exit_code == 0
     assert file.read_text("utf-8") == '{"mcpServers": {}, "a": 1}'
     assert list(file.parent.glob("*.before-*")) == []
@@ -344,14 +307,11 @@ def test_what_a_clients_own_command_leaves_is_put_back(run: Run, home: Path) -> 
 
 def test_only_claude_code_has_the_plugin(run: Run) -> None:
     for option in ("--yes", "--print"):
-        refused = run("setup", "cursor", "--plugin", option)
-        assert refused.exit_code == 1
-        assert "There is no plugin for Cursor" in refused.stderr
+        assert "There is no plugin for Cursor" in refusal(run("setup", "cursor", "--plugin", option))
 
 
 def test_how_to_try_the_plugin_is_printed(run: Run, home: Path) -> None:
     shown = run("setup", "claude-code", "--plugin", "--print")
-
     name, option, folder = shlex.split(shown.stdout)
     assert (name, option) == ("claude", "--plugin-dir")
     assert (Path(folder) / ".claude-plugin" / "plugin.json").is_file()

@@ -10,6 +10,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.cli.kept import ERROR, MEMORIES, VALUE
+from tests.command_line import printed, refusal
 from tests.support import start
 
 ENTRY = "ghap_20260101_000007_abcdef"
@@ -30,10 +31,9 @@ ENTRY = "ghap_20260101_000007_abcdef"
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow
 def test_an_id_or_its_beginning_shows_everything(name: str, expected: list[str], run: Any) -> None:
-    shown = run("show", name)
-    assert shown.exit_code == 0, shown.output
+    shown = printed(run("show", name))
     for part in expected:
-        assert part in shown.stdout
+        assert part in shown
 
 
 @pytest.mark.usefixtures("kept")
@@ -66,12 +66,11 @@ def test_a_beginning_that_several_ids_have_lists_them(run: Any) -> None:
 
 def test_an_unknown_id_says_where_it_was_looked_for(run: Any, storage: Path) -> None:
     start(ObservationCollector(Journal(storage / "journal"), utc_now))
-    failed = run("show", "x\x1b[31m")
-    assert failed.exit_code == 1
-    said = " ".join(failed.stderr.split())
+    failed = refusal(run("show", "x\x1b[31m"))
+    said = " ".join(failed.split())
     assert "Looked among 0 entries, 1 open entry, 0 values, 0 memories, 0 errors in" in said
-    assert str(storage / "journal") in failed.stderr.replace("\n", "")
-    assert "\x1b" not in failed.stderr
+    assert str(storage / "journal") in failed.replace("\n", "")
+    assert "\x1b" not in failed
     assert "empty" in run("show", " ").stderr
 
 

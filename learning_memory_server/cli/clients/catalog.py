@@ -105,7 +105,7 @@ class Client:
         title: Its name in a sentence.
         locate: Returns its file of servers for all projects.
         section: The key of the servers in that file.
-        program: Its command; finding either this or the file's folder means that the client is installed.
+        program: Its command, if that is not its name; finding this or the file's folder means that it is installed.
         afterwards: What makes it read its file again.
         syntax: Edits its file.
         fixed: Fields of the server's entry besides `command`, `args` and `env`.
@@ -119,8 +119,8 @@ class Client:
     title: str
     locate: Callable[[Machine], Path]
     section: str
-    program: str
-    afterwards: str
+    program: str = ""
+    afterwards: str = "New sessions of {} have it."
     syntax: Syntax = json_text
     fixed: Mapping[str, Any] = field(default_factory=dict)
     passes: frozenset[str] | None = None
@@ -156,7 +156,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             lambda machine: (machine.folder("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json",
             "mcpServers",
             program="claude",
-            afterwards="New sessions of Claude Code have it.",
             fixed={"type": "stdio"},
             own_command=True,
         ),
@@ -165,7 +164,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             "Cursor",
             lambda machine: machine.home / ".cursor" / "mcp.json",
             "mcpServers",
-            program="cursor",
             afterwards="Restart Cursor.",
             passes=_SDK_PASSES,
         ),
@@ -183,8 +181,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             "Codex",
             lambda machine: (machine.folder("CODEX_HOME") or machine.home / ".codex") / "config.toml",
             "mcp_servers",
-            program="codex",
-            afterwards="New sessions of Codex have it.",
             syntax=toml_text,
             passes=_CODEX_PASSES,
         ),
@@ -193,7 +189,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             "Gemini CLI",
             lambda machine: (machine.folder("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json",
             "mcpServers",
-            program="gemini",
             afterwards="New sessions of Gemini CLI have it, in folders that it trusts.",
         ),
         Client(
@@ -201,8 +196,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             "Copilot CLI",
             lambda machine: (machine.folder("COPILOT_HOME") or machine.home / ".copilot") / "mcp-config.json",
             "mcpServers",
-            program="copilot",
-            afterwards="New sessions of Copilot CLI have it.",
             fixed={"type": "local", "tools": ["*"]},
             hooks="hooks/learning-memory.json",
         ),
@@ -211,8 +204,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             "opencode",
             _opencode_file,
             "mcp",
-            program="opencode",
-            afterwards="New sessions of opencode have it.",
             fixed={"type": "local"},
             is_joined=True,
             hooks="plugins/learning-memory.js",
@@ -222,7 +213,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             "Claude Desktop",
             lambda machine: application_data(machine) / "Claude" / "claude_desktop_config.json",
             "mcpServers",
-            program="claude-desktop",
             afterwards="Quit Claude Desktop and start it again; closing its window is not enough.",
             passes=_SDK_PASSES,
         ),

@@ -121,7 +121,8 @@ def copy_folder(machine: Machine) -> Path:
 def contents(launch: Launch) -> dict[Path, bytes]:
     """Return the files of the copy of the packaged plugin."""
     source = packaged(FOLDER)
-    found = {path.relative_to(source): path.read_bytes() for path in _files(source)}
+    ours = (path for name in _OURS for path in (_all(source / name) if (source / name).is_dir() else [source / name]))
+    found = {path.relative_to(source): path.read_bytes() for path in ours}
     manifest = {**json.loads(found[_MANIFEST]), "version": VERSION}
     servers = json.loads(found[_SERVERS])
     for server in servers["mcpServers"].values():
@@ -249,12 +250,6 @@ def removing(machine: Machine) -> list[list[str]]:
     if find_marketplace(machine):
         todo.append(["claude", "plugin", "marketplace", "remove", MARKETPLACE])
     return todo
-
-
-def _files(source: Path) -> Iterator[Path]:
-    for name in _OURS:
-        path = source / name
-        yield from _all(path) if path.is_dir() else [path]
 
 
 def _all(folder: Path) -> Iterator[Path]:

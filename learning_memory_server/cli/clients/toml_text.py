@@ -75,7 +75,8 @@ def drop(text: str, path: tuple[str, ...]) -> str:
     if not spans:
         raise ValueError(f"there is no table {'.'.join(path)}")
     for _, start, end in reversed(spans):
-        text = _cut_blank(text, start) + text[end:]
+        # The blank line before it goes, too.
+        text = re.sub(r"(\A|(?<=\n))[ \t]*\r?\n\Z", "", text[:start]) + text[end:]
     return text
 
 
@@ -134,22 +135,13 @@ def _statements(text: str) -> Iterator[_Statement]:
 def _statement(content: str, start: int, end: int) -> _Statement:
     stripped = content.strip()
     is_header = stripped.startswith("[")
-    path, inner = [], tomllib.loads(stripped if is_header else f"{_name_of(stripped)} = 0")
+    # A quoted key may contain the sign.
+    key = re.match(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^=])*""", stripped)
+    path, inner = [], tomllib.loads(stripped if is_header or not key else f"{key[0]} = 0")
     while isinstance(inner, dict) and inner:
         name, inner = next(iter(inner.items()))
         path.append(name)
     return _Statement(start, end, tuple(path), is_header)
-
-
-def _name_of(content: str) -> str:
-    """Return the key of a key and its value; a quoted one may contain the sign."""
-    parts = re.match(r"""(?:"(?:[^"\\]|\\.)*"|'[^']*'|[^=])*""", content)
-    return parts[0] if parts else content
-
-
-def _cut_blank(text: str, end: int) -> str:
-    """Return the text up to a place, without the blank line before it."""
-    return re.sub(r"(\A|(?<=\n))[ \t]*\r?\n\Z", "", text[:end])
 
 
 def _at(content: dict[str, Any], path: tuple[str, ...]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.clients import claude_code
@@ -111,7 +111,11 @@ def is_installed(client: Client, machine: Machine) -> bool:
     """Return whether the client has its file or its folder, or is on the PATH."""
     file = client.locate(machine)
     has_folder = file.parent not in (machine.home, machine.folder("CLAUDE_CONFIG_DIR")) and file.parent.is_dir()
-    return has_folder or file.exists() or bool(shutil.which(client.program, path=machine.environment.get("PATH")))
+    return (
+        has_folder
+        or file.exists()
+        or bool(shutil.which(client.program or client.name, path=machine.environment.get("PATH")))
+    )
 
 
 async def connect(
@@ -148,7 +152,9 @@ async def connect(
             raise ClientSetupError(f"{command[0]} did not answer as an MCP server does.") from None
         except (EOFError, ConnectionError):
             await _end(process, min(seconds, timeouts.SERVER_ENDS))
-            last = _last_line(said)
+            said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
+            lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
+            last = lines[-1][:_SAID_MAX].rstrip(".") if lines else ""
             raise ClientSetupError(
                 f"{command[0]} ended before it had listed its tools{f': {last}' if last else ''}."
             ) from None
@@ -182,12 +188,6 @@ async def _converse(process: asyncio.subprocess.Process) -> int:
         if not isinstance(result, dict) or field not in result:
             raise ValueError(line)
     return len(result["tools"])
-
-
-def _last_line(said: IO[bytes]) -> str:
-    said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
-    lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
-    return lines[-1][:_SAID_MAX].rstrip(".") if lines else ""
 
 
 async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:

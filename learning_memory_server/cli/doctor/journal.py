@@ -51,7 +51,14 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
                 sound.append(out.counted(count, noun))
         if sound:
             yield green(f"{', '.join(sound)}: all checksums match.")
-        yield from _check_open(journal)
+        opened = 0
+        for path in journal.open_files():
+            try:
+                journal.read_open(path)
+                opened += 1
+            except JournalUnavailableError as error:
+                yield red(_explained(error), topic="open")
+        yield green(f"{out.counted(opened, 'open entry')}.", topic="open")
         if aside := journal.set_aside_files():
             names = ", ".join(path.name for path in aside[:_NAMED])
             yield yellow(
@@ -103,17 +110,6 @@ def _check_log(
             f"The last line of {damage.path.name} is unfinished, as after a crash; the next start sets it aside."
         )
     return None if content.damage or foreign else len({record.id for record in content.records})
-
-
-def _check_open(journal: Journal) -> Iterator[Finding]:
-    found = 0
-    for path in journal.open_files():
-        try:
-            journal.read_open(path)
-            found += 1
-        except JournalUnavailableError as error:
-            yield red(_explained(error), topic="open")
-    yield green(f"{out.counted(found, 'open entry')}.", topic="open")
 
 
 def _check_writable(journal: Journal, logs: list[Log]) -> Iterator[Finding]:

@@ -1,7 +1,7 @@
 """`reindex`, `migrate`, `owner` and `download-model`: the index, its points on a Qdrant server, and models."""
 
 import time
-from typing import Annotated, Any
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -78,18 +78,24 @@ async def migrate(
     async with open_connection(settings, "migrate") as connection:
         if leave:
             removed = (await connection.run("leave", url=url, key=key, gone=gone))["removed"]
-            return left(removed, time.monotonic() - began, gone=gone)
+            is_removed = f"The server no longer has any of your points: {out.counted(removed, 'point')} removed."
+            out.say("The journal no longer names this server; it was not asked." if gone else is_removed)
+            return Result({"removed": removed, "seconds": round(time.monotonic() - began, 1)})
         reply = await connection.run("migrate", url=url, key=key, to_server=to is not None)
     collections, seconds = reply["collections"], time.monotonic() - began
     missing = sum(moved["missing"] for moved in collections.values())
     points = sum(moved["count"] for moved in collections.values())
-    _show_moved(collections)
+    columns = ("count", "there_before", "copied", "embedded", "missing", "others")
+    headers = ("points", "already there", "copied", "embedded", "missing", "not ours")
+    rows = [[*(moved[column] for column in columns), name] for name, moved in collections.items()]
+    out.table([*headers, "collection"], rows, numbers=headers)
     if missing:
         out.remark(f"{out.counted(missing, 'point')} did not arrive; run this again.")
     else:
         out.say(f"The whole index has arrived: {out.counted(points, 'point')} in {seconds:.1f} s.")
         _say_how_to_use_it(settings, url, to_server=to is not None)
-    return Result(migrate_document(collections, seconds), succeeded=not missing)
+    document = {"complete": not missing, "collections": collections, "seconds": round(seconds, 1)}
+    return Result(document, succeeded=not missing)
 
 
 @commands.command()
@@ -141,29 +147,6 @@ def _key_for(url: str, settings: Settings) -> str | None:
     return key
 
 
-def migrate_document(collections: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """Return a `MigrateDocument`, from the fields of `indexing.moving.Moved` by collection."""
-    complete = not any(moved["missing"] for moved in collections.values())
-    return {"complete": complete, "collections": collections, "seconds": round(seconds, 1)}
-
-
-def left(removed: int, seconds: float, *, gone: bool) -> Result:
-    """Return that a server was left, as a `LeaveDocument`."""
-    out.say(
-        "The journal no longer names this server; it was not asked."
-        if gone
-        else f"The server no longer has any of your points: {out.counted(removed, 'point')} removed."
-    )
-    return Result({"removed": removed, "seconds": round(seconds, 1)})
-
-
-def _show_moved(collections: dict[str, Any]) -> None:
-    columns = ("count", "there_before", "copied", "embedded", "missing", "others")
-    headers = ("points", "already there", "copied", "embedded", "missing", "not ours")
-    rows = [[*(moved[column] for column in columns), name] for name, moved in collections.items()]
-    out.table([*headers, "collection"], rows, numbers=headers)
-
-
 def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None:
     if to_server and not places_of(url) & places_of(settings.qdrant_url or ""):
         out.say(f"To use it: set LEARNING_MEMORY_QDRANT_URL={url} (or qdrant_url in the settings file),")
@@ -206,7 +189,7 @@ def download_model(
     with out.working("Asking the hub") as report:
         folder = download.download_model(model, report)
     with out.working("Loading the model"):
-        facts = _facts_of_reranker(model) if is_reranker(folder) else _facts_of_embedder(model)
+        facts = _facts_of_model(model, is_reranker=is_reranker(folder))
     out.facts(
         [
             ("model", model),
@@ -218,7 +201,17 @@ def download_model(
     )
 
 
-def _facts_of_embedder(model: str) -> list[tuple[str, str]]:
+def _facts_of_model(model: str, *, is_reranker: bool) -> list[tuple[str, str]]:
+    """Load a model, and return what it is and how it is used."""
+    kind = "reranker" if is_reranker else "embedding"
+    use = f"Set {PREFIX}{kind.upper()}_MODEL={model} (or {kind}_model in config.toml), "
+    stop = "run `learning-memory-server hub stop`"
+    if is_reranker:
+        from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker  # noqa: PLC0415 - seconds
+
+        CrossEncoderReranker(model)
+        then = f"{use}then {stop}. `doctor` says whether it is fast enough on this machine."
+        return [("re-ranks", "the best results of a search"), ("next", then)]
     from learning_memory_server.embedding.loading import load_embedder  # noqa: PLC0415
 
     embedder = load_embedder(model, None)
@@ -226,22 +219,5 @@ def _facts_of_embedder(model: str) -> list[tuple[str, str]]:
     return [
         ("runs on", embedder.runtime),
         ("vectors", f"of length {identity.dimension}, of texts up to {identity.max_tokens} tokens"),
-        (
-            "next",
-            (
-                f"Set {PREFIX}EMBEDDING_MODEL={model} (or embedding_model in config.toml), then run "
-                "`learning-memory-server hub stop`; the next session rebuilds the index with it."
-            ),
-        ),
+        ("next", f"{use}then {stop}; the next session rebuilds the index with it."),
     ]
-
-
-def _facts_of_reranker(model: str) -> list[tuple[str, str]]:
-    from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker  # noqa: PLC0415 - seconds
-
-    CrossEncoderReranker(model)
-    then = (
-        f"Set {PREFIX}RERANKER_MODEL={model} (or reranker_model in config.toml), then run "
-        "`learning-memory-server hub stop`. `doctor` says whether it is fast enough on this machine."
-    )
-    return [("re-ranks", "the best results of a search"), ("next", then)]

@@ -97,14 +97,21 @@ class Lesson:
             for task in self.tasks[: out.SHOWN]
         )
         out.rest(len(self.tasks))
+        names = sorted(map(one_line, self.projects))
+        more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
         facts = [
-            ("transcripts", f"{sum(self.projects.values()):,} of {_named(self.projects)}"),
+            ("transcripts", f"{sum(self.projects.values()):,} of {', '.join(names[: out.SHOWN])}{more}"),
             ("commands", f"{self.commands:,}, of which {self.failed:,} failed"),
             ("to keep", self.size or "nothing new"),
             ("known", f"{self.known:,}"),
         ]
-        facts += [("passed over", reason) for reason in self._reasons()]
-        out.facts(facts)
+        skipped = [
+            (self.passed.lines, "line", "damaged or too long"),
+            (self.passed.outside, "link", "to other folders"),
+        ]
+        reasons = [*map(one_line, self.passed.files), self._elsewhere().strip()]
+        reasons += [f"{out.counted(count, noun)} {why}" for count, noun, why in skipped if count]
+        out.facts([*facts, *(("passed over", reason) for reason in reasons)])
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
@@ -152,22 +159,6 @@ class Lesson:
             return ""
         others = f" {out.counted(self.elsewhere, 'transcript')} of other projects"
         return f"{others} or of none." if self.every else f"{others}: --all takes them, too."
-
-    def _reasons(self) -> list[str]:
-        found = [one_line(name) for name in self.passed.files]
-        if self.elsewhere:
-            found.append(self._elsewhere().strip())
-        if self.passed.lines:
-            found.append(f"{out.counted(self.passed.lines, 'line')} damaged or too long")
-        if self.passed.outside:
-            found.append(f"{out.counted(self.passed.outside, 'link')} to other folders")
-        return found
-
-
-def _named(projects: Counter[str]) -> str:
-    names = sorted(map(one_line, projects))
-    more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
-    return f"{', '.join(names[: out.SHOWN])}{more}"
 
 
 commands = Commands()
@@ -300,7 +291,11 @@ async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings
 
 async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:
     """Return a memory of a task and its ending, with the same id whenever it is made."""
-    texts = [tidied(_shortened(text), project, task.folder or None) for text in (task.prompt, task.ending)]
+    texts = [
+        text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"
+        for text in (task.prompt, task.ending)
+    ]
+    texts = [tidied(text, project, task.folder or None) for text in texts]
     prompt, ending = (await redaction.pass_data({"text": texts})).data["text"]
     return Memory(
         id=str(uuid.uuid5(_NAMESPACE, f"{project} {session_hash(task.session)}")),
@@ -310,7 +305,3 @@ async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: da
         project=project,
         created_at=now,
     )
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"

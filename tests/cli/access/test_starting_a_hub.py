@@ -231,7 +231,6 @@ def test_a_search_starts_a_hub_and_the_next_one_uses_it(
     hub = memory.hub()
     assert run("search", "the cache") == (0, shown, "")
     assert memory.hub() == hub
-
     os.kill(hub, signal.SIGSTOP)
     for command in (("search", "the cache"), ("memories", "search", "the cache"), ("status",)):
         begun = time.monotonic()

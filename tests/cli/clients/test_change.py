@@ -74,13 +74,10 @@ def test_removing_what_was_added_leaves_the_same_bytes_and_no_other_file(
 ) -> None:
     path = write(client, machine, content)
     add(client, machine)
-
     assert find_entry(client, machine) == ENTRY
     assert path.with_name(path.name + ".before-learning-memory").read_bytes() == content
     assert not addition(client, machine, ENTRY).is_needed
-
     remove(client, machine)
-
     assert path.read_bytes() == content
     assert list(path.parent.iterdir()) == [path]
 
@@ -88,7 +85,6 @@ def test_removing_what_was_added_leaves_the_same_bytes_and_no_other_file(
 @pytest.mark.parametrize(("client", "content"), CONTENTS)
 def test_removing_twice_or_before_adding_is_safe(client: Client, content: bytes, machine: Machine) -> None:
     path = write(client, machine, content)
-
     assert not removal(client, machine).is_needed
     remove(client, machine)
     assert path.read_bytes() == content
@@ -98,11 +94,9 @@ def test_removing_twice_or_before_adding_is_safe(client: Client, content: bytes,
 @every_client
 def test_a_file_made_for_the_server_is_private_and_goes_with_it(client: Client, machine: Machine) -> None:
     path = add(client, machine)
-
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert client.syntax.parse(path.read_text("utf-8")) == {client.section: {"learning-memory": ENTRY}}
     assert path.read_text("utf-8").rstrip("\n") == snippet(client, ENTRY)
-
     remove(client, machine)
     assert list(path.parent.iterdir()) == []
 
@@ -120,9 +114,7 @@ def test_what_the_user_adds_later_stays_when_the_server_goes(
     if not with_copy:
         copy.unlink()
     changed = path.read_bytes()
-
     remove(client, machine)
-
     after = client.syntax.parse(path.read_text("utf-8"))
     assert {**after, client.section: None} == {**before, "later": {"a": 1}, client.section: None}
     assert after.get(client.section, {}) == before.get(client.section, {})
@@ -134,7 +126,6 @@ def test_an_update_keeps_the_fields_of_others_and_the_first_copy(client: Client,
     path = write(client, machine, b"")
     add(client, machine)
     add(client, machine, {"command": "/new/bin/server", "args": ["--direct"], "env": {"Y": "2"}})
-
     assert find_entry(client, machine) == {
         "command": "/new/bin/server",
         "args": ["--direct"],
@@ -149,13 +140,11 @@ def test_an_entry_that_the_user_extended_keeps_the_extension(machine: Machine) -
     content["mcpServers"]["learning-memory"] |= {"disabled": True, "command": "/gone"}
     path.write_text(json.dumps(content), "utf-8")
     add(CURSOR, machine)
-
     assert find_entry(CURSOR, machine) == {**ENTRY, "disabled": True}
 
 
 def test_an_entry_whose_empty_arguments_the_client_left_out_is_complete(machine: Machine) -> None:
     write(CODEX, machine, b'[mcp_servers.learning-memory]\ncommand = "x"\n')
-
     assert not addition(CODEX, machine, {"command": "x", "args": []}).is_needed
     assert addition(CODEX, machine, {"command": "x", "args": ["--direct"]}).is_needed
 
@@ -164,7 +153,6 @@ def test_a_file_keeps_its_mode_and_so_does_its_copy(machine: Machine) -> None:
     path = write(CURSOR, machine, b"{}")
     path.chmod(0o644)
     add(CURSOR, machine)
-
     assert stat.S_IMODE(path.stat().st_mode) == 0o644
     assert stat.S_IMODE(path.with_name("mcp.json.before-learning-memory").stat().st_mode) == 0o644
 
@@ -177,7 +165,6 @@ def test_a_link_into_a_folder_of_dotfiles_stays_a_link(machine: Machine, tmp_pat
     path.parent.mkdir()
     path.symlink_to(target)
     add(CURSOR, machine)
-
     assert path.is_symlink()
     assert "learning-memory" in target.read_text("utf-8")
     assert list(target.parent.iterdir()) == [target]
@@ -201,7 +188,6 @@ def test_a_file_that_cannot_be_edited_is_refused_with_what_to_paste(
     path = write(client, machine, content)
     with pytest.raises(ClientSetupError, match=reason) as refusal:
         addition(client, machine, ENTRY)
-
     assert path.read_bytes() == content
     assert str(path) in refusal.value.message
     assert refusal.value.hint is not None
@@ -215,7 +201,6 @@ def test_an_entry_in_a_form_that_is_not_edited_is_left_to_the_user(machine: Mach
     path = write(CODEX, machine, content)
     with pytest.raises(ClientSetupError) as refusal:
         removal(CODEX, machine)
-
     assert refusal.value.hint == f"Remove mcp_servers.learning-memory from {path} yourself."
     assert path.read_bytes() == content
 
@@ -226,7 +211,6 @@ def test_a_file_that_changed_after_the_question_is_not_overwritten(machine: Mach
     path.write_bytes(b'{"a": 1}')
     with pytest.raises(ClientSetupError, match="has changed since it was read"):
         change.apply()
-
     assert path.read_bytes() == b'{"a": 1}'
 
 
@@ -235,7 +219,6 @@ def test_a_folder_that_cannot_be_made_is_a_sentence_with_what_to_paste(machine: 
     change = addition(CURSOR, machine, ENTRY)
     with pytest.raises(ClientSetupError, match="cannot be written") as refusal:
         change.apply()
-
     assert refusal.value.hint is not None
     assert snippet(CURSOR, ENTRY) in refusal.value.hint
 
@@ -248,7 +231,6 @@ def test_a_folder_in_place_of_the_file_is_a_sentence(machine: Machine) -> None:
 
 def test_the_change_is_shown_as_a_diff(machine: Machine) -> None:
     path = write(VSCODE, machine, b'{\n  "servers": {}\n}\n')
-
     assert addition(VSCODE, machine, {"command": "x"}).diff() == [
         f"--- {path}",
         f"+++ {path}",
@@ -270,7 +252,6 @@ def test_settings_go_before_the_tables_of_the_settings_file(tmp_path: Path) -> N
     change.apply()
     again = settings_addition(path, {"redaction": False})
     again.apply()
-
     assert tomllib.loads(path.read_text("utf-8")) == {"redaction": False, "storage_path": "/data"}
     assert not settings_addition(path, {"redaction": False}).is_needed
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -27,7 +27,6 @@ def program(folder: Path, script: str) -> str:
 
 def test_a_new_server_is_added_for_all_projects() -> None:
     (command,) = claude_code.commands(None, ENTRY)
-
     assert command[:-1] == ADD
     assert json.loads(command[-1]) == ENTRY
 
@@ -40,7 +39,6 @@ def test_the_same_server_needs_nothing() -> None:
 def test_another_entry_is_replaced_and_keeps_its_other_fields() -> None:
     old = {"command": "/gone", "args": ["x"], "timeout": 5, "env": {"A": "1"}}
     remove, add = claude_code.commands(old, {**ENTRY, "env": {"B": "2"}})
-
     assert remove == REMOVE
     assert json.loads(add[-1]) == {**ENTRY, "timeout": 5, "env": {"A": "1", "B": "2"}}
 
@@ -53,7 +51,6 @@ def test_a_missing_command_is_printed_to_be_run_by_hand(machine: Machine, tmp_pa
     empty = replace(machine, environment={"PATH": str(tmp_path)})
     with pytest.raises(ClientSetupError, match="not on the PATH") as refusal:
         claude_code.run([[*ADD, "{}"]], empty)
-
     assert refusal.value.hint is not None
     assert refusal.value.hint.endswith("claude mcp add-json -s user learning-memory '{}'")
 

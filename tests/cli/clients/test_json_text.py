@@ -51,9 +51,7 @@ def documents(draw: st.DrawFn) -> str:
 def test_an_entry_is_added_once_and_nothing_else_changes(text: str) -> None:
     before = json_text.parse(text)
     after = json_text.put(text, PATH, ENTRY)
-
     assert json_text.put(after, PATH, ENTRY) == after
-
     assert json_text.parse(after) == {**before, "mcpServers": {**before.get("mcpServers", {}), "ours": ENTRY}}
     # What was there is still there, in order: the new text is in one place.
     start = next((at for at, pair in enumerate(zip(text, after, strict=False)) if pair[0] != pair[1]), len(text))
@@ -66,7 +64,6 @@ def test_an_entry_is_added_once_and_nothing_else_changes(text: str) -> None:
 def test_what_was_added_can_be_taken_out(text: str) -> None:
     before = json_text.parse(text)
     after = json_text.drop(json_text.put(text, PATH, ENTRY), PATH)
-
     assert json_text.parse(after) == {"mcpServers": {}, **before}
 
 
@@ -77,7 +74,6 @@ def test_any_member_can_be_taken_out_wherever_it_is(content: dict[str, Any], dat
     name = data.draw(st.sampled_from(sorted(content)))
     text = json.dumps({"mcpServers": content}, indent=data.draw(st.sampled_from([None, 2, 4])))
     after = json_text.parse(json_text.drop(text, ("mcpServers", name)))
-
     del content[name]
     assert after == {"mcpServers": content}
 
@@ -85,7 +81,6 @@ def test_any_member_can_be_taken_out_wherever_it_is(content: dict[str, Any], dat
 def test_an_update_keeps_the_fields_it_does_not_name() -> None:
     text = '{"mcpServers": {"ours": {"command": "/old", "disabled": true, "env": {"Y": "1"}}}}'
     after = json_text.put(text, PATH, ENTRY)
-
     assert json_text.parse(after)["mcpServers"]["ours"] == {
         **ENTRY,
         "disabled": True,
@@ -95,7 +90,6 @@ def test_an_update_keeps_the_fields_it_does_not_name() -> None:
 
 def test_a_new_member_looks_like_its_neighbours() -> None:
     text = '{\n\t// servers\n\t"mcpServers": {\n\t\t"a": {}\n\t}\n}\n'
-
     assert json_text.put(text, PATH, {"command": "x"}) == (
         '{\n\t// servers\n\t"mcpServers": {\n\t\t"ours": {\n\t\t\t"command": "x"\n\t\t},\n\t\t"a": {}\n\t}\n}\n'
     )
@@ -103,7 +97,6 @@ def test_a_new_member_looks_like_its_neighbours() -> None:
 
 def test_line_ends_stay_those_of_windows() -> None:
     after = json_text.put('{\r\n  "a": 1\r\n}\r\n', PATH, ENTRY)
-
     assert "\n" not in after.replace("\r\n", "")
 
 
@@ -143,5 +136,4 @@ def test_an_object_that_becomes_empty_is_written_as_one(text: str) -> None:
 
 def test_a_comment_before_the_entry_stays_a_comment() -> None:
     text = '{"mcpServers": { // all mine\n"ours": {} }}'
-
     assert json_text.drop(text, PATH) == '{"mcpServers": { // all mine\n }}'

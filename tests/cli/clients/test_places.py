@@ -44,7 +44,6 @@ def test_variables_move_the_files() -> None:
         "COPILOT_HOME": "/home/ann/e",
         "XDG_CONFIG_HOME": "/home/ann/d",
     }
-
     assert located("linux", moved) == {
         "claude-code": "a/.claude.json",
         "cursor": ".cursor/mcp.json",
@@ -108,5 +107,4 @@ ENVIRONMENT = {
 )
 def test_a_server_gets_what_its_client_passes_on(platform: str, expected: dict[str, set[str]]) -> None:
     machine = Machine(platform, HOME, ENVIRONMENT)
-
     assert {name: set(client.passed(machine)) for name, client in CLIENTS.items()} == expected

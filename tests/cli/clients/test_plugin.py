@@ -36,14 +36,12 @@ def hooks_of(content: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_plugin_has_the_packages_version_and_name() -> None:
     manifest = read(Path(".claude-plugin/plugin.json"))
-
     assert (manifest["name"], manifest["version"]) == (plugin.NAME, VERSION)
 
 
 def test_its_commands_are_those_that_an_installation_has() -> None:
     (server,) = read(Path(".mcp.json"))["mcpServers"].values()
     commands = [each for each in hooks_of(read(Path("hooks/hooks.json"))) if each["type"] == "command"]
-
     assert (server["command"], server["args"]) == ("learning-memory-server", ["--hooks"])
     assert {(each["command"], *each["args"]) for each in commands} == {("learning-memory-server", "hook")}
 
@@ -51,7 +49,6 @@ def test_its_commands_are_those_that_an_installation_has() -> None:
 def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_up() -> None:
     (tool,) = toolset.tools
     calls = [each for each in hooks_of(read(Path("hooks/hooks.json"))) if each["type"] == "mcp_tool"]
-
     assert {(each["tool"], each["server"]) for each in calls} == {(hook.__name__, f"plugin:{plugin.NAME}:memory")}
     # Claude Code always says whether a command failed, and what an edit took out in its patch.
     assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) - {
@@ -64,7 +61,6 @@ def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_u
 
 def test_its_icon_is_a_small_square_png() -> None:
     icon = (packaged(plugin.FOLDER) / "icon.png").read_bytes()
-
     assert icon.startswith(b"\x89PNG")
     assert struct.unpack(">II", icon[16:24]) == (512, 512)
     assert len(icon) < 20_000
@@ -73,9 +69,7 @@ def test_its_icon_is_a_small_square_png() -> None:
 def test_the_copy_has_absolute_commands_and_is_a_marketplace(tmp_path: Path) -> None:
     wanted = plugin.contents(LAUNCH)
     folder = tmp_path / "data" / "claude-code"
-
     plugin.write_plugin(folder, wanted)
-
     assert plugin.is_written(folder, wanted)
     catalog = json.loads((folder / ".claude-plugin/marketplace.json").read_bytes())
     copy = folder / catalog["plugins"][0]["source"]
@@ -95,9 +89,7 @@ def test_a_copy_of_an_earlier_version_is_replaced_as_a_whole(tmp_path: Path) -> 
     wanted = plugin.contents(LAUNCH)
     plugin.write_plugin(tmp_path, {**wanted, Path("learning-memory/hooks/old.json"): b"{}"})
     assert not plugin.is_written(tmp_path, wanted)
-
     plugin.write_plugin(tmp_path, wanted)
-
     assert plugin.is_written(tmp_path, wanted)
 
 
@@ -130,9 +122,7 @@ def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine)
     listed(
         machine, installed_plugins={"plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}}
     )
-
     found = plugin.find_installed(machine)
-
     assert found == plugin.Installed("learning-memory@acme", Path("/cache/1"))
     uninstall = ["claude", "plugin", "uninstall", "-s", "user", "learning-memory@acme"]
     assert plugin.removing(machine) == [uninstall]
@@ -142,7 +132,6 @@ def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine)
 
 def test_its_server_is_read_from_the_copy(machine: Machine) -> None:
     found = with_copy(machine)
-
     assert found.folder == plugin.copy_folder(machine) / plugin.NAME
     assert plugin.entry_of(found) == {"command": LAUNCH.command, "args": ["--hooks"]}
     assert plugin.flaw_of(found, machine, LAUNCH) == ""
@@ -153,9 +142,7 @@ def test_a_checkout_that_is_a_marketplace_is_no_copy(machine: Machine) -> None:
     with_copy(machine)
     checkout = packaged("")
     listed(machine, known_marketplaces={plugin.MARKETPLACE: {"installLocation": str(checkout.parent)}})
-
     found = plugin.find_installed(machine)
-
     assert found
     assert found.folder == checkout / "claude-code"
     assert plugin.flaw_of(found, machine, LAUNCH) == ""
@@ -166,12 +153,10 @@ def test_each_flaw_of_the_plugin_is_named_and_mended(machine: Machine, tmp_path:
     disabled = with_copy(machine, settings={"enabledPlugins": {plugin.IDENTITY: False}})
     assert plugin.flaw_of(disabled, machine, LAUNCH) == "it is disabled"
     assert plugin.adding(machine) == [["claude", "plugin", "enable", "-s", "user", plugin.IDENTITY]]
-
     elsewhere = with_copy(machine, tmp_path / "data" / "claude-code", settings={})
     assert "another version or installation" in plugin.flaw_of(elsewhere, machine, LAUNCH)
     folder = str(plugin.copy_folder(machine))
     assert plugin.adding(machine) == [["claude", "plugin", "marketplace", "add", folder]]
-
     found = with_copy(machine)
     assert "another version" in plugin.flaw_of(found, machine, Launch("/other/learning-memory-server"))
     shutil.rmtree(plugin.copy_folder(machine))
@@ -181,14 +166,12 @@ def test_each_flaw_of_the_plugin_is_named_and_mended(machine: Machine, tmp_path:
 def test_what_the_clients_own_uninstall_leaves_is_removed(machine: Machine) -> None:
     with_copy(machine)
     listed(machine, installed_plugins={"plugins": {}})
-
     assert plugin.removing(machine) == [["claude", "plugin", "marketplace", "remove", plugin.MARKETPLACE]]
 
 
 @pytest.mark.parametrize("content", ["{", "[]", '{"plugins": {"learning-memory@x": 1}}'])
 def test_a_list_that_cannot_be_read_is_a_sentence(machine: Machine, content: str) -> None:
     listed(machine, installed_plugins=content)
-
     with pytest.raises(ClientSetupError, match="list of plugins"):
         plugin.find_installed(machine)
 
@@ -231,7 +214,6 @@ OTHERS = (
 def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
     folder = Path(__file__).parents[3] / "plugins"
     content = json.loads((folder / name).read_bytes())
-
     if name.endswith("plugin.json"):
         assert content["version"] == VERSION
         root = folder / "claude-code"

@@ -55,7 +55,6 @@ def merged(before: dict[str, Any]) -> dict[str, Any]:
 @given(documents())
 def test_an_entry_is_added_at_the_end_and_nothing_else_changes(text: str) -> None:
     after = toml_text.put(text, PATH, ENTRY)
-
     assert after.startswith(text)
     assert toml_text.parse(after) == merged(toml_text.parse(text))
     assert toml_text.put(after, PATH, ENTRY) == after
@@ -66,7 +65,6 @@ def test_an_entry_is_added_at_the_end_and_nothing_else_changes(text: str) -> Non
 @given(documents(), st.sampled_from(["", "\n[after]\nx = 1 # kept\n", "\n# a note\n\n[after]\nx = 1\n"]))
 def test_what_was_added_can_be_taken_out(text: str, later: str) -> None:
     after = toml_text.drop(toml_text.put(text, PATH, ENTRY) + later, PATH)
-
     assert toml_text.parse(after) == toml_text.parse(text) | tomllib.loads(later)
     ended = text if not text.removeprefix("\ufeff") or text.endswith("\n") else text + "\n"
     assert after.replace("\r\n", "\n") == ended.replace("\r\n", "\n") + later
@@ -76,7 +74,6 @@ def test_what_was_added_can_be_taken_out(text: str, later: str) -> None:
 @given(documents())
 def test_a_value_before_the_first_table_is_added_there(text: str) -> None:
     after = toml_text.put(text, (), {"storage_path": "/data", "redaction": False, "hub_idle_minutes": 2.5})
-
     assert toml_text.parse(after) == {
         **toml_text.parse(text),
         "storage_path": "/data",
@@ -95,7 +92,6 @@ def test_a_value_before_the_first_table_is_added_there(text: str) -> None:
 )
 def test_an_update_keeps_the_fields_it_does_not_name(text: str) -> None:
     after = toml_text.put(text, PATH, ENTRY)
-
     assert toml_text.parse(after) == {
         "mcp_servers": {"ours": {**ENTRY, "enabled": True, "env": {"Y": "1", **ENTRY["env"]}}},  # type: ignore[dict-item]
         "next": {"a": 1},
@@ -104,7 +100,6 @@ def test_an_update_keeps_the_fields_it_does_not_name(text: str) -> None:
 
 def test_the_tables_inside_the_entry_go_with_it() -> None:
     text = 'a = 1\n\n[mcp_servers.ours]\ncommand = "x"\n\n[mcp_servers.ours.tools.y]\nb = 2\n\n[z]\nc = 3\n'
-
     assert toml_text.drop(text, PATH) == "a = 1\n\n[z]\nc = 3\n"
 
 

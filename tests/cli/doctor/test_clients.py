@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.command_line import Run
+from tests.command_line import Run, printed
 from tests.tool_names import NAMES
 
 
@@ -38,25 +38,19 @@ def test_a_client_without_this_server_is_no_problem_until_it_is_asked_for(run: R
     cursor(home)
     sentence = "Cursor does not have this server; run: learning-memory-server setup cursor"
     assert f"✓ client       {sentence}" in run("doctor", "--quick").stdout
-
-    asked = run("doctor", "--client", "cursor")
-    assert asked.exit_code == 1
-    assert asked.stdout.splitlines()[0] == f"✗ client       {sentence}"
-    assert "python" not in asked.stdout
+    asked = printed(run("doctor", "--client", "cursor"), 1)
+    assert asked.splitlines()[0] == f"✗ client       {sentence}"
+    assert "python" not in asked
 
 
 def test_a_client_is_found_by_its_command(run: Run, home: Path) -> None:
     (home / "codex").touch(mode=0o755)
-
     assert "Codex does not have this server" in run("doctor", "--quick").stdout
 
 
 def test_quick_starts_nothing(run: Run, home: Path, environment: dict[str, str]) -> None:
     cursor(home, command="/no/such", env=environment_of(environment))
-    result = run("doctor", "--quick")
-
-    assert result.exit_code == 0
-    assert "Cursor has this server; not started (--quick)." in result.stdout
+    assert "Cursor has this server; not started (--quick)." in printed(run("doctor", "--quick"))
 
 
 @pytest.mark.usefixtures("home")
@@ -65,7 +59,6 @@ def test_the_server_starts_with_what_the_client_passes_on(run: Run, start_hub: C
     result = run("doctor", "--client", "cursor")
     # The session has started a hub, or is still starting it. The fixture ends it.
     start_hub()
-
     assert result.exit_code == 0
     started = f"Started the way Cursor starts it, it listed {len(NAMES)} tools after"
     assert f"✓ client       Cursor has this server. {started}" in result.stdout
@@ -76,57 +69,45 @@ def test_the_server_starts_with_what_the_client_passes_on(run: Run, start_hub: C
 def test_a_variable_that_the_client_does_not_pass_on_is_missing_for_its_server(run: Run, home: Path) -> None:
     script = "import os, sys; sys.exit('A setting is missing.' if 'NEEDED' not in os.environ else 0)"
     cursor(home, command=sys.executable, args=["-c", script])
-    result = run("doctor", "--client", "cursor", NEEDED="1")
-
-    assert result.exit_code == 1
-    assert "✗ client       Cursor has this server, but cannot use it:" in result.stdout
-    assert "A setting is missing." in result.stdout
+    result = printed(run("doctor", "--client", "cursor", NEEDED="1"), 1)
+    assert "✗ client       Cursor has this server, but cannot use it:" in result
+    assert "A setting is missing." in result
 
 
 def test_a_command_that_is_gone_is_red(run: Run, home: Path, environment: dict[str, str]) -> None:
     cursor(home, command=str(home / "gone"), env=environment_of(environment))
-    result = run("doctor", "--client", "cursor")
-
-    assert result.exit_code == 1
+    result = printed(run("doctor", "--client", "cursor"), 1)
     assert f"Cursor would start {home / 'gone'}, which does not exist; run: learning-memory-server setup cursor" in (
-        result.stdout
+        result
     )
 
 
 def test_sessions_with_other_data_than_this_shell_are_a_warning(run: Run, home: Path, storage: Path) -> None:
     cursor(home, command="/no/such")
-    result = run("doctor", "--client", "cursor", "--quick")
-
-    assert result.exit_code == 0
-    assert f"! client       Sessions of Cursor use the journal {home.resolve()}" in result.stdout
-    assert f"and commands here {storage.resolve() / 'journal'}" in result.stdout
+    result = printed(run("doctor", "--client", "cursor", "--quick"))
+    assert f"! client       Sessions of Cursor use the journal {home.resolve()}" in result
+    assert f"and commands here {storage.resolve() / 'journal'}" in result
 
 
 def test_a_settings_file_that_only_the_client_names_is_checked_for_it(run: Run, home: Path) -> None:
     cursor(home, command="/no/such", env={"LEARNING_MEMORY_CONFIG": str(home / "gone.toml")})
-    result = run("doctor", "--client", "cursor", "--quick")
-
-    assert result.exit_code == 1
-    assert f"For Cursor: The settings file {home / 'gone.toml'} does not exist." in result.stdout
+    result = printed(run("doctor", "--client", "cursor", "--quick"), 1)
+    assert f"For Cursor: The settings file {home / 'gone.toml'} does not exist." in result
 
 
 @pytest.mark.parametrize("entry", [{"url": "http://127.0.0.1"}, {"command": "x", "args": 3}])
 def test_an_entry_without_a_command_is_not_checked(entry: dict[str, Any], run: Run, home: Path) -> None:
     cursor(home, **entry)
-    result = run("doctor", "--client", "cursor")
-
-    assert result.exit_code == 0
-    assert "! client       Cursor has an entry for this server that names no command" in result.stdout
+    result = printed(run("doctor", "--client", "cursor"))
+    assert "! client       Cursor has an entry for this server that names no command" in result
 
 
 def test_a_file_of_a_client_that_cannot_be_read_is_a_warning(run: Run, home: Path) -> None:
     (home / ".cursor").mkdir()
     (home / ".cursor" / "mcp.json").write_text("{", "utf-8")
-    result = run("doctor", "--client", "cursor")
-
-    assert result.exit_code == 0
-    assert "Cannot tell whether Cursor has this server." in result.stdout
-    assert "No problems; 1 warning." in result.stdout
+    result = printed(run("doctor", "--client", "cursor"))
+    assert "Cannot tell whether Cursor has this server." in result
+    assert "No problems; 1 warning." in result
 
 
 @pytest.mark.parametrize("options", [("--quick",), ("--client", "cursor")])
@@ -136,7 +117,5 @@ def test_variables_that_a_file_of_the_project_sets_are_named(
     cursor(home)
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {"a": {"env": {"LEARNING_MEMORY_PROJECT": "b"}}}}')
-
     said = " ".join(run("doctor", *options).stdout.split())
-
     assert f"! project {tmp_path}/.mcp.json sets LEARNING_MEMORY_PROJECT, which a project may not" in said

@@ -35,7 +35,6 @@ async def run(script: str, folder: Path, seconds: float = 60.0, **variables: str
 async def test_a_server_gets_the_given_environment_only(tmp_path: Path) -> None:
     bare = await run(SERVER, tmp_path)
     found = await run(SERVER, tmp_path, A="1", B="2")
-
     assert found == bare + 2
     assert bare < len(os.environ) + 2
 
@@ -54,13 +53,11 @@ async def test_a_server_gets_the_given_environment_only(tmp_path: Path) -> None:
 async def test_a_server_that_fails_is_a_sentence(script: str, sentence: str, tmp_path: Path) -> None:
     with pytest.raises(ClientSetupError) as failure:
         await run(script, tmp_path)
-
     assert failure.value.message.endswith(sentence)
 
 
 async def test_a_server_that_says_much_on_stderr_is_not_blocked(tmp_path: Path) -> None:
     loud = "import sys; print('x' * 1_000_000, file=sys.stderr, flush=True)\n" + SERVER
-
     assert await run(loud, tmp_path) == await run(SERVER, tmp_path)
 
 
@@ -68,7 +65,6 @@ async def test_a_server_that_never_answers_is_killed(tmp_path: Path) -> None:
     script = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
     with pytest.raises(ClientSetupError, match=r"did not answer within 0\.5 s"):
         await run(script, tmp_path, seconds=0.5)
-
     # Late or never started: either way nothing is left of it.
     pid = tmp_path / "pid"
     assert not pid.exists() or not os.path.exists(f"/proc/{pid.read_text()}")  # noqa: ASYNC240, PTH110

@@ -10,6 +10,7 @@ from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.model import check_model
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.server.settings import Settings
+from tests.command_line import printed
 from tests.embedding.ollama_stub import OllamaStub
 from tests.original_model import ORIGINAL
 from tests.tiny_onnx import save_model
@@ -19,38 +20,33 @@ from tests.tiny_reranker import save_reranker
 @pytest.mark.slow
 @pytest.mark.usefixtures("filled")
 def test_a_sound_installation_is_in_order(run: Any) -> None:
-    result = run("doctor")
-    assert result.exit_code == 0
+    result = printed(run("doctor"))
     assert (
         "24 entries, 0 values, 0 verdicts, 0 advice lines, 0 failure lines, 0 memories, 0 cluster changes, 0 server lines: all checksums match."
-        in result.stdout
+        in result
     )
-    assert "48 points." in result.stdout
-    assert "The index has everything that is in the journal." in result.stdout
-    assert "✗" not in result.stdout
+    assert "48 points." in result
+    assert "The index has everything that is in the journal." in result
+    assert "✗" not in result
 
 
 def test_before_a_start_the_doctor_finds_no_problem_and_creates_nothing(run: Any, tmp_path: Path) -> None:
     fresh = tmp_path / "fresh"
-    result = run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(fresh))
-    assert result.exit_code == 0
-    assert "The first start creates" in result.stdout
+    assert "The first start creates" in printed(run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(fresh)))
     assert not fresh.exists()
 
 
 @pytest.mark.slow
 def test_a_pattern_that_can_take_forever_is_named(run: Any) -> None:
     slow = {"LEARNING_MEMORY_REDACTION_PATTERNS": json.dumps([r"acme-\d{6}", r"(a|aa)+$"])}
-    result = run("doctor", "--quick", **slow)
-    assert result.exit_code == 0
-    assert "Pattern 2 of redaction_patterns takes very long on some texts" in result.stdout
-    assert "Pattern 1" not in result.stdout
+    result = printed(run("doctor", "--quick", **slow))
+    assert "Pattern 2 of redaction_patterns takes very long on some texts" in result
+    assert "Pattern 1" not in result
 
 
 def test_quick_loads_no_model_and_opens_no_engine(run: Any, storage: Path) -> None:
-    result = run("doctor", "--quick", LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers")
-    assert result.exit_code == 0
-    assert "the packaged weights are intact" in result.stdout
+    result = printed(run("doctor", "--quick", LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers"))
+    assert "the packaged weights are intact" in result
     assert not list(storage.iterdir())
 
 
@@ -60,14 +56,11 @@ def test_an_edited_line_is_red_and_a_torn_one_is_yellow(run: Any, storage: Path)
     segment = next((storage / "journal" / "entries").iterdir())
     lines = segment.read_bytes().splitlines(keepends=True)
     segment.write_bytes(b"".join(lines) + lines[0][:40])
-    torn = run("doctor", "--quick")
-    assert torn.exit_code == 0
-    assert "is unfinished" in torn.stdout
+    assert "is unfinished" in printed(run("doctor", "--quick"))
     segment.write_bytes(lines[0].replace(b"memory leak", b"memory loss") + b"".join(lines[1:]))
-    edited = run("doctor")
-    assert edited.exit_code == 1
-    assert f"{segment.name} line 1: the checksum does not match" in edited.stdout
-    assert "Not opened: correct what is red above first." in edited.stdout
+    edited = printed(run("doctor"), 1)
+    assert f"{segment.name} line 1: the checksum does not match" in edited
+    assert "Not opened: correct what is red above first." in edited
 
 
 def test_lines_set_aside_are_reported(run: Any, storage: Path) -> None:
@@ -81,38 +74,28 @@ def test_an_unreadable_open_entry_is_named(content: str, run: Any, storage: Path
     folder = storage / "journal" / "open"
     folder.mkdir(parents=True, mode=0o700)
     (folder / "ghap_1.json").write_text(content, "utf-8")
-    result = run("doctor", "--quick")
-    assert result.exit_code == 1
-    assert "The open entry ghap_1.json cannot be read" in result.stdout
+    assert "The open entry ghap_1.json cannot be read" in printed(run("doctor", "--quick"), 1)
 
 
 def test_a_folder_where_a_log_should_be_is_red(run: Any, storage: Path) -> None:
     (storage / "journal" / "values.jsonl").mkdir(parents=True, mode=0o700)
-    result = run("doctor", "--quick")
-    assert result.exit_code == 1
-    assert "The journal could not be used" in result.stdout
+    assert "The journal could not be used" in printed(run("doctor", "--quick"), 1)
 
 
 def test_a_broken_link_is_red(run: Any, storage: Path, tmp_path: Path) -> None:
     (storage / "journal").symlink_to(tmp_path / "nowhere")
-    result = run("doctor", "--quick")
-    assert result.exit_code == 1
-    assert "is a broken link" in result.stdout
+    assert "is a broken link" in printed(run("doctor", "--quick"), 1)
 
 
 def test_a_file_where_the_storage_folder_should_be_is_red(run: Any, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for path in (tmp_path / "file", tmp_path / "file" / "below"):
-        result = run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(path))
-        assert result.exit_code == 1
-        assert "✗ storage" in result.stdout
+        assert "✗ storage" in printed(run("doctor", LEARNING_MEMORY_STORAGE_PATH=str(path)), 1)
 
 
 def test_a_folder_that_others_can_read_is_red(run: Any, storage: Path) -> None:
     storage.chmod(0o755)
-    result = run("doctor", "--quick")
-    assert result.exit_code == 1
-    assert f"chmod 700 '{storage}'" in result.stdout
+    assert f"chmod 700 '{storage}'" in printed(run("doctor", "--quick"), 1)
 
 
 @pytest.mark.slow
@@ -124,10 +107,9 @@ def test_a_damaged_index_is_reported_and_repaired(run: Any, storage: Path) -> No
     assert result.exit_code == 0
     assert "48 points from the journal are not in the index yet" in result.stdout
     assert "Collection `experiences_full` is damaged" in result.stderr
-    fixed = run("doctor", "--fix")
-    assert fixed.exit_code == 0
-    assert "Repaired: The index was completed." in fixed.stdout
-    checked_again = fixed.stdout.partition("Repaired:")[2]
+    fixed = printed(run("doctor", "--fix"))
+    assert "Repaired: The index was completed." in fixed
+    checked_again = fixed.partition("Repaired:")[2]
     assert "The index has everything that is in the journal." in checked_again
 
 
@@ -149,10 +131,9 @@ def test_fix_makes_folders_and_files_private(run: Any, storage: Path) -> None:
     segment = next((storage / "journal" / "entries").iterdir())
     storage.chmod(0o755)
     segment.chmod(0o644)
-    found = run("doctor", "--quick")
-    assert found.exit_code == 1
-    assert "✗ storage" in found.stdout
-    assert "is open to other users (0755)" in found.stdout
+    found = printed(run("doctor", "--quick"), 1)
+    assert "✗ storage" in found
+    assert "is open to other users (0755)" in found
     assert run("doctor", "--quick", "--fix").exit_code == 0
     assert segment.stat().st_mode & 0o077 == 0
     assert storage.stat().st_mode & 0o077 == 0
@@ -160,11 +141,8 @@ def test_fix_makes_folders_and_files_private(run: Any, storage: Path) -> None:
 
 def test_a_folder_that_any_user_can_replace_is_red(run: Any, storage: Path) -> None:
     storage.parent.chmod(0o777)
-    found = run("doctor", "--quick")
-    assert found.exit_code == 1
-    assert f"Any user can replace {storage}, because {storage.parent} is writable by all" in " ".join(
-        found.stdout.split()
-    )
+    found = printed(run("doctor", "--quick"), 1)
+    assert f"Any user can replace {storage}, because {storage.parent} is writable by all" in " ".join(found.split())
     storage.parent.chmod(0o1777)
     assert run("doctor", "--quick").exit_code == 0
 
@@ -194,13 +172,15 @@ def test_a_settings_file_with_a_key_must_be_private(
 
 @pytest.mark.slow
 def test_a_missing_model_is_red(run: Any, tmp_path: Path) -> None:
-    result = run(
-        "doctor",
-        LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
-        LEARNING_MEMORY_EMBEDDING_MODEL=str(tmp_path / "absent"),
+    result = printed(
+        run(
+            "doctor",
+            LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
+            LEARNING_MEMORY_EMBEDDING_MODEL=str(tmp_path / "absent"),
+        ),
+        1,
     )
-    assert result.exit_code == 1
-    assert "is not on this machine" in result.stdout
+    assert "is not on this machine" in result
 
 
 @pytest.mark.slow
@@ -209,9 +189,7 @@ def test_what_runs_a_model_is_reported(run: Any, tmp_path: Path, storage: Path) 
     assert "Loaded by onnxruntime" in run("doctor", **real).stdout
     real["LEARNING_MEMORY_EMBEDDING_MODEL"] = str(save_model(tmp_path / "tiny"))
     (storage / "models" / "0123456789ab").mkdir(parents=True, mode=0o700)
-
     found = run("doctor", **real)
-
     said = " ".join(found.stdout.split())
     assert found.exit_code == 0
     assert "onnxruntime runs it: onnx/model.onnx, mean pooling, up to 12 tokens, no prompts." in said
@@ -226,9 +204,7 @@ def test_a_model_without_an_onnx_file_is_run_by_the_library(run: Any) -> None:
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers",
         "LEARNING_MEMORY_EMBEDDING_MODEL": str(ORIGINAL),
     }
-
     said = " ".join(run("doctor", **real).stdout.split())
-
     assert "runs it, because it brings no ONNX file." in said
     assert "Loaded by sentence-transformers" in said
 
@@ -236,26 +212,24 @@ def test_a_model_without_an_onnx_file_is_run_by_the_library(run: Any) -> None:
 def test_a_model_that_cannot_be_run_is_red(run: Any, tmp_path: Path) -> None:
     folder = save_model(tmp_path / "tiny")
     (folder / "modules.json").unlink()
-
-    result = run(
-        "doctor",
-        "--quick",
-        LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
-        LEARNING_MEMORY_EMBEDDING_MODEL=str(folder),
+    result = printed(
+        run(
+            "doctor",
+            "--quick",
+            LEARNING_MEMORY_EMBEDDING_BACKEND="sentence-transformers",
+            LEARNING_MEMORY_EMBEDDING_MODEL=str(folder),
+        ),
+        1,
     )
-
-    assert result.exit_code == 1
-    assert "cannot be run: its pooling is unknown" in " ".join(result.stdout.split())
+    assert "cannot be run: its pooling is unknown" in " ".join(result.split())
 
 
 @pytest.mark.usefixtures("filled")
 def test_a_re_ranking_model_is_loaded_and_timed(run: Any, reranker_folder: Path) -> None:
     named = {"LEARNING_MEMORY_RERANKER_MODEL": str(reranker_folder)}
-
     result = run("doctor", **named)
     quick = run("doctor", "--quick", **named)
     found = run("search", "memory leak", **named)
-
     assert result.exit_code == 0
     assert "It re-ranks the best 20 results of a search in 0." in result.stdout
     assert quick.exit_code == 0
@@ -276,10 +250,8 @@ def test_a_re_ranking_model_is_loaded_and_timed(run: Any, reranker_folder: Path)
 @pytest.mark.usefixtures("filled")
 def test_an_unusable_re_ranking_model_is_yellow_and_searches_work(model: str, said: str, run: Any) -> None:
     named = {"LEARNING_MEMORY_RERANKER_MODEL": model}
-
     result = run("doctor", **named)
     found = run("search", "memory leak", **named)
-
     assert result.exit_code == 0
     assert said in " ".join(result.stdout.split())
     assert "their results are not re-ranked" in " ".join(result.stdout.split())
@@ -291,11 +263,7 @@ def test_an_unusable_re_ranking_model_is_yellow_and_searches_work(model: str, sa
 @pytest.mark.torch
 def test_a_re_ranking_model_that_fails_to_score_is_yellow(run: Any, tmp_path: Path) -> None:
     broken = save_reranker(tmp_path / "broken", weight=float("nan"))
-
-    result = run("doctor", LEARNING_MEMORY_RERANKER_MODEL=str(broken))
-
-    assert result.exit_code == 0
-    assert "returns scores that are not numbers" in result.stdout
+    assert "returns scores that are not numbers" in printed(run("doctor", LEARNING_MEMORY_RERANKER_MODEL=str(broken)))
 
 
 def ollama(url: str, model: str = "nomic-embed-text") -> dict[str, str]:
@@ -316,9 +284,7 @@ def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(
         assert filled.exit_code == 0
         assert any(text.startswith("search_document: ") for text in stub.embedded)
         stub.requests.clear()
-
         result = run("doctor", **ollama(stub.url))
-
     assert result.exit_code == 0
     assert f"Ollama 0.12.6 answers at {stub.url}." in result.stdout
     assert "It has nomic-embed-text (digest 0a109f422b47)." in result.stdout
@@ -344,31 +310,26 @@ def test_a_problem_with_ollama_is_red_with_the_next_step(run: Any) -> None:
     with OllamaStub() as stub:
         missing = run("doctor", "--quick", **ollama(stub.url, "all-minilm"))
     stopped = run("doctor", **ollama(stub.url))
-
     assert (missing.exit_code, stopped.exit_code) == (1, 1)
     assert "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm" in missing.stdout
     assert f"Ollama does not answer at {stub.url}. Start it with `ollama serve`" in stopped.stdout
 
 
 def test_a_settings_file_that_cannot_be_read_is_red(run: Any, tmp_path: Path) -> None:
-    result = run("doctor", LEARNING_MEMORY_CONFIG=str(tmp_path))
-    assert result.exit_code == 1
-    assert "✗ settings" in result.stdout
+    assert "✗ settings" in printed(run("doctor", LEARNING_MEMORY_CONFIG=str(tmp_path)), 1)
 
 
 def test_wrong_settings_are_red_and_unknown_ones_yellow(run: Any) -> None:
-    result = run("doctor", LEARNING_MEMORY_MIN_EXPERIENCES="few", LEARNING_MEMORY_QDRANT_URI="x")
-    assert result.exit_code == 1
-    assert "✗ settings     LEARNING_MEMORY_MIN_EXPERIENCES" in result.stdout
-    assert "Did you mean LEARNING_MEMORY_QDRANT_URL?" in result.stdout
+    result = printed(run("doctor", LEARNING_MEMORY_MIN_EXPERIENCES="few", LEARNING_MEMORY_QDRANT_URI="x"), 1)
+    assert "✗ settings     LEARNING_MEMORY_MIN_EXPERIENCES" in result
+    assert "Did you mean LEARNING_MEMORY_QDRANT_URL?" in result
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("filled")
 def test_an_engine_that_does_not_answer_is_red(run: Any) -> None:
-    result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
-    assert result.exit_code == 1
-    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in result.stdout
+    result = printed(run("doctor", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1"), 1)
+    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in result
 
 
 @pytest.mark.slow

@@ -25,6 +25,7 @@ from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import is_alive, until
 from tests.capture.memories.journalled import reloaded
 from tests.cli.maintenance.archives import exported, shown
+from tests.command_line import refusal
 from tests.journal.archive.making import held, memory_record, value_record
 from tests.support import NOON, forget, numbered, start
 from tests.traces import files_with
@@ -167,20 +168,15 @@ def test_export_reports_its_contents_and_takes_no_lock(run: Any, full: Journal, 
     assert result.exit_code == 0
     for fact in ("23 resolved, 2 open", "clusters 1", "value 1", "1 tombstone kept, 1 record left out"):
         assert fact in shown(result)
-    refused = run("export", str(tmp_path / "a.tar.gz"))
-    assert refused.exit_code == 1
-    assert "already exists" in refused.stderr
+    assert "already exists" in refusal(run("export", str(tmp_path / "a.tar.gz")))
     assert run("export", str(tmp_path / "a.tar.gz"), "--force").exit_code == 0
-    one = run("export", str(tmp_path / "b.tar"), "--project", "current")
-    assert "23 resolved, 0 open" in shown(one)
+    assert "23 resolved, 0 open" in shown(run("export", str(tmp_path / "b.tar"), "--project", "current"))
     none = run("export", str(tmp_path / "c.tar"), "--project", "nowhere")
     assert "The journal has no entries of project nowhere." in none.stderr
 
 
 def test_without_a_journal_there_is_nothing_to_export(run: Any, tmp_path: Path) -> None:
-    result = run("export", str(tmp_path / "a.tar"))
-    assert result.exit_code == 1
-    assert "There is no journal in" in result.stderr
+    assert "There is no journal in" in refusal(run("export", str(tmp_path / "a.tar")))
     assert not list(tmp_path.glob("*.tar"))
 
 
@@ -188,15 +184,11 @@ def test_without_a_journal_there_is_nothing_to_export(run: Any, tmp_path: Path) 
 def test_a_file_that_is_not_an_archive_is_not_restored_and_a_damaged_archive_is_not_imported(
     run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path
 ) -> None:
-    refused = run("restore", str(next((full.path / "entries").iterdir())))
-    assert refused.exit_code == 1
-    assert "is not an archive." in refused.stderr
+    assert "is not an archive." in refusal(run("restore", str(next((full.path / "entries").iterdir()))))
     path = Path(exported(run, tmp_path / "a.tar.gz"))
     path.write_bytes(path.read_bytes()[:-500])
     for command in ("import", "restore"):
-        cut = run(command, str(path), LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
-        assert cut.exit_code == 1
-        assert "cannot be read" in cut.stderr
+        assert "cannot be read" in refusal(run(command, str(path), LEARNING_MEMORY_STORAGE_PATH=str(elsewhere)))
     assert not elsewhere.exists()
     assert storage.exists()
 

@@ -11,6 +11,7 @@ from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.cli.maintenance.archives import exported
+from tests.command_line import printed, refusal
 from tests.journal.archive.making import held
 from tests.support import ghap, numbered
 
@@ -20,10 +21,9 @@ pytestmark = pytest.mark.slow
 def test_backups_are_dated_and_private_and_the_newest_kept(run: Any, full: Journal, storage: Path) -> None:
     assert full.open_entries()
     for _ in range(3):
-        result = run("backup", "--keep", "2")
-        assert result.exit_code == 0
+        result = printed(run("backup", "--keep", "2"))
     folder = storage / "backups"
-    assert "Removed: 1 older backup. Kept: the newest 2." in result.stdout
+    assert "Removed: 1 older backup. Kept: the newest 2." in result
     assert folder.stat().st_mode & 0o777 == 0o700
     assert len(list(folder.iterdir())) == 2
 
@@ -74,9 +74,7 @@ def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PL
         made = backups_in(storage)
         assert run("import", "--dry-run", path).exit_code == 0
         assert backups_in(storage) == made
-        result = run(command, path, *options)
-        assert result.exit_code == 0
-        assert "Backed up first: " in result.stderr
+        assert "Backed up first: " in refusal(run(command, path, *options), 0)
         (new,) = sorted(set(backups_in(storage)) - set(made))
         with open_archive(new) as archive:
             assert contents_of(archive).entries == before
@@ -97,7 +95,6 @@ def test_nothing_is_imported_if_the_backup_cannot_be_written(
 ) -> None:
     before = held(full).entries
     (storage / "backups").touch()
-    refused = run("import", str(write_lines(old_entry(50))))
-    assert refused.exit_code == 1
-    assert "Nothing was changed, because the journal could not be backed up first." in " ".join(refused.stderr.split())
+    refused = refusal(run("import", str(write_lines(old_entry(50)))))
+    assert "Nothing was changed, because the journal could not be backed up first." in " ".join(refused.split())
     assert held(full).entries == before

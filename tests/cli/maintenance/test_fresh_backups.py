@@ -80,9 +80,7 @@ def test_what_the_fresh_backup_has_is_removed_and_all_else_rewritten(run: Any, b
     assert untouched
     content = untouched.path.read_bytes()
     before = set(list_backups(backed_up))
-
     done = run(*COMMAND)
-
     text = " ".join(done.stdout.split())
     assert text.count("Removed: the backup learning-memory-") == 1
     assert "Removed from the backup learning-memory-20260101T000000000000Z.tar.gz: 1 line." in text

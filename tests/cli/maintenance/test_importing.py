@@ -15,6 +15,7 @@ from learning_memory_server.cli.maintenance.importing import lines_of
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
+from tests.command_line import refusal
 from tests.terminals import on_a_terminal, read_until
 from tests.traces import files_with
 
@@ -121,8 +122,7 @@ def test_the_summary_says_under_which_project_entries_without_one_go(
     assert facts(run("import", path, "--project", "orchard"))["project"] == "orchard, for 2 entries without one"
     # A journal's own lines name their project.
     segment = next((storage / "journal" / "entries").iterdir())
-    moved = run("import", str(segment), LEARNING_MEMORY_STORAGE_PATH=str(tmp_path / "elsewhere"))
-    assert "project" not in facts(moved)
+    assert "project" not in facts(run("import", str(segment), LEARNING_MEMORY_STORAGE_PATH=str(tmp_path / "elsewhere")))
 
 
 @pytest.mark.slow
@@ -152,9 +152,7 @@ def test_the_current_project_can_be_named(run: Any, old_entry: Any, write_lines:
 def test_a_file_named_like_an_archive_that_is_not_one_is_refused(run: Any, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"" if name.startswith("empty") else b"PK")
-    result = run("import", str(path))
-    assert result.exit_code == 1
-    assert f"{name} is not an archive made by `export`" in result.stderr
+    assert f"{name} is not an archive made by `export`" in refusal(run("import", str(path)))
 
 
 @pytest.mark.slow
@@ -201,8 +199,7 @@ def test_with_redaction_off_texts_are_imported_as_they_are(
 def test_a_wrong_pattern_stops_the_command_with_a_sentence(
     run: Any, old_entry: Any, write_lines: Any, storage: Path
 ) -> None:
-    result = run("import", str(write_lines(old_entry(0))), LEARNING_MEMORY_REDACTION_PATTERNS='["a(b"]')
-    assert result.exit_code == 1
-    assert "LEARNING_MEMORY_REDACTION_PATTERNS" in result.stderr
-    assert "is not a regular expression" in " ".join(result.stderr.split())
+    result = refusal(run("import", str(write_lines(old_entry(0))), LEARNING_MEMORY_REDACTION_PATTERNS='["a(b"]'))
+    assert "LEARNING_MEMORY_REDACTION_PATTERNS" in result
+    assert "is not a regular expression" in " ".join(result.split())
     assert not (storage / "journal" / "entries").exists()

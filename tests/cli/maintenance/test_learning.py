@@ -18,6 +18,7 @@ from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import Claims
+from tests.command_line import printed, refusal
 from tests.learning.failures.agent import Agent
 from tests.learning.failures.written import NOON, edited, failed, ran, write_transcript
 from tests.terminals import on_a_terminal, read_until
@@ -52,9 +53,8 @@ def learn(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
 
     def invoke(*arguments: str, **more: str) -> Any:
-        done = run("learn-from", "--json", *arguments, **more)
-        assert done.exit_code == 0, done.output
-        return json.loads(done.stdout)
+        done = printed(run("learn-from", "--json", *arguments, **more))
+        return json.loads(done)
 
     return invoke
 
@@ -183,9 +183,7 @@ def test_nothing_to_read_is_said(run: Any, own: Path) -> None:
 @pytest.mark.usefixtures("learn")
 def test_a_pipe_is_refused(run: Any, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.jsonl")
-    done = run("learn-from", str(tmp_path / "pipe.jsonl"))
-    assert done.exit_code == 1
-    assert "neither a file nor a folder" in done.stderr
+    assert "neither a file nor a folder" in refusal(run("learn-from", str(tmp_path / "pipe.jsonl")))
 
 
 def test_damage_is_reported_and_the_rest_is_learned(run: Any, learn: Any, own: Path) -> None:

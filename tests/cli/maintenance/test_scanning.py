@@ -14,6 +14,7 @@ from typer.testing import Result
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
+from tests.command_line import printed, refusal
 from tests.stored_secrets import MARK, PASSWORD, TOKEN, sow, traces
 from tests.terminals import on_a_terminal, read_until
 from tests.traces import written
@@ -119,9 +120,7 @@ def test_what_is_replaced_is_in_no_file_any_more(run: Any, storage: Path, anyhow
     assert (found["removed"], found["indexed"], found["left"]) == (True, True, [])
     assert all(len(each["in"]) == 2 for each in found["findings"])
     assert traces(storage) == []
-    again = run("scan", "--backups")
-    assert again.exit_code == 0
-    assert "No secret was found." in again.stdout
+    assert "No secret was found." in printed(run("scan", "--backups"))
     for words in ("Never commit", "deploy runs"):
         assert TOKEN not in run("search", words).output
     run("hub", "stop")
@@ -155,10 +154,9 @@ def test_only_the_journal_is_changed_without_backups_and_that_is_said(
 ) -> None:
     assert ids
     assert run("backup").exit_code == 0
-    result = run("scan", "--yes")
-    assert result.exit_code == 0
-    assert "Not looked at: 1 backup in" in result.stdout
-    assert "Backups may still have them" in result.stdout
+    result = printed(run("scan", "--yes"))
+    assert "Not looked at: 1 backup in" in result
+    assert "Backups may still have them" in result
     assert [path.partition("/")[0] for path in traces(storage)] == ["backups"]
     only = run("scan", "--backups", "--json")
     assert only.exit_code == 1
@@ -172,18 +170,15 @@ def test_only_the_journal_is_changed_without_backups_and_that_is_said(
 def test_without_secrets_nothing_is_written(run: Any, storage: Path) -> None:
     assert run("backup").exit_code == 0
     before = digests(storage)
-    result = run("scan", "--yes", "--backups")
-    assert result.exit_code == 0
-    assert "No secret was found." in result.stdout
+    assert "No secret was found." in printed(run("scan", "--yes", "--backups"))
     assert digests(storage) == before
 
 
 def test_with_redaction_off_nothing_is_scanned_and_the_setting_named(run: Any, ids: dict[str, str]) -> None:
     assert ids
-    result = run("scan", "--yes", LEARNING_MEMORY_REDACTION="false")
-    assert result.exit_code == 1
-    assert "Redaction is off (redaction = false)" in result.stderr
-    assert "LEARNING_MEMORY_REDACTION=true" in result.stderr
+    result = refusal(run("scan", "--yes", LEARNING_MEMORY_REDACTION="false"))
+    assert "Redaction is off (redaction = false)" in result
+    assert "LEARNING_MEMORY_REDACTION=true" in result
 
 
 def test_a_hub_with_other_settings_is_named_as_the_reason_for_what_is_left(
@@ -192,10 +187,9 @@ def test_a_hub_with_other_settings_is_named_as_the_reason_for_what_is_left(
     assert ids
     start_hub()
     own = {"LEARNING_MEMORY_REDACTION_PATTERNS": json.dumps({"garden word": "two cores"})}
-    result = run("scan", "--yes", **own)
-    assert result.exit_code == 1
-    assert f"Still there: {ids['clean']}." in result.stderr
-    assert "learning-memory-server hub stop" in result.stderr
+    result = refusal(run("scan", "--yes", **own))
+    assert f"Still there: {ids['clean']}." in result
+    assert "learning-memory-server hub stop" in result
     assert traces(storage, TOKEN, PASSWORD) == []
     run("hub", "stop")
     assert run("scan", "--yes", **own).exit_code == 0
@@ -244,8 +238,7 @@ def test_a_backup_that_cannot_be_read_is_named(run: Any, storage: Path, ids: dic
     (storage / "backups").mkdir()
     broken = storage / "backups" / "learning-memory-20200101T000000000000Z.tar.gz"
     broken.write_bytes(b"\x1f\x8b")
-    result = run("scan", "--yes", "--backups")
-    assert result.exit_code == 1
-    assert f"{broken.name} cannot be read and may have secrets; remove the file yourself." in result.stdout
+    result = printed(run("scan", "--yes", "--backups"), 1)
+    assert f"{broken.name} cannot be read and may have secrets; remove the file yourself." in result
     broken.unlink()
     assert traces(storage) == []
