@@ -33,19 +33,6 @@ _JOURNAL: Final = "journal"
 commands = Commands()
 
 
-@dataclass(slots=True)
-class _Backups:
-    """The backups with something that is forgotten: how many lines each has, and whether they were rewritten.
-
-    The rest of those that were removed is in a fresh one. The unreadable ones could not be looked at, or written.
-    """
-
-    found: dict[Path, int]
-    unreadable: list[Path]
-    is_rewritten: bool = False
-    removed: list[Path] = field(default_factory=list)
-
-
 @commands.command(json_help="Print JSON. Nothing is forgotten without --yes.")
 async def forget(  # noqa: PLR0913 - one for each option
     ids: Annotated[
@@ -83,15 +70,23 @@ async def forget(  # noqa: PLR0913 - one for each option
         question = f"Forget this permanently{files}?"
         is_wanted = not preview and (yes or (out.is_for_people() and typer.confirm(question, err=True)))
         done = await connection.run("forget", **fields, preview=False) if is_wanted else None
-    looked = _look_at_backups(settings, rewrite=backups) if done and purge else None
-    succeeded = preview or (is_wanted and not (backups and looked and looked.found and not looked.is_rewritten))
+    reply = done or found
+    document: dict[str, Any] = {"forgotten": done is not None}
+    document |= {name: reply[name] for name in ("found", "citing", "verdicts")}
     if done:
-        _conclude_forgetting(done, looked, settings)
-    return Result(_forget_document(found, done, looked), succeeded)
+        document |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
+        document |= {name: done[name] for name in ("removed", "doubtful") if name in done}
+        document |= _look_at_backups(settings, rewrite=backups) if purge else {}
+        _conclude_forgetting(document, settings)
+    is_left = backups and document.get("backups") and not document["backups_rewritten"]
+    return Result(document, preview or (is_wanted and not is_left))
 
 
-def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
-    """Find the backups that still hold what is forgotten, or rewrite them."""
+def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:
+    """Find the backups that still hold what is forgotten, or rewrite them; return how many lines each has or had.
+
+    The rest of those that were removed is in a fresh one.
+    """
     folder = settings.backups_directory
     forgotten = Journal(settings.journal_directory).forgotten()
     remove_unfinished_backups(folder)
@@ -101,16 +96,16 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> _Backups:
         counts[path] = count_forgotten(path, forgotten)
 
     unreadable = out.each_file(list_backups(folder), count, "Looking into the backups")
-    looked = _Backups({path: lines for path, lines in counts.items() if lines}, unreadable)
-    if not (rewrite and looked.found):
-        return looked
-    failed = rewrite_backups(settings, looked.found, lambda path, fresh: purge_archive(path, forgotten, fresh))
-    if failed is not None:
-        looked.is_rewritten = True
-        looked.unreadable += failed
-        looked.found = {path: lines for path, lines in looked.found.items() if path not in failed}
-        looked.removed = [path for path in looked.found if not path.exists()]
-    return looked
+    found, failed = [path for path, lines in counts.items() if lines], None
+    if rewrite and found:
+        failed = rewrite_backups(settings, found, lambda path, fresh: purge_archive(path, forgotten, fresh))
+        found = [path for path in found if path not in (failed or ())]
+    return {
+        "backups": {path.name: counts[path] for path in found},
+        "backups_rewritten": failed is not None,
+        "backups_removed": [path.name for path in found if not path.exists()],
+        "backups_unreadable": [path.name for path in (*unreadable, *(failed or ()))],
+    }
 
 
 def _show_found(found: dict[str, Any]) -> None:
@@ -126,14 +121,14 @@ def _show_found(found: dict[str, Any]) -> None:
         out.remark(f"These values cite it as evidence, and stay unless you name them too: {names}.")
 
 
-def _conclude_forgetting(done: dict[str, Any], looked: _Backups | None, settings: Settings) -> None:
+def _conclude_forgetting(done: dict[str, Any], settings: Settings) -> None:
     verdicts = f" and {out.counted(len(done['verdicts']), 'verdict')}" if done["verdicts"] else ""
     out.say(f"Forgotten: {out.counted(len(done['found']), 'item')}{verdicts}.")
     if not done["indexed"]:
         out.remark(
             "The index cannot be changed now. Searches leave out what is forgotten; its points are removed later."
         )
-    for url in done.get("elsewhere", ()):
+    for url in done["elsewhere"]:
         out.remark(
             f"Points of what you forgot may still be on the Qdrant server {url}, which is not in use. To remove all of "
             f"your points there, run: learning-memory-server migrate --leave {url}"
@@ -143,8 +138,8 @@ def _conclude_forgetting(done: dict[str, Any], looked: _Backups | None, settings
         out.say("To remove it from the index's files as well, run: learning-memory-server reindex")
     for path in done.get("doubtful", ()):
         out.say(f"{path} has unreadable bytes that may still contain it; check it yourself.", "yellow")
-    if looked:
-        _show_backups(looked, settings)
+    if "backups" in done:
+        _show_backups(done, settings.backups_directory)
     elif done["found"]:
         out.remark(
             "The text stays in the journal's files until `forget --purge`, and in earlier backups until that is run "
@@ -152,37 +147,20 @@ def _conclude_forgetting(done: dict[str, Any], looked: _Backups | None, settings
         )
 
 
-def _show_backups(looked: _Backups, settings: Settings) -> None:
-    for path, count in looked.found.items():
-        what = "Removed from" if looked.is_rewritten else "Still in"
-        if path in looked.removed:
-            out.say(f"Removed: the backup {path.name}. The rest of it is in the fresh one.")
+def _show_backups(done: dict[str, Any], folder: Path) -> None:
+    for name, count in done["backups"].items():
+        what = "Removed from" if done["backups_rewritten"] else "Still in"
+        if name in done["backups_removed"]:
+            out.say(f"Removed: the backup {name}. The rest of it is in the fresh one.")
         else:
-            out.say(f"{what} the backup {path.name}: {out.counted(count, 'line')}.")
-    if looked.found and not looked.is_rewritten:
+            out.say(f"{what} the backup {name}: {out.counted(count, 'line')}.")
+    if done["backups"] and not done["backups_rewritten"]:
         out.say("To remove it from the backups as well, run: learning-memory-server forget --purge --backups")
-    for path in looked.unreadable:
-        out.say(f"{path} cannot be read and may still hold it; remove the file yourself.", "yellow")
-    if not (looked.found or looked.unreadable):
-        out.say(f"No backup in {settings.backups_directory} has anything that is forgotten.")
+    for name in done["backups_unreadable"]:
+        out.say(f"{folder / name} cannot be read and may still hold it; remove the file yourself.", "yellow")
+    if not (done["backups"] or done["backups_unreadable"]):
+        out.say(f"No backup in {folder} has anything that is forgotten.")
     out.say("Exports, and backups in other folders, were not looked at.")
-
-
-def _forget_document(found: dict[str, Any], done: dict[str, Any] | None, looked: _Backups | None) -> dict[str, Any]:
-    reply = done or found
-    body: dict[str, Any] = {
-        "forgotten": done is not None,
-        **{name: reply[name] for name in ("found", "citing", "verdicts")},
-    }
-    if done:
-        body |= {"indexed": done["indexed"], "elsewhere": done.get("elsewhere", [])}
-        body |= {name: done[name] for name in ("removed", "doubtful") if name in done}
-    if looked:
-        body["backups"] = {path.name: count for path, count in looked.found.items()}
-        body["backups_rewritten"] = looked.is_rewritten
-        body["backups_removed"] = [path.name for path in looked.removed]
-        body["backups_unreadable"] = [path.name for path in looked.unreadable]
-    return body
 
 
 @dataclass(slots=True)

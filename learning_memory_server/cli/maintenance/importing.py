@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, BinaryIO, Final
@@ -21,7 +20,6 @@ from learning_memory_server.journal.archive.bounds import LINE_MAX
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.journal.archive.manifest import Manifest
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
@@ -37,103 +35,6 @@ _NUMBERING: Final = {
     Numbering.THERE: "already there",
     Numbering.SKIPPED: "skipped: clusters here are numbered already",
 }
-
-
-@dataclass(slots=True)
-class _Archive:
-    """An archive next to what is here, and what was done with it, if anything was."""
-
-    path: Path
-    manifest: Manifest
-    theirs: Contents
-    comparison: Comparison
-    apply_deletions: bool
-    done: dict[str, Any] | None = None
-
-    def show(self) -> None:
-        """Print what an import changes."""
-        comparison, rejections = self.comparison, self.theirs.rejections
-        about = f"{out.date_and_time(self.manifest.created_at)}, by version {one_line(self.manifest.program)}"
-        if self.manifest.project is not None:
-            about += f", project {one_line(self.manifest.project)} only"
-        present, unknown = (sum(map(len, ids.values())) for ids in (comparison.doomed, comparison.never))
-        what = "will be forgotten" if self.apply_deletions else "kept; `import --apply-deletions` forgets them"
-        out.first([one_line(reason) for reason in rejections], "yellow")
-        out.facts(
-            [
-                ("archive", f"{self.path.name}: {about}"),
-                *((sort, _described(difference)) for sort, difference in comparison.sorts.items()),
-                ("cluster numbers", _NUMBERING.get(comparison.numbering)),
-                (
-                    "forgotten there",
-                    Text(f"{out.counted(present, 'item')} present here: {what}", "yellow") if present else None,
-                ),
-                ("forgotten there", unknown and f"{out.counted(unknown, 'item')} unknown here: never imported"),
-                ("rejected", Text(out.counted(len(rejections), "line"), "red") if rejections else None),
-            ]
-        )
-        for sort, difference in comparison.sorts.items():
-            out.first([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
-        if set_aside := self.manifest.damaged_lines:
-            out.remark(
-                f"{out.counted(set_aside, 'line')} could not be read when this archive was made; see damaged/ in it."
-            )
-
-    def document(self) -> dict[str, Any]:
-        """Return an `ArchiveDocument`."""
-        comparison = self.comparison
-        return {
-            "archive": self.path.name,
-            "created_at": self.manifest.created_at.isoformat(),
-            "program": self.manifest.program,
-            "project": self.manifest.project,
-            "damaged_lines": self.manifest.damaged_lines,
-            "contents": {
-                sort: {
-                    "new": len(each.new),
-                    "there": len(each.there),
-                    "differing": each.differing,
-                    "forgotten_here": len(each.forgotten_here),
-                }
-                for sort, each in comparison.sorts.items()
-            },
-            "cluster_numbers": comparison.numbering.value,
-            "forgotten_there": {
-                "present": sum(map(len, comparison.doomed.values())),
-                "unknown": sum(map(len, comparison.never.values())),
-            },
-            # An archive is read as it is; a file of entries may name a category in other words.
-            "changes": {},
-            "rejected": self.theirs.rejections,
-            "applied": self.done is not None,
-            **(self.done or {}),
-        }
-
-    async def apply(self, settings: Settings) -> None:
-        """Import what is new, and print what was done."""
-        self.done = await _import(self.theirs, self.comparison, settings, apply_deletions=self.apply_deletions)
-        imported, gone, noted = (self.done[part] for part in ("imported", "forgotten", "noted"))
-        out.facts(
-            [
-                ("imported", Text(out.counted(imported["entry"], "entry"), "green")),
-                ("forgotten", f"{gone:,} here; {out.counted(noted, 'unknown id')} recorded" if gone or noted else None),
-                *(("", out.counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
-                ("redacted", Text(listed(self.done["redacted"]), "yellow")),
-                ("index", self.done["index"]),
-                ("took", f"{self.done['seconds']:.1f} s"),
-            ]
-        )
-
-
-def _described(difference: Difference) -> Text:
-    parts = [
-        (difference.new, "new", "green"),
-        (difference.there, "already there", ""),
-        (difference.differing, "differing (ours is kept)", "yellow"),
-        (difference.forgotten_here, "forgotten here (not imported)", "yellow"),
-    ]
-    said = [Text(f"{len(ids):,} {what}", colour) for ids, what, colour in parts if ids or what == "new"]
-    return Text(", ").join(said)
 
 
 commands = Commands()
@@ -170,11 +71,10 @@ async def import_(
         is_tar = is_archive(path)
     if is_tar:
         settings = open_settings()
-        archive = _compared(path, _ours(settings), apply_deletions=apply_deletions)
-        archive.show()
+        theirs, comparison, document = _compared(path, _ours(settings), apply_deletions=apply_deletions)
         if not dry_run:
-            await archive.apply(settings)
-        return Result(archive.document(), not archive.theirs.rejections)
+            document |= await _apply(theirs, comparison, settings, apply_deletions=apply_deletions)
+        return Result(document, not theirs.rejections)
     if path.suffix in _ARCHIVES:
         raise InvalidInputError(
             f"{path.name} is not an archive made by `export`, or it is badly damaged.",
@@ -276,18 +176,13 @@ async def restore(
         if not is_archive(path):
             raise InvalidInputError(f"{path} is not an archive.", hint="To import a JSONL file, use `import`.")
     ours = _ours(settings)
-    archive = _compared(path, ours)
-    archive.show()
+    theirs, comparison, document = _compared(path, ours)
     is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
     question = "The journal is not empty. Add what is new, and keep what is here?"
-    if (
-        yes
-        or is_empty
-        or archive.comparison.changes_nothing
-        or (out.is_for_people() and typer.confirm(question, err=True))
-    ):
-        await archive.apply(settings)
-    return Result(archive.document(), not archive.theirs.rejections and archive.done is not None)
+    is_sure = yes or is_empty or comparison.changes_nothing
+    if is_sure or (out.is_for_people() and typer.confirm(question, err=True)):
+        document |= await _apply(theirs, comparison, settings)
+    return Result(document, not theirs.rejections and document["applied"])
 
 
 @contextmanager
@@ -299,10 +194,86 @@ def file_errors(path: Path) -> Iterator[None]:
         raise InvalidInputError(f"{path} cannot be read: {error.strerror or error}.") from None
 
 
-def _compared(path: Path, ours: Contents, *, apply_deletions: bool = False) -> _Archive:
+def _compared(
+    path: Path, ours: Contents, *, apply_deletions: bool = False
+) -> tuple[Contents, Comparison, dict[str, Any]]:
+    """Read an archive, and show what importing it changes; return its contents, that, and an `ArchiveDocument`."""
     with file_errors(path), out.working(f"Verifying {path.name}"), open_archive(path) as archive:
-        theirs = contents_of(archive)
-        return _Archive(path, archive.manifest, theirs, compare(theirs, ours), apply_deletions)
+        manifest, theirs = archive.manifest, contents_of(archive)
+        comparison = compare(theirs, ours)
+    present, unknown = (sum(map(len, ids.values())) for ids in (comparison.doomed, comparison.never))
+    document = {
+        "archive": path.name,
+        "created_at": manifest.created_at.isoformat(),
+        "program": manifest.program,
+        "project": manifest.project,
+        "damaged_lines": manifest.damaged_lines,
+        "contents": {
+            sort: {
+                "new": len(each.new),
+                "there": len(each.there),
+                "differing": each.differing,
+                "forgotten_here": len(each.forgotten_here),
+            }
+            for sort, each in comparison.sorts.items()
+        },
+        "cluster_numbers": comparison.numbering.value,
+        "forgotten_there": {"present": present, "unknown": unknown},
+        # An archive is read as it is; a file of entries may name a category in other words.
+        "changes": {},
+        "rejected": theirs.rejections,
+        "applied": False,
+    }
+    only = "" if manifest.project is None else f", project {one_line(manifest.project)} only"
+    about = f"{out.date_and_time(manifest.created_at)}, by version {one_line(manifest.program)}{only}"
+    what = "will be forgotten" if apply_deletions else "kept; `import --apply-deletions` forgets them"
+    doomed = Text(f"{out.counted(present, 'item')} present here: {what}", "yellow")
+    out.first([one_line(reason) for reason in theirs.rejections], "yellow")
+    out.facts(
+        [
+            ("archive", f"{path.name}: {about}"),
+            *((sort, _described(difference)) for sort, difference in comparison.sorts.items()),
+            ("cluster numbers", _NUMBERING.get(comparison.numbering)),
+            ("forgotten there", doomed if present else None),
+            ("forgotten there", unknown and f"{out.counted(unknown, 'item')} unknown here: never imported"),
+            ("rejected", Text(out.counted(len(theirs.rejections), "line"), "red") if theirs.rejections else None),
+        ]
+    )
+    for sort, difference in comparison.sorts.items():
+        out.first([f"{sort} {one_line(name)} differs; ours is kept" for name in difference.differing], "yellow")
+    if damaged := manifest.damaged_lines:
+        out.remark(f"{out.counted(damaged, 'line')} could not be read when this archive was made; see damaged/ in it.")
+    return theirs, comparison, document
+
+
+def _described(difference: Difference) -> Text:
+    parts = [
+        (difference.new, "new", "green"),
+        (difference.there, "already there", ""),
+        (difference.differing, "differing (ours is kept)", "yellow"),
+        (difference.forgotten_here, "forgotten here (not imported)", "yellow"),
+    ]
+    said = [Text(f"{len(ids):,} {what}", colour) for ids, what, colour in parts if ids or what == "new"]
+    return Text(", ").join(said)
+
+
+async def _apply(
+    theirs: Contents, comparison: Comparison, settings: Settings, *, apply_deletions: bool = False
+) -> dict[str, Any]:
+    """Import what is new in an archive; show and return what came of it."""
+    done = await _import(theirs, comparison, settings, apply_deletions=apply_deletions)
+    imported, gone, noted = (done[part] for part in ("imported", "forgotten", "noted"))
+    out.facts(
+        [
+            ("imported", Text(out.counted(imported["entry"], "entry"), "green")),
+            ("forgotten", f"{gone:,} here; {out.counted(noted, 'unknown id')} recorded" if gone or noted else None),
+            *(("", out.counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
+            ("redacted", Text(listed(done["redacted"]), "yellow")),
+            ("index", done["index"]),
+            ("took", f"{done['seconds']:.1f} s"),
+        ]
+    )
+    return {"applied": True, **done}
 
 
 def _ours(settings: Settings) -> Contents:
