@@ -2,18 +2,20 @@
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.chunking.chunking import Chunker
-from learning_memory_server.index.document import SHAPES, Collection, Document, documents_of
+from learning_memory_server.index.document import SHAPES, Collection, Document, WholeDocument, documents_of
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
 from learning_memory_server.index.memory_documents import documents_of as chunks_of
@@ -111,3 +113,46 @@ async def test_a_change_of_vectors_requires_another_number_in_the_recipe() -> No
     model.close()
     assert Recipe().vectors == 2
     assert np.sort(vector)[-3:] == pytest.approx([0.1097, 0.2095, 0.2145], abs=1e-4)
+
+
+@pytest.fixture
+def model() -> Iterator[EmbeddingService]:
+    service = EmbeddingService(HashingEmbedder)
+    yield service
+    service.close()
+
+
+def document(text: str, *parts: str) -> WholeDocument:
+    return WholeDocument(Collection.VALUES, text, text, {}, parts)
+
+
+def vector_of(text: str) -> NDArray[np.float32]:
+    vector: NDArray[np.float32] = HashingEmbedder().embed_documents([text])[0]
+    return vector
+
+
+async def test_a_document_without_parts_has_the_vector_of_its_text(model: EmbeddingService) -> None:
+    vectors = await embed(model, [document("one"), document("two")])
+
+    np.testing.assert_array_equal(vectors, [vector_of("one"), vector_of("two")])
+
+
+async def test_parts_count_half_whatever_their_number(model: EmbeddingService) -> None:
+    few, plain, many = await embed(model, [document("whole", "a"), document("plain"), document("whole", *"aaaaa")])
+
+    middle = vector_of("whole") + vector_of("a")
+    np.testing.assert_allclose(few, middle / np.linalg.norm(middle), atol=1e-6)
+    np.testing.assert_allclose(many, few, atol=1e-6)
+    np.testing.assert_array_equal(plain, vector_of("plain"))
+
+
+async def test_each_part_counts_the_same(model: EmbeddingService) -> None:
+    (vector,) = await embed(model, [document("whole", "a", "b", "c")])
+
+    parts = vector_of("a") + vector_of("b") + vector_of("c")
+    middle = vector_of("whole") + parts / np.linalg.norm(parts)
+    np.testing.assert_allclose(vector, middle / np.linalg.norm(middle), atol=1e-6)
+
+
+async def test_no_documents_have_no_vectors(model: EmbeddingService) -> None:
+    assert len(await embed(model, [])) == 0

@@ -1,5 +1,7 @@
+"""Resolved entries in time order, by project, and how those of a kind ended."""
+
 import tempfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -7,15 +9,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.contextvars import merge_contextvars
+from structlog.testing import capture_logs
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.errors import NoActiveGhapError, NotFoundError
+from learning_memory_server.capture.entries.timeline import Timeline
+from learning_memory_server.errors import DiskFullError, NoActiveGhapError, NotFoundError
+from learning_memory_server.index.document import Collection, documents_of, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.caller import MAIN_AGENT, Caller
-from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy
 from tests.support import (
     ALICE,
     BOB,
@@ -23,8 +29,12 @@ from tests.support import (
     CONFIRMED,
     NOON,
     TEXTS,
+    Parts,
     TickingClock,
+    about,
     confirm,
+    full_ghap,
+    ghap,
     ids,
     numbered,
     reloaded,
@@ -177,3 +187,87 @@ def test_a_new_process_finds_what_any_calls_left(steps: list[tuple[str, Caller, 
             assert again.list_orphans(caller) == collector.list_orphans(caller)
             seen = {*ids(again.list_orphans(caller)), *([entry.id] if entry else [])}
             assert seen == set(known) - resolved
+
+
+async def test_an_entry_is_on_each_of_its_axes(parts: Parts) -> None:
+    await parts.index.open()
+    await parts.learn(full_ghap(), numbered(1))
+
+    counts = await parts.index.counts()
+    assert [counts[Collection.of(axis)] for axis in Axis] == [2, 2, 1, 1]
+    for axis in Axis:
+        (record,) = await parts.store.retrieve(Collection.of(axis), [point_id("ghap", full_ghap().id)])
+        assert record.payload["ghap_id"] == full_ghap().id
+
+
+async def test_an_entry_persisted_twice_is_there_once(parts: Parts) -> None:
+    await parts.index.open()
+    assert await parts.persister.persist(numbered(1))
+    assert await parts.persister.persist(numbered(1))
+
+    assert (await parts.index.counts())[Collection.EXPERIENCES_FULL] == 1
+
+
+async def test_an_entry_that_cannot_be_indexed_is_pending_and_not_an_error(parts: Parts) -> None:
+    await parts.index.open()
+    parts.store.down = DiskFullError("full")
+
+    with capture_logs(processors=[merge_contextvars]) as logs:
+        assert not await parts.persister.persist(numbered(1))
+    assert parts.writer.pending == 2
+    assert [(line["event"], line["ghap_id"]) for line in logs] == [("documents.postponed", numbered(1).id)]
+
+
+async def test_the_source_is_every_resolved_entry_on_every_axis(parts: Parts) -> None:
+    entries = [about("pool", 1), full_ghap()]
+    parts.collector.add_resolved(entries)
+
+    documents = list(parts.collector.documents())
+
+    assert sorted(documents, key=repr) == sorted(
+        (document for entry in entries for document in documents_of(entry)), key=repr
+    )
+
+
+HELD, FAILED = OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED
+
+FIRST, SECOND, THIRD = (
+    numbered(n, resolution=replace(CONFIRMED, resolved_at=NOON + timedelta(hours=n))) for n in (1, 2, 3)
+)
+
+
+def test_the_newest_are_those_resolved_last_however_they_came() -> None:
+    timeline = Timeline([SECOND])
+    timeline.add(THIRD)
+    timeline.add(FIRST)
+    assert ids(list(timeline)) == ids([FIRST, SECOND, THIRD])
+    assert ids(list(timeline.newest())) == ids([THIRD, SECOND, FIRST])
+
+
+def test_each_project_has_its_own_order() -> None:
+    other = replace(THIRD, project="elsewhere")
+    timeline = Timeline([FIRST, other])
+    timeline.add(SECOND)
+    assert ids(list(timeline.newest(FIRST.project))) == ids([SECOND, FIRST])
+    assert ids(list(timeline.newest("elsewhere"))) == ids([other])
+    assert list(timeline.newest("nowhere")) == []
+    assert [timeline.count(), timeline.count(FIRST.project), timeline.count("nowhere")] == [3, 2, 0]
+
+
+def test_outcomes_are_those_of_the_project_the_domain_and_the_strategy() -> None:
+    timeline = Timeline([FIRST, replace(SECOND, resolution=replace(CONFIRMED, status=FAILED))])
+    timeline.add(THIRD)
+    assert timeline.outcomes(ghap()) == Counter({HELD: 2, FAILED: 1})
+    assert not timeline.outcomes(ghap(project="elsewhere"))
+    assert not timeline.outcomes(ghap(domain=Domain.SECURITY))
+    assert not timeline.outcomes(ghap(strategy=Strategy.ASK_USER))
+
+
+def test_what_is_taken_out_or_replaced_counts_no_longer() -> None:
+    timeline = Timeline([FIRST, SECOND, THIRD]).without({SECOND.id})
+    assert ids(list(timeline.newest(ghap().project))) == ids([THIRD, FIRST])
+    assert timeline.outcomes(ghap()) == Counter({HELD: 2})
+    changed = replace(FIRST, goal="another")
+    replaced = timeline.replaced({FIRST.id: changed})
+    assert list(replaced) == [changed, THIRD]
+    assert list(replaced.newest(ghap().project)) == [THIRD, changed]

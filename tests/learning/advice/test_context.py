@@ -7,13 +7,15 @@ from typing import Any
 import pytest
 
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.learning.advice.advisor import Related
 from learning_memory_server.learning.advice.text import context as composed
+from learning_memory_server.learning.advice.text import related
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.cluster import ClusterId
-from learning_memory_server.model.entry import Ghap, Lesson
+from learning_memory_server.model.entry import Ghap, Lesson, RootCause
 from learning_memory_server.model.value import Evidence, Value
-from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from tests.support import CONFIRMED, NOON, ghap, numbered
 
 LETTERS = "abc def é漢🌹\n\x1b"
@@ -131,3 +133,24 @@ def test_lessons_that_share_rare_words_with_the_branch_the_files_and_what_is_ope
     # One word may be chance.
     by_chance = composed([], [], [*others, wanted], 800, about=frozenset(terms("fix/invoice")))
     assert wanted.id not in {item.id for item in by_chance.items}
+
+
+def test_an_agent_is_shown_what_nobody_would_see() -> None:
+    lesson = Lesson("looking closely", "one\n\x1b[31m\u202etwo\u200b")
+    entry = numbered(1, goal="first\u202e\nsecond", resolution=replace(CONFIRMED, lesson=lesson))
+
+    (item,) = related(Related((entry,)))
+
+    assert (item["learned"], item["goal"]) == ("one [31m[U+202E]two[U+200B]", "first[U+202E] second")
+
+
+def test_a_takeaway_is_shown_before_the_root_cause_and_that_before_what_worked() -> None:
+    cause = RootCause(RootCauseCategory.WRONG_ASSUMPTION, "the clocks differ")
+
+    def learned(lesson: Lesson | None) -> str:
+        entry = numbered(1, resolution=replace(CONFIRMED, root_cause=cause, lesson=lesson))
+        return related(Related((entry,)))[0]["learned"]
+
+    assert learned(Lesson("freezing the clock", "compare time zones first")) == "compare time zones first"
+    assert learned(Lesson("freezing the clock")) == "the clocks differ"
+    assert learned(None) == "the clocks differ"

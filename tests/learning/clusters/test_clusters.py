@@ -1,19 +1,26 @@
 """The current view of a fit after experiences have come and gone."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
 
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
-from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, FittedCluster, clusters_of
+from learning_memory_server.learning.clusters.clusters import (
+    AxisClusters,
+    AxisFit,
+    FittedCluster,
+    Outcomes,
+    clusters_of,
+)
 from learning_memory_server.learning.clusters.fitting import Matching
 from learning_memory_server.learning.clusters.lineage import Lineage
 from learning_memory_server.model.cluster import ClusterId
-from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
-from tests.support import NOON, about, numbered
+from learning_memory_server.model.entry import Ghap, RootCause
+from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
+from tests.support import CONFIRMED, NOON, about, numbered
 
 EVIDENCE = ClusterEvidence.of("full_0", np.eye(3, dtype=np.float32), np.ones(3))
 MATCHING = Matching((), 0, {}, {})
@@ -78,3 +85,45 @@ def test_an_error_names_the_ten_largest_clusters() -> None:
     found = standing(AxisFit(Axis.FULL, clusters, NAMES, None, MATCHING))
     with pytest.raises(NotFoundError, match=r"the 10 largest clusters of full are: full_0, .*full_9[.]$"):
         found.get(ClusterId(Axis.FULL, 40))
+
+
+def ended(day: int, status: OutcomeStatus, cause: RootCauseCategory | None = None) -> Ghap:
+    resolution = replace(
+        CONFIRMED,
+        status=status,
+        root_cause=RootCause(cause, "Because.") if cause else None,
+        resolved_at=NOON + timedelta(days=day),
+    )
+    return numbered(day, resolution=resolution)
+
+
+def test_outcomes_and_causes_are_counted_most_frequent_first() -> None:
+    outcomes = Outcomes.of(
+        [
+            ended(0, OutcomeStatus.CONFIRMED),
+            ended(1, OutcomeStatus.FALSIFIED, RootCauseCategory.OVERSIGHT),
+            ended(2, OutcomeStatus.FALSIFIED, RootCauseCategory.WRONG_ASSUMPTION),
+            ended(3, OutcomeStatus.FALSIFIED, RootCauseCategory.WRONG_ASSUMPTION),
+            ended(4, OutcomeStatus.ABANDONED),
+        ]
+    )
+
+    assert list(outcomes.by_status.items()) == [
+        (OutcomeStatus.FALSIFIED, 3),
+        (OutcomeStatus.ABANDONED, 1),
+        (OutcomeStatus.CONFIRMED, 1),
+    ]
+    assert list(outcomes.by_root_cause.items()) == [
+        (RootCauseCategory.WRONG_ASSUMPTION, 2),
+        (RootCauseCategory.OVERSIGHT, 1),
+    ]
+
+
+def test_recent_members_are_those_of_the_last_thirty_days() -> None:
+    outcomes = Outcomes.of([ended(day, OutcomeStatus.CONFIRMED) for day in (40, 0, 10, 11)])
+
+    assert (outcomes.times[0], outcomes.times[-1]) == (NOON, NOON + timedelta(days=40))
+    now = NOON + timedelta(days=40)
+    assert outcomes.recent(now) == 3
+    assert outcomes.recent(now + timedelta(seconds=1)) == 2
+    assert outcomes.recent(now + timedelta(days=31)) == 0

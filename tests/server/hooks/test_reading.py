@@ -1,4 +1,7 @@
-"""What agents are told when they read a file: what was believed of it, and was wrong."""
+"""What agents are told when they read a file: what was believed of it, and was wrong.
+
+What a session is told when it starts depends on where it works, and where the sessions before it did.
+"""
 
 import json
 from collections.abc import AsyncIterator
@@ -89,3 +92,33 @@ async def test_a_session_is_told_two_such_hypotheses_at_most_and_none_that_held(
         told = [await second.fire("PostToolUse", file=f"f{number}.py", folder=str(shop)) for number in range(3)]
         assert [entry in text for entry, text in zip(entries, told, strict=True)] == [True, True, False]
         assert told[2] == ""
+
+
+OTHER = {"status": "confirmed", "result": "it fits"}
+
+
+async def test_a_session_without_changes_is_told_what_bears_on_the_files_of_the_last_ones(
+    services: Services, tmp_path: Path
+) -> None:
+    caller = replace(CALLER, session=session_hash("s1"), folder=str(tmp_path))
+    rounding = {"what_worked": "one rounding", "takeaway": "Round the totals of billing once, at the end"}
+    totals = tmp_path / "billing" / "totals.py"
+    totals.parent.mkdir()
+    totals.write_text("total = round(price)\n")
+    async with Client(build_server(Calls(services.injectable(), caller, has_hooks=True))) as client:
+        hooked = Hooked(client)
+        await hooked.call("start_ghap", **ENTRY)
+        await hooked.call("resolve_ghap", **OTHER, lesson=rounding)
+        for number in range(4):
+            await hooked.call("start_ghap", **ENTRY | {"goal": f"Give the crawler {number} a larger cache"})
+            lesson = {"what_worked": "more room", "takeaway": f"The crawler {number} wants more room"}
+            await hooked.call("resolve_ghap", **OTHER, lesson=lesson)
+        assert "Round the totals" not in await hooked.fire("SessionStart", session="s2", folder=str(tmp_path))
+
+        await hooked.call("start_ghap", **ENTRY | {"goal": "Give the crawler a name"})
+        await hooked.fire("PostToolUse", file=str(totals), patch='[{"lines": ["+total"]}]', folder=str(tmp_path))
+        await hooked.call("resolve_ghap", **OTHER)
+        await services.anchoring.close()
+
+        told = await hooked.fire("SessionStart", session="s3", folder=str(tmp_path))
+    assert told.index("Round the totals") < told.index("The crawler 3")
