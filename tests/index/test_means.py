@@ -40,19 +40,16 @@ async def test_a_mean_is_taken_again_when_a_collection_has_grown_by_a_quarter(tm
         assert means.sizes[NOTES] == 80
 
 
-async def test_a_small_collection_is_as_close_as_most_are_and_other_models_have_their_scale(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await write(parts, *range(25))
-        means = Means()
-        await means.refresh(parts.store)
-        vector = HashingEmbedder().embed_queries(["note 3"])[0]
-        cosine = float((HashingEmbedder().embed_documents([f"note {n}" for n in range(25)]) @ vector).mean())
-        assert means.usual_closeness(NOTES, vector, DEFAULT_SCALE) == pytest.approx((cosine + 0.03) / 2, abs=1e-6)
-        crowded = 1 - (1 - cosine) * 2
-        assert means.usual_closeness(NOTES, vector, Scale(0.544, 0.065)) == pytest.approx(
-            (crowded + 0.03) / 2, abs=1e-6
-        )
+async def test_a_small_collection_is_as_close_as_most_are_and_other_models_have_their_scale(parts: Parts) -> None:
+    await parts.index.open()
+    await write(parts, *range(25))
+    means = Means()
+    await means.refresh(parts.store)
+    vector = HashingEmbedder().embed_queries(["note 3"])[0]
+    cosine = float((HashingEmbedder().embed_documents([f"note {n}" for n in range(25)]) @ vector).mean())
+    assert means.usual_closeness(NOTES, vector, DEFAULT_SCALE) == pytest.approx((cosine + 0.03) / 2, abs=1e-6)
+    crowded = 1 - (1 - cosine) * 2
+    assert means.usual_closeness(NOTES, vector, Scale(0.544, 0.065)) == pytest.approx((crowded + 0.03) / 2, abs=1e-6)
 
 
 async def test_a_search_compares_with_the_mean_once_the_index_has_caught_up(tmp_path: Path) -> None:

@@ -66,19 +66,18 @@ async def test_the_present_index_answers_until_the_new_one_is_complete_and_nothi
     assert (await parts.index.counts())[STRATEGY] == 21
 
 
-async def test_what_comes_during_a_rebuild_is_in_the_new_index_before_that_answers(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.ready()
-        known = [documents_of(numbered(n))[0] for n in range(3)]
+async def test_what_comes_during_a_rebuild_is_in_the_new_index_before_that_answers(parts: Parts) -> None:
+    await parts.ready()
+    known = [documents_of(numbered(n))[0] for n in range(3)]
 
-        def documents() -> list[Document]:
-            # One more each time, until there are ten.
-            known.extend([documents_of(numbered(len(known)))[0]] if len(known) < 10 else [])
-            return list(known)
+    def documents() -> list[Document]:
+        # One more each time, until there are ten.
+        known.extend([documents_of(numbered(len(known)))[0]] if len(known) < 10 else [])
+        return list(known)
 
-        await parts.index.rebuild(FULL, documents, lambda _done: None)
-        assert (await parts.index.digests())[FULL].keys() == {document.point_id for document in known}
-        assert len(known) == 10
+    await parts.index.rebuild(FULL, documents, lambda _done: None)
+    assert (await parts.index.digests())[FULL].keys() == {document.point_id for document in known}
+    assert len(known) == 10
 
 
 @pytest.mark.slow

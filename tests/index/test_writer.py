@@ -186,8 +186,8 @@ async def test_a_cancelled_write_is_still_pending(parts: Parts) -> None:
 
 @pytest.mark.slow
 @fast_forward
-async def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts, parts.running():
+async def test_what_is_pending_is_written_as_soon_as_the_engine_is_back(parts: Parts) -> None:
+    async with parts.running():
         await parts.writer.settle()
         parts.store.down = DOWN
         assert not await parts.writer.write([document()])
@@ -220,8 +220,8 @@ async def test_an_engine_that_is_down_at_the_start_is_opened_later(tmp_path: Pat
 
 @pytest.mark.slow
 @fast_forward
-async def test_a_burst_of_writes_is_flushed_once_it_is_over(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts, parts.running():
+async def test_a_burst_of_writes_is_flushed_once_it_is_over(parts: Parts) -> None:
+    async with parts.running():
         await parts.writer.settle()
         for number in range(20):
             await parts.writer.write([document(number)])

@@ -50,38 +50,36 @@ async def test_the_last_verdict_on_a_pair_counts(tmp_path: Path) -> None:
     assert {each.project for each in again} == {"p"}
 
 
-async def test_a_call_that_is_repeated_after_a_later_verdict_changes_nothing(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        parts.collector.add_resolved(ENTRIES)
-        parts.values.add(value("v"))
-        first = replace(ALICE, request="front:1")
-        values_over(parts).judge(first, "v", ENTRIES[0].id, YES)
-        values_over(parts).judge(replace(ALICE, request="front:2"), "v", ENTRIES[0].id, NO)
+async def test_a_call_that_is_repeated_after_a_later_verdict_changes_nothing(parts: Parts) -> None:
+    parts.collector.add_resolved(ENTRIES)
+    parts.values.add(value("v"))
+    first = replace(ALICE, request="front:1")
+    values_over(parts).judge(first, "v", ENTRIES[0].id, YES)
+    values_over(parts).judge(replace(ALICE, request="front:2"), "v", ENTRIES[0].id, NO)
 
-        fresh = replace(values_over(parts), verdicts=VerdictLog(parts.journal.verdicts))
-        repeated = fresh.judge(replace(first, again=True), "v", ENTRIES[0].id, YES)
+    fresh = replace(values_over(parts), verdicts=VerdictLog(parts.journal.verdicts))
+    repeated = fresh.judge(replace(first, again=True), "v", ENTRIES[0].id, YES)
 
-        assert repeated.standing.support == Support(0, 1)
-        assert lines(parts.journal) == 2
+    assert repeated.standing.support == Support(0, 1)
+    assert lines(parts.journal) == 2
 
 
-async def test_only_a_resolved_entry_and_a_known_value_can_be_judged(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        parts.collector.add_resolved(ENTRIES)
-        parts.values.add(value("v"))
-        still_open = start(parts.collector)
-        parts.collector.forget([ENTRIES[0].id], NOON)
-        for ghap_id in ("ghap_unknown", ENTRIES[0].id):
-            with pytest.raises(NotFoundError, match=f"^ghap_id: there is no entry {ghap_id}"):
-                values_over(parts).judge(ALICE, "v", ghap_id, YES)
-        with pytest.raises(InvalidInputError, match=f"^ghap_id: {still_open.id} is still open"):
-            values_over(parts).judge(ALICE, "v", still_open.id, YES)
-        with pytest.raises(NotFoundError, match="no value w"):
-            values_over(parts).judge(ALICE, "w", ENTRIES[1].id, YES)
-        assert parts.verdicts.all() == []
+async def test_only_a_resolved_entry_and_a_known_value_can_be_judged(parts: Parts) -> None:
+    parts.collector.add_resolved(ENTRIES)
+    parts.values.add(value("v"))
+    still_open = start(parts.collector)
+    parts.collector.forget([ENTRIES[0].id], NOON)
+    for ghap_id in ("ghap_unknown", ENTRIES[0].id):
+        with pytest.raises(NotFoundError, match=f"^ghap_id: there is no entry {ghap_id}"):
+            values_over(parts).judge(ALICE, "v", ghap_id, YES)
+    with pytest.raises(InvalidInputError, match=f"^ghap_id: {still_open.id} is still open"):
+        values_over(parts).judge(ALICE, "v", still_open.id, YES)
+    with pytest.raises(NotFoundError, match="no value w"):
+        values_over(parts).judge(ALICE, "w", ENTRIES[1].id, YES)
+    assert parts.verdicts.all() == []
 
-        confirm(parts.collector, ghap_id=still_open.id)
-        assert values_over(parts).judge(ALICE, "v", still_open.id, YES).standing.support == Support(1)
+    confirm(parts.collector, ghap_id=still_open.id)
+    assert values_over(parts).judge(ALICE, "v", still_open.id, YES).standing.support == Support(1)
 
 
 async def test_a_value_is_stored_with_its_verdicts_or_unattested(store: ValueStore, parts: Parts) -> None:
@@ -190,19 +188,18 @@ async def test_values_are_listed_by_relevance_with_and_without_the_index(tmp_pat
         assert ([each.value.id for each in found], mode.value) == ([pool.id, "other"], "lexical")
 
 
-async def test_values_of_earlier_versions_are_announced_once(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        parts.collector.add_resolved(ENTRIES)
-        parts.values.add(value("new"))
-        values = values_over(parts)
-        assert values.notice(values.list_values()) is None
-        parts.values.add(replace(value("v"), is_earlier=True), replace(value("w"), is_earlier=True))
-        assert str(values.notice(values.list_values())).startswith("2 values are unattested now: ")
-        assert values.notice(values.list_values()) is None
+async def test_values_of_earlier_versions_are_announced_once(parts: Parts) -> None:
+    parts.collector.add_resolved(ENTRIES)
+    parts.values.add(value("new"))
+    values = values_over(parts)
+    assert values.notice(values.list_values()) is None
+    parts.values.add(replace(value("v"), is_earlier=True), replace(value("w"), is_earlier=True))
+    assert str(values.notice(values.list_values())).startswith("2 values are unattested now: ")
+    assert values.notice(values.list_values()) is None
 
-        values_over(parts).judge(ALICE, "v", ENTRIES[0].id, YES)
-        again = values_over(parts)
-        assert str(again.notice(again.list_values())).startswith("1 value is unattested now: ")
+    values_over(parts).judge(ALICE, "v", ENTRIES[0].id, YES)
+    again = values_over(parts)
+    assert str(again.notice(again.list_values())).startswith("1 value is unattested now: ")
 
 
 async def test_a_test_of_a_text_shows_the_lessons_and_failed_hypotheses_closest_to_it(tmp_path: Path) -> None:
