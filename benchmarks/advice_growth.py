@@ -27,7 +27,7 @@ from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.calls import Boundary
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS

@@ -40,7 +40,7 @@ from benchmarks.population import themes
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.clusters.fitting import inherit
 

@@ -31,7 +31,7 @@ from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.density import unit_rows
 
 SIZES = (1_000, 10_000, 50_000)
 CALL_SECONDS = 0.02

@@ -21,13 +21,12 @@ from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import ModelTokens
-from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
-from learning_memory_server.index.memory_documents import SHAPES, point_ids
+from learning_memory_server.index.memory_documents import SHAPES, Chunker, point_ids
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.index.ranking.terms import encode_query
 from learning_memory_server.index.writer import IndexWriter

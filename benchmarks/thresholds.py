@@ -48,7 +48,7 @@ from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY, VALUE
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.values.store import learned_text
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis

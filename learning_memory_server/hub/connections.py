@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
-from learning_memory_server.server.boundary import unforeseen
+from learning_memory_server.server.calls import unforeseen
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.waiting import each_request_within

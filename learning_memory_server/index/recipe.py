@@ -144,12 +144,7 @@ async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArr
 
     A document with parts gets the vector half-way between the vector of its text and the mean of its parts' vectors. A
     model's vector of a text with many parts mostly says what they share: what only one part says is nearly lost in it,
-    and what lies beyond the model's window is lost altogether.
-
-    Measured on 81 real entries, whose parts are their fields: recall@5 / nDCG@10 in percent, with the vector of the
-    text, the mean of the parts, and half-way. Semantic search for 70 questions written for it: 93.8 / 92.6, 92.8 /
-    92.3, 92.7 / 92.8; for fields left out of their entries: 93.2 / 83.5, 94.8 / 87.0, 95.3 / 86.2. Hybrid search for
-    the questions: 93.8 / 94.9, 92.8 / 92.3, 95.1 / 94.6; for the fields: 96.3 / 88.1, 96.7 / 88.8, 96.6 / 88.3.
+    and what lies beyond the model's window is lost altogether. Decision 9 has figures.
     """
     texts = [text for document in documents for text in (document.text, *document.parts)]
     made = await model.embed_documents(texts)

@@ -1,28 +1,262 @@
-"""The tool calls of one connection."""
+"""The tool calls of a connection, the only place where a failure becomes a reply, and the log line of each call."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Container, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import KW_ONLY, InitVar, dataclass, replace
+import re
+import secrets
+import time
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
 
+import structlog
+from pydantic import ValidationError
+from structlog.contextvars import bound_contextvars
+
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
 from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import place_in
-from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.redaction.base import MARKER
+from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
+from learning_memory_server.server.schema import has_long_text_with, require_bounded, shorten
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
 from learning_memory_server.server.tools.hook import HOOK, CallingAgents
 from learning_memory_server.server.tools.memory import get_stats
-from learning_memory_server.server.tools.toolset import Progress
-from learning_memory_server.server.wire import Result
+from learning_memory_server.server.tools.toolset import Progress, Tool
+from learning_memory_server.server.wire import JSON, Result
+from learning_memory_server.system.turns import in_turn
+
+_OF_THE_CALL: Final = (Caller, Progress)
+"""What tools request like services, but the call supplies."""
+
+
+_MARKERS_COUNT: Final = (
+    "Secrets in it were replaced by markers such as [redacted: password] first, and the markers count."
+)
+
+
+class Boundary:
+    """Runs tools: validates their arguments and turns every outcome into a result.
+
+    `services` has one object for each type that a tool requests, except those that a call provides, and the gate that
+    all arguments pass.
+    """
+
+    def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
+        self._tools = {
+            tool.name: (tool, {kind: services[kind] for kind in tool.services if kind not in _OF_THE_CALL})
+            for tool in tools
+        }
+        # Not every client is offered what shows a page, and no model what programs call.
+        self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
+        self._redaction = cast("RedactionGate", services[RedactionGate])
+        self._writing = asyncio.Lock()
+        log.info("tools.registered", count=len(self._named))
+
+    async def call(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        progress: Progress | None = None,
+        name_call: Callable[[], str] | None = None,
+    ) -> Result:
+        """Call a tool, log the call, and return its result or failure in the tool's own form.
+
+        `progress` tells the client how far the call is; `name_call` returns the call's name, for `Caller.request`.
+        """
+        tool = self._tools[name][0] if name in self._tools else None
+        wire = tool.wire if tool else JSON
+        request = secrets.token_hex(4)
+        # An unknown name could be any text, so it is not logged.
+        with bound_contextvars(tool=name if tool else None, request=request):
+            call_log = CallLog(arguments, tool.arguments.model_fields if tool else ())
+            log.debug("tool.started")
+            try:
+                payload = await self.run(name, arguments, caller, progress, name_call)
+            except LearningMemoryError as error:
+                call_log.refused(error)
+                return wire.failure(error).shown()
+            except asyncio.CancelledError:
+                call_log.ended("cancelled")
+                raise
+            except Exception as error:  # noqa: BLE001 - the top level of every tool
+                # The client gets only the request id; the log has the failure.
+                call_log.ended("crashed", exc_info=error)
+                return wire.failure(unforeseen(request))
+            call_log.succeeded(wire.facts(payload))
+            reply = wire.reply(payload)
+            # Whole texts stay as they were: the caller may continue from an offset in them.
+            return reply if arguments.get("full_text") is True else reply.shown()
+
+    async def run(
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        caller: Caller,
+        progress: Progress | None = None,
+        name_call: Callable[[], str] | None = None,
+    ) -> dict[str, Any]:
+        """Redact and validate the arguments, call the tool and return its reply, which names what was redacted.
+
+        Raises `InvalidInputError` if the tool does not exist or the arguments are wrong, and whatever the tool raises.
+        """
+        if name not in self._tools:
+            raise InvalidInputError(
+                f"There is no tool {shorten(name)}; the tools are {', '.join(self._named)}."
+                f"{did_you_mean(name, self._named)}"
+            )
+        tool, services = self._tools[name]
+        reads = not tool.changes
+        # What hooks say has no limits, and mostly is not kept.
+        if tool.is_for_models:
+            try:
+                require_bounded(arguments, tool.input_schema)
+            except ValidationError as error:
+                raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
+        if name_call:
+            caller = replace(caller, request=name_call())
+        available = {**services, Caller: caller, Progress: progress or Progress()}
+        # Nothing is awaited before this: calls come here in the order in which they were sent.
+        async with in_turn(None if reads else self._writing):
+            redacted = await self._redacted(tool, arguments)
+            valid = _validated(tool, redacted.data)
+            log.debug("tool.validated")
+            reply = await tool.function(*(available[kind] for kind in tool.services), **valid)
+        payload = tool.wire.payload(reply)
+        # A tool that stores nothing has only searched, with the markers that are stored.
+        return tool.wire.with_redacted(payload, redacted.kinds) if redacted.kinds and not reads else payload
+
+    async def _redacted(self, tool: Tool, arguments: dict[str, Any]) -> RedactedData:
+        """Return the arguments without the secrets of those that may be kept."""
+        passed = {name: value for name, value in arguments.items() if tool.kept is None or name in tool.kept}
+        redacted = await self._redaction.pass_data(passed)
+        # Redaction may have changed a key, so only what was not passed is added again.
+        others = {name: value for name, value in arguments.items() if name not in passed}
+        return redacted._replace(data={**others, **redacted.data})
+
+
+def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments in the types of the tool's parameters; refuse those that do not match its schema."""
+    # Validated as JSON, so that strict means JSON's own types. Null means absent.
+    given = {key: value for key, value in arguments.items() if value is not None}
+    try:
+        valid = tool.arguments.model_validate_json(_encoded(given))
+    except ValidationError as error:
+        raise InvalidInputError(
+            tool.wire.explain(error, tool.input_schema),
+            hint=_MARKERS_COUNT if has_long_text_with(MARKER, error) else None,
+        ) from None
+    return {name: _one_of(given[name], getattr(valid, name)) for name in valid.model_fields_set}
+
+
+def _one_of(given: object, valid: object) -> object:
+    """Return the given text if it passed unchanged: a copy may take 40 MB, and the message keeps the original alive."""
+    return given if type(valid) is str and given == valid else valid
+
+
+def _encoded(arguments: Mapping[str, Any]) -> bytes:
+    # Joined once: a text may take 40 MB.
+    parts = [b"{"]
+    for name, value in arguments.items():
+        try:
+            parts += [b"," if len(parts) > 1 else b"", json.dumps(name, ensure_ascii=False).encode(), b":"]
+            parts.append(json.dumps(value, ensure_ascii=False).encode())
+        except UnicodeEncodeError:
+            raise InvalidInputError(
+                f"{name.encode(errors='replace').decode()}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
+            ) from None
+    return b"".join([*parts, b"}"])
+
+
+@contextmanager
+def for_client() -> Iterator[None]:
+    """Turn the failures of a request that is not a tool call into protocol errors that a client may see."""
+    from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - slow; calls do without
+    from mcp.types import INTERNAL_ERROR  # noqa: PLC0415
+
+    request = secrets.token_hex(4)
+    with bound_contextvars(request=request):
+        try:
+            yield
+        except LearningMemoryError as error:
+            raise MCPError(INTERNAL_ERROR, error.sentence) from None
+        except Exception as error:  # noqa: BLE001 - the SDK would send the text of the exception
+            CallLog({}, ()).ended("crashed", exc_info=error)
+            raise MCPError(INTERNAL_ERROR, unforeseen(request).sentence) from None
+
+
+def unforeseen(request: str | None = None) -> LearningMemoryError:
+    """Return the error for an unexpected failure, with the request id to look up."""
+    return LearningMemoryError(
+        "The server failed unexpectedly" + (f" (request {request})." if request else "."),
+        hint="The server's log has the details" + (" under that request id." if request else "."),
+    )
+
+
+log = structlog.get_logger()
+
+_FORMS: Final = {
+    "ghap_id": re.compile(r"ghap_[0-9]{8}_[0-9]{6}_[0-9a-f]{6}"),
+    "value_id": re.compile(r"value_[0-9]{8}_[0-9]{6}_[0-9a-f]{6}"),
+    "memory_id": re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"),
+    "cluster_id": re.compile(rf"({'|'.join(Axis)})_[0-9]{{1,9}}"),
+}
+_ID_ARGUMENTS: Final = ("ghap_id", "value_id", "memory_id", "cluster_id", "supersedes")
+_NAMED: Final = re.compile(
+    r"([a-z_]+)(?:\.[a-z_.\[\]0-9]+)?(?=:| and [a-z_]+:)|Field '([a-z_]+)|Invalid ([a-z_]+) ?([a-z_]+)?"
+)
+"""What may be an argument in a message: `goal: ...`, `surprise and root_cause: ...`, `Field 'goal' ...`,
+`Invalid axis`."""
+
+
+@dataclass(slots=True)
+class CallLog:
+    """Writes one line, `tool.called`, about one call; see the module."""
+
+    arguments: Mapping[str, Any]
+    known: Collection[str]
+    _started: float = field(default_factory=time.perf_counter)
+
+    def succeeded(self, returned: Mapping[str, Any]) -> None:
+        """Log a reply: its `id`, `cluster_id` and `count`, where it has them."""
+        count = {"count": returned["count"]} if "count" in returned else {}
+        self.ended("ok", map(returned.get, ("id", "cluster_id")), **count)
+
+    def refused(self, error: LearningMemoryError) -> None:
+        """Log an anticipated failure. Its message may quote an argument; only the argument's name is logged."""
+        named = {name for names in _NAMED.findall(error.message) for name in names if name in self.known}
+        self.ended("refused", type=error.wire_type, **({"arguments": sorted(named)} if named else {}))
+
+    def ended(self, outcome: str, returned: Iterable[object] = (), **facts: object) -> None:
+        """Log how the call ended. If that is an unforeseen failure, it is among the facts as `exc_info`."""
+        write = log.info
+        if "exc_info" in facts:
+            write = log.error
+        elif facts.get("type") == InvalidInputError.wire_type:
+            write = log.warning  # The caller's fault
+        milliseconds = round(1000 * (time.perf_counter() - self._started), 1)
+        write("tool.called", outcome=outcome, **facts, milliseconds=milliseconds, **self._ids(returned))
+
+    def _ids(self, returned: Iterable[object]) -> dict[str, str]:
+        """Return the ids that the call returned or was given, by kind. Anything else could be a text."""
+        ids: dict[str, str] = {}
+        for text in (*returned, *(self.arguments.get(name) for name in _ID_ARGUMENTS)):
+            for kind, form in _FORMS.items():
+                if isinstance(text, str) and form.fullmatch(text.strip()):
+                    ids.setdefault(kind, text.strip())
+        return ids
+
 
 TOOL_USE: Final = "claudecode/toolUseId"
 """What Claude Code says in a call's `_meta`: the id that its hooks know the call by."""

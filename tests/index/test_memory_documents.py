@@ -3,8 +3,7 @@ import tracemalloc
 import pytest
 
 from learning_memory_server.embedding.tokens import EstimatedTokens
-from learning_memory_server.index.chunking.chunking import Chunker
-from learning_memory_server.index.memory_documents import documents_of
+from learning_memory_server.index.memory_documents import Chunker, documents_of
 from learning_memory_server.model.memory import Memory
 from tests.support import NOON
 

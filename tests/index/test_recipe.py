@@ -14,10 +14,10 @@ from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
-from learning_memory_server.index.chunking.chunking import Chunker
 from learning_memory_server.index.document import SHAPES, Collection, Document, WholeDocument, documents_of
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
+from learning_memory_server.index.memory_documents import Chunker
 from learning_memory_server.index.memory_documents import documents_of as chunks_of
 from learning_memory_server.index.ranking.terms import encode_document
 from learning_memory_server.index.recipe import Recipe, embed

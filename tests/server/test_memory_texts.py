@@ -17,8 +17,7 @@ import pytest
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.limits import REPLY_MAX
 from learning_memory_server.redaction.gate import RedactionGate
-from learning_memory_server.server.boundary import Boundary
-from learning_memory_server.server.calls import Calls
+from learning_memory_server.server.calls import Boundary, Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
 from learning_memory_server.server.tools.hook import CallingAgents

@@ -15,10 +15,9 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.server.app import build_server
+from learning_memory_server.server.app import PAGE, build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.server.resources import PAGE
 from learning_memory_server.server.tools.learning import DASHBOARD_URI
 from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.ipc.jsonrpc import APPS

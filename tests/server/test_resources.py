@@ -13,10 +13,9 @@ from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.app import build_server
+from learning_memory_server.server.app import CONTEXT_URI, build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.server.resources import CONTEXT_URI
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
 from tests.tool_names import NAMES
 

@@ -21,7 +21,7 @@ from learning_memory_server.model.vocabulary import (
 )
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import INSTRUCTIONS
-from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.calls import Boundary
 from learning_memory_server.server.tools.arguments import SearchLimit, Statement
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.tools.toolset import ToolSet

@@ -23,10 +23,9 @@ from learning_memory_server.system.memory_release import trim_heap
 from learning_memory_server.system.turns import has_written
 
 if TYPE_CHECKING:
-    from learning_memory_server.index.chunking.chunking import Chunker, Span
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
-    from learning_memory_server.index.memory_documents import Chunk
+    from learning_memory_server.index.memory_documents import Chunk, Chunker, Span
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller

@@ -18,16 +18,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning_memory_server.index.ranking.threshold import NEAR_COPY
-from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
-from learning_memory_server.learning.clustering.merging import Groups, group_of, joined, readmitted, without_misplaced
-from learning_memory_server.learning.clustering.neighbours import (
+from learning_memory_server.learning.clustering.density import (
     NEIGHBOURS,
+    dense_groups,
+    distance_graph,
     likeness_to_others,
     means_of,
     nearest_neighbours,
+    pull_of,
+    spread,
     text_of,
     unit_rows,
 )
+from learning_memory_server.learning.clustering.merging import Groups, group_of, joined, readmitted, without_misplaced
 
 THIN_NOISE: Final = 0.5
 """The share of noise above which a partition counts as thin."""

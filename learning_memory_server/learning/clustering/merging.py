@@ -17,7 +17,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from learning_memory_server.learning.clustering.neighbours import Neighbours, likeness_to_others, unit_rows
+from learning_memory_server.learning.clustering.density import Neighbours, likeness_to_others, unit_rows
 
 Groups = list[NDArray[np.int64]]
 Path = list[tuple[int, int]]

@@ -24,7 +24,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.density import unit_rows
 
 LEAST_DEVIATION: Final = 0.05
 """A floor for members that are near copies and do not show how far their topic reaches. 95 % of topics are above it."""

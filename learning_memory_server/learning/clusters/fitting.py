@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 from learning_memory_server.index.ranking.threshold import NEAR_COPY
+from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clustering.labels import label_clusters
-from learning_memory_server.learning.clustering.neighbours import unit_rows
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
 from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster
 from learning_memory_server.model import limits
@@ -112,19 +112,8 @@ def without_task(
     says apart from the text itself. A root cause counts together with its surprise: both texts name the mistake, while
     the hypothesis is in one of them and the outcome in the other. All of these vectors are in the index already.
 
-    On 300 entries with known causes and 205 tasks, adjusted mutual information of the clusters with the cause (explicit
-    causes only) and with the task (`benchmarks/causes.py`), of all entries, and the mean of 40 draws of 240 of them:
-
-        root causes as they are              .08 (.17)  .36     .08 (.16)  .31
-        without the task                     .34 (.49)  .10     .22 (.37)  .06
-        without the task, with the surprise  .31 (.50)  .03     .24 (.40)  .06
-        surprises as they are                .11 (.21)  .35     .11 (.23)  .27
-        without the task                     .31 (.48)  .02     .22 (.39)  .05
-
-    The explicit figure of a draw deviates by .09, so only means are comparable. The surprise adds .06, .03 and .04 to
-    it in draws of 200, 240 and 270, and from -.02 to .02 in draws of 60 to 180. A vector of the category and the
-    description alone would give .27 (.41) and .06, but would have to be stored as well, because searches need the whole
-    text.
+    Decision 11 has what that is worth, measured by `benchmarks/causes.py`. A vector of the category and the description
+    alone would tell the causes a little less well, and would have to be stored as well.
 
     Args:
         vectors: Shape (n, d): the texts.

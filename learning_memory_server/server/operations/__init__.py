@@ -8,6 +8,7 @@ import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,10 +16,10 @@ from pydantic import TypeAdapter, ValidationError
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.boundary import Boundary
+from learning_memory_server.server.calls import Boundary
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
-from learning_memory_server.server.operations import forgetting, importing, indexing, migrating, scanning, sharing
+from learning_memory_server.server.operations import forgetting, importing, indexing, migrating, scanning
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.views.memory_views import found_memory
@@ -65,6 +66,19 @@ async def picture(
     return {"document": await asyncio.to_thread(as_text, document)}
 
 
+async def join(services: Services, report: Report, *, folder: str, project: str) -> dict[str, Any]:
+    """Read the shared lessons of a repository from now on. The reply counts them, and names what is left out."""
+    report("Reading the repository")
+    joined = await services.shared.join(Path(folder), project)
+    return {"lessons": services.shared.count(project), "left_out": joined.left_out}
+
+
+async def unjoin(services: Services, _report: Report, *, folder: str) -> dict[str, Any]:
+    """Forget the shared lessons of a repository."""
+    left = await services.shared.leave(Path(folder))
+    return {"folder": left.folder, "project": left.project}
+
+
 OPERATIONS: Final[dict[str, Operation]] = {
     operation.__name__: operation
     for operation in (
@@ -72,7 +86,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(migrating.leave, migrating.migrate),
         *(picture, search_memories),
-        *(sharing.join, sharing.unjoin),
+        *(join, unjoin),
         *(call, forgetting.forget, scanning.redact_stored),
     )
 }

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.density import unit_rows
 from tests.learning.clustering.parts import DIMENSION, fit
 
 Vectors = NDArray[np.float32]

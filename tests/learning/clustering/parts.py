@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer, Partition
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.density import unit_rows
 
 Vectors = NDArray[np.float32]
 

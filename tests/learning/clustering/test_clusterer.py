@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clustering.neighbours import unit_rows
+from learning_memory_server.learning.clustering.density import unit_rows
 from tests.learning.clustering.parts import as_sets, directions, fit, mixture
 
 Vectors = NDArray[np.float32]

@@ -6,8 +6,15 @@ from sklearn.cluster import HDBSCAN
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from learning_memory_server.learning.clustering.density import dense_groups, distance_graph, pull_of, spread
-from learning_memory_server.learning.clustering.neighbours import Neighbours, nearest_neighbours, unit_rows
+from learning_memory_server.learning.clustering.density import (
+    Neighbours,
+    dense_groups,
+    distance_graph,
+    nearest_neighbours,
+    pull_of,
+    spread,
+    unit_rows,
+)
 
 Vectors = NDArray[np.float32]
 

@@ -4,7 +4,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import silhouette_score
 
-from learning_memory_server.learning.clustering.density import pull_of
+from learning_memory_server.learning.clustering.density import nearest_neighbours, pull_of, unit_rows
 from learning_memory_server.learning.clustering.merging import (
     best_level,
     join_path,
@@ -13,7 +13,6 @@ from learning_memory_server.learning.clustering.merging import (
     readmitted,
     without_misplaced,
 )
-from learning_memory_server.learning.clustering.neighbours import nearest_neighbours, unit_rows
 
 
 def pieces(topics: int, each: int, members: int, seed: int = 0) -> tuple[NDArray[np.float32], list[NDArray[np.int64]]]:

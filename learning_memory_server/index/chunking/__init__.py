@@ -1,1 +1,0 @@
-"""How long texts are cut into parts."""
