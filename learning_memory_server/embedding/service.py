@@ -95,7 +95,7 @@ class LazyModel(Generic[T]):
             yield
         except LearningMemoryError:
             raise
-        except Exception as error:
+        except Exception as error:  # each library raises its own, and users' models have any of them
             raise EmbeddingUnavailableError(
                 f"The {self.name} {what_happened} ({type(error).__name__}).",
                 hint="Run `learning-memory-server doctor`.",
@@ -105,7 +105,7 @@ class LazyModel(Generic[T]):
         began = monotonic()
         try:
             return self.load()
-        except BaseException:
+        except BaseException:  # whatever it was: only the time is taken
             now = monotonic()
             self._retry_at = now + max(self.retry_seconds, _WAIT_PER_SECOND * (now - began))
             raise

@@ -78,9 +78,7 @@ class FailureLog(Records[Failure]):
         """Forget failures, or all of an error's; see `Records.forget`."""
         forgetting = super().forget(ids, at, unknown_too=unknown_too, also=also)
         self.changes += 1
-        if self._projects is not None:
-            for each in forgetting.found:
-                _ungroup(self._projects, each)
+        self._projects = None
         return forgetting
 
     def is_forgotten(self, name: str) -> bool:
@@ -111,12 +109,6 @@ class FailureLog(Records[Failure]):
 def _group(projects: _Projects, failure: Failure) -> None:
     errors = projects.setdefault(failure.project, {})
     errors.setdefault(failure.signature, {})[failure.id] = failure
-
-
-def _ungroup(projects: _Projects, failure: Failure) -> None:
-    errors = projects[failure.project]
-    if errors[failure.signature].pop(failure.id, None) and not errors[failure.signature]:
-        del errors[failure.signature]
 
 
 def _most(kept: int) -> float:

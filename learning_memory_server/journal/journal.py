@@ -29,13 +29,12 @@ class Journal:
     def __init__(self, path: Path, *, disk: Disk = files) -> None:
         self.path = path
         self.entries = Log(path / "entries", monthly=True, disk=disk)
-        self.values = Log(path / "values", disk=disk)
-        self.verdicts = Log(path / "verdicts", disk=disk)
-        self.advice = Log(path / "advice", disk=disk)
-        self.failures = Log(path / "failures", disk=disk)
-        self.clusters = Log(path / "clusters", disk=disk)
-        self.servers = Log(path / "servers", disk=disk)
         self.memories = Log(path / "memories", monthly=True, disk=disk)
+        small = [
+            Log(path / name, disk=disk) for name in ("values", "verdicts", "advice", "failures", "clusters", "servers")
+        ]
+        self.values, self.verdicts, self.advice, self.failures, self.clusters, self.servers = small
+        self._logs = (self.entries, *small, self.memories)
         self._open = path / "open"
         self._disk = disk
         self._unreadable = 0
@@ -52,7 +51,7 @@ class Journal:
         removing its open file, that file is removed now.
         """
         self._refuse_other_formats()
-        set_aside = [path for log in self._logs() for path in log.recover(at)]
+        set_aside = [path for log in self._logs for path in log.recover(at)]
         self._sweep()
         return set_aside
 
@@ -63,7 +62,7 @@ class Journal:
         Files with unreadable bytes are kept and named, for a person to decide about.
         """
         self._sweep()
-        purges = [log.purge() for log in self._logs()]
+        purges = [log.purge() for log in self._logs]
         return Purge(
             {path: count for purge in purges for path, count in purge.removed.items()},
             [path for purge in purges for path in purge.doubtful],
@@ -81,35 +80,35 @@ class Journal:
                 if changed := changes.get(path.read_bytes()):
                     self._disk.replace(path, changed)
                     replaced += 1
-        return replaced + sum(sum(log.rewrite(changes).values()) for log in self._logs())
+        return replaced + sum(sum(log.rewrite(changes).values()) for log in self._logs)
 
     def raw_lines(self) -> Iterator[tuple[Path, int, bytes]]:
         """Yield every line of every log; see `Log.raw_lines`."""
-        for log in self._logs():
+        for log in self._logs:
             yield from log.raw_lines()
 
     def damage(self) -> list[Damage]:
         """Return every line of every log that cannot be read."""
-        return [damage for log in self._logs() for damage in log.read().damage]
+        return [damage for log in self._logs for damage in log.read().damage]
 
     def set_aside_files(self) -> list[Path]:
         """Return the files that `recover` has moved torn lines to."""
-        return [path for log in self._logs() for path in log.set_aside_files()]
+        return [path for log in self._logs for path in log.set_aside_files()]
 
     def count_damage(self) -> int:
         """Return how many lines cannot be read, open entries included. What this process has read is not read again."""
         return self._unreadable + sum(
-            len(log.read().damage) if log.known_damage is None else log.known_damage for log in self._logs()
+            len(log.read().damage) if log.known_damage is None else log.known_damage for log in self._logs
         )
 
     @property
     def known_damage(self) -> int:
         """How many lines could not be read in the logs that this process has read, and how many open entries."""
-        return self._unreadable + sum(log.known_damage or 0 for log in self._logs())
+        return self._unreadable + sum(log.known_damage or 0 for log in self._logs)
 
     def forgotten(self) -> set[tuple[str, str]]:
         """Return the kind and the id of everything that is forgotten."""
-        return set[tuple[str, str]]().union(*(log.read().forgotten for log in self._logs()))
+        return set[tuple[str, str]]().union(*(log.read().forgotten for log in self._logs))
 
     def save_open(self, ghap: Ghap) -> None:
         """Write or replace the file of an open entry."""
@@ -188,7 +187,7 @@ class Journal:
         """Return the total size of the files, in bytes. Open entries that are resolved meanwhile are left out."""
         total = 0
         with journal_errors(self.path):
-            for path in [*(path for log in self._logs() for path in log.segments()), *self.open_files()]:
+            for path in [*(path for log in self._logs for path in log.segments()), *self.open_files()]:
                 with suppress(FileNotFoundError):
                     total += path.stat().st_size
         return total
@@ -199,18 +198,6 @@ class Journal:
     def _remove(self, path: Path) -> None:
         with journal_errors(path):
             self._disk.remove(path)
-
-    def _logs(self) -> tuple[Log, ...]:
-        return (
-            self.entries,
-            self.values,
-            self.verdicts,
-            self.advice,
-            self.failures,
-            self.clusters,
-            self.servers,
-            self.memories,
-        )
 
     def open_files(self) -> list[Path]:
         """Return the files of the open entries, readable or not."""

@@ -19,12 +19,8 @@ SHORTEST: Final = 18
 
 TOKENS: Final[tuple[Form, ...]] = (
     # Clouds.
-    token(
-        # The id half of a pair. It is not a secret by itself, but scanners for leaked secrets look for it.
-        "aws access key",
-        "AKIA ASIA ABIA ACCA",
-        rf"[A-Z2-7]{{16}}{_END}",
-    ),
+    # The id half of a pair. It is not a secret by itself, but scanners for leaked secrets look for it.
+    token("aws access key", "AKIA ASIA ABIA ACCA", rf"[A-Z2-7]{{16}}{_END}"),
     token("aws bedrock key", "ABSK", r"[A-Za-z0-9+/]{100,}={0,2}"),
     token("aws bedrock key", "bedrock-api-key-", r"[A-Za-z0-9+/]{40,}={0,2}"),
     token("google api key", "AIza", rf"{_URL}{{35}}(?![\w])"),
@@ -54,12 +50,8 @@ TOKENS: Final[tuple[Form, ...]] = (
     # Code, packages, builds.
     token("github token", "ghp_ gho_ ghu_ ghs_ ghr_", rf"{_WORD}{{36,}}"),
     token("github token", "github_pat_", r"\w{36,}"),
-    token(
-        # Since 2026 a JWT inside.
-        "github token",
-        "ghs_",
-        rf"\d+_eyJ{_URL}{{10,}}(?:\.{_URL}+){{2}}",
-    ),
+    # Since 2026 a JWT inside.
+    token("github token", "ghs_", rf"\d+_eyJ{_URL}{{10,}}(?:\.{_URL}+){{2}}"),
     token(
         "gitlab token",
         "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct-",
@@ -100,12 +92,8 @@ TOKENS: Final[tuple[Form, ...]] = (
     token("openai key", "sk-proj- sk-svcacct- sk-admin- sk-None-", rf"{_URL}{{24,}}"),
     token("openrouter key", "sk-or-", rf"{_URL}{{32,}}"),
     token("langfuse key", "sk-lf-", rf"{_URL}{{32,}}"),
-    token(
-        # OpenAI's first form; DeepSeek and others share it.
-        "api key",
-        "sk-",
-        rf"(?=[A-Za-z-]{{0,40}}\d){_WORD}{{32,}}",
-    ),
+    # OpenAI's first form; DeepSeek and others share it.
+    token("api key", "sk-", rf"(?=[A-Za-z-]{{0,40}}\d){_WORD}{{32,}}"),
     token("hugging face token", "hf_ api_org_", rf"{_WORD}{{34}}{_END}"),
     token("replicate token", "r8_", rf"{_WORD}{{37,40}}{_END}"),
     token("groq key", "gsk_", rf"{_WORD}{{48,}}"),

@@ -15,12 +15,7 @@ from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
-from learning_memory_server.journal.archive.rewriting import (
-    count_forgotten,
-    purge_archive,
-    redact_archive,
-    scan_archive,
-)
+from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
 from learning_memory_server.model.lines import one_line
@@ -93,7 +88,7 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:
     counts: dict[Path, int] = {}
 
     def count(path: Path) -> None:
-        counts[path] = count_forgotten(path, forgotten)
+        counts[path] = purge_archive(path, forgotten, dry_run=True)
 
     unreadable = out.each_file(list_backups(folder), count, "Looking into the backups")
     found, failed = [path for path, lines in counts.items() if lines], None
@@ -231,7 +226,9 @@ def _look(settings: Settings, scanner: Scanner, *, backups: bool) -> _Found:
         found.add(_JOURNAL, dict.fromkeys(finding for _, each in scanned for finding in each.findings))
     if backups:
         found.unreadable = out.each_file(
-            found.backups, lambda path: found.add(path.name, scan_archive(path, scanner)), "Looking into the backups"
+            found.backups,
+            lambda path: found.add(path.name, redact_archive(path, scanner, dry_run=True)),
+            "Looking into the backups",
         )
     return found
 

@@ -23,45 +23,31 @@ stands in its place, or None to leave it out."""
 _OPEN: Final = (JOURNAL + OPEN, DAMAGED + OPEN)
 
 
-def count_forgotten(path: Path, forgotten: set[Key]) -> int:
-    """Return how many lines and open entries of an archive are about something that is forgotten.
-
-    Raises `InvalidInputError` if it cannot be read, and `JournalUnavailableError` if anything is in another format.
-    """
-    with open_archive(path) as archive:
-        return _changed(archive, _without(forgotten)).forgotten
-
-
-def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None) -> int:
+def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None, *, dry_run: bool = False) -> int:
     """Replace an archive by one without what is forgotten, and return how many lines and open entries that were.
 
     The tombstones stay, and so does what cannot be read, unless it contains the id of something that is forgotten. If
-    it returns 0 or raises, the archive is as it was; see `count_forgotten`.
+    it returns 0 or raises, the archive is as it was: `InvalidInputError` if it cannot be read, and
+    `JournalUnavailableError` if anything is in another format.
 
     Args:
         fresh: The content of a newer archive that was verified: one that has all of this makes this one superfluous.
     """
     with open_archive(path) as archive:
         kept, manifest = _changed(archive, _without(forgotten)), archive.manifest
-    if kept.forgotten:
+    if kept.forgotten and not dry_run:
         _replace(path, kept, manifest, fresh)
     return kept.forgotten
 
 
-def scan_archive(path: Path, scanner: Scanner) -> list[Finding]:
-    """Return the secrets in an archive; raises as `count_forgotten`."""
-    findings: dict[Finding, None] = {}
-    with open_archive(path) as archive:
-        _changed(archive, _redacted(scanner, findings))
-    return list(findings)
-
-
-def redact_archive(path: Path, scanner: Scanner, fresh: Snapshot | None = None) -> list[Finding]:
+def redact_archive(
+    path: Path, scanner: Scanner, fresh: Snapshot | None = None, *, dry_run: bool = False
+) -> list[Finding]:
     """Replace an archive that has secrets by one without them, and return them; see `purge_archive`."""
     findings: dict[Finding, None] = {}
     with open_archive(path) as archive:
         kept, manifest = _changed(archive, _redacted(scanner, findings)), archive.manifest
-    if findings:
+    if findings and not dry_run:
         _replace(path, kept, manifest, fresh)
     return list(findings)
 

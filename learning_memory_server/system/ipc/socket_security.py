@@ -89,7 +89,7 @@ def connect(path: Path, timeout: float | None = None) -> socket.socket:
         connection.settimeout(timeout)
         connection.connect(str(path))
         user = user_of(connection)
-    except BaseException:
+    except OSError:
         connection.close()
         raise
     if user != os.geteuid():

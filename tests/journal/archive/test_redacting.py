@@ -7,7 +7,7 @@ import pytest
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.manifest import Manifest
 from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.archive.rewriting import redact_archive, scan_archive
+from learning_memory_server.journal.archive.rewriting import redact_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
@@ -46,7 +46,7 @@ def test_an_archive_is_rewritten_without_its_secrets_and_with_all_else(
     path = archived(filled, tmp_path / name)
     before, manifest, content = members_of(path), manifest_of(path), path.read_bytes()
 
-    findings = scan_archive(path, scanner())
+    findings = redact_archive(path, scanner(), dry_run=True)
 
     assert {(finding.what, finding.id, finding.field) for finding in findings} == {
         ("entry", numbered(1).id, "goal"),
@@ -66,7 +66,7 @@ def test_an_archive_is_rewritten_without_its_secrets_and_with_all_else(
     assert {each: about.records for each, about in now.files.items()} == {
         each: about.records for each, about in manifest.files.items()
     }
-    assert scan_archive(path, scanner()) == []
+    assert redact_archive(path, scanner(), dry_run=True) == []
 
 
 def test_the_archive_of_a_project_stays_one(journal: Journal, tmp_path: Path) -> None:
