@@ -6,13 +6,11 @@ from typing import Any
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.journal.archive.contents import contents_of
-from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.cli.maintenance.archives import exported
 from tests.command_line import printed, refusal
-from tests.journal.archive.making import held
+from tests.journal.archive.making import held, read_back
 from tests.support import ghap, numbered
 
 pytestmark = pytest.mark.slow
@@ -76,8 +74,7 @@ def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PL
         assert backups_in(storage) == made
         assert "Backed up first: " in refusal(run(command, path, *options), 0)
         (new,) = sorted(set(backups_in(storage)) - set(made))
-        with open_archive(new) as archive:
-            assert contents_of(archive).entries == before
+        assert read_back(new).entries == before
         assert "Backed up first" not in run(command, path, *options).stderr
         ObservationCollector(other, utc_now).add_resolved([numbered(3)])
         path = exported(run, tmp_path / f"{command}.tar.gz", **there)

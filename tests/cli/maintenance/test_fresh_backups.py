@@ -11,11 +11,9 @@ from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.archive.backups import back_up, list_backups
-from learning_memory_server.journal.archive.contents import contents_of
-from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
-from tests.journal.archive.making import archived, memory_record
+from tests.journal.archive.making import archived, memory_record, read_back
 
 ONE = "ghap_20260101_000003_abcdef"
 COMMAND = ["forget", "--purge", "--backups", "--yes"]
@@ -65,8 +63,7 @@ def held(folder: Path) -> tuple[set[str], set[str], int]:
     entries: set[str] = set()
     others: set[str] = set()
     for path in list_backups(folder):
-        with open_archive(path) as archive:
-            contents = contents_of(archive)
+        contents = read_back(path)
         entries |= contents.entries.keys()
         others |= {name for _, name in contents.records}
     return entries, others, len(list_backups(folder))

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.journal.archive.contents import Contents, contents_here
+from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
+from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.snapshot import take_snapshot
 from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT
@@ -76,6 +77,11 @@ def archived(journal: Journal, path: Path, project: str | None = None) -> Path:
 def held(journal: Journal) -> Contents:
     collector = ObservationCollector(Journal(journal.path), TickingClock())
     return contents_here(journal, collector.list_resolved(), collector.all_forgotten())
+
+
+def read_back(path: Path) -> Contents:
+    with open_archive(path) as archive:
+        return contents_of(archive)
 
 
 def members_of(path: Path) -> dict[str, bytes]:

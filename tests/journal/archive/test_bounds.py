@@ -18,7 +18,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import MEMORY_MAX
 from learning_memory_server.model.memory import Memory
-from tests.journal.archive.making import archived, compressed, forged, sealed
+from tests.journal.archive.making import archived, compressed, forged, read_back, sealed
 from tests.support import NOON
 
 NAME = "journal/values.jsonl"
@@ -126,8 +126,7 @@ def test_the_longest_memory_fits_even_if_it_repeats_one_character(journal: Journ
     memory = Memory(id="memory-1", text=f"a{text[:-2]}a", metadata={}, date=NOON, project="acme/shop", created_at=NOON)
     journal.memories.append([JournalRecord("memory", memory.id, NOON, MEMORY.encode(memory))])
     path = archived(journal, tmp_path / "a.tar.gz")
-    with open_archive(path) as archive:
-        assert contents_of(archive).records["memory", memory.id].data["text"] == memory.text
+    assert read_back(path).records["memory", memory.id].data["text"] == memory.text
 
 
 def test_a_small_archive_may_become_a_megabyte() -> None:

@@ -16,7 +16,16 @@ from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.vocabulary import Axis
-from tests.journal.archive.making import archived, compressed, forged, members_of, memory_record, sealed, value_record
+from tests.journal.archive.making import (
+    archived,
+    compressed,
+    forged,
+    members_of,
+    memory_record,
+    read_back,
+    sealed,
+    value_record,
+)
 from tests.support import NOON, in_format, numbered
 
 NAME = "journal/values.jsonl"
@@ -103,8 +112,7 @@ def test_a_truncated_archive_is_refused_and_a_changed_byte_is_refused_or_changes
     journal: Journal, tmp_path: Path, name: str
 ) -> None:
     path = archived(journal, tmp_path / name)
-    with open_archive(path) as archive:
-        entries = contents_of(archive).entries
+    entries = read_back(path).entries
     whole = path.read_bytes()
     end = len(whole) if name.endswith("gz") else len(whole.rstrip(b"\0"))
     for length in range(1, end, max(1, end // 60)):
@@ -114,8 +122,7 @@ def test_a_truncated_archive_is_refused_and_a_changed_byte_is_refused_or_changes
     for place in range(content, end - 8, max(1, end // 60)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         try:
-            with open_archive(path) as archive:
-                contents = contents_of(archive)
+            contents = read_back(path)
         except InvalidInputError:
             continue
         # The byte was in a header, in a part that is not used, such as a time.
@@ -200,8 +207,7 @@ def test_undamaged_but_invalid_lines_are_rejected_one_by_one(tmp_path: Path) -> 
     ]
     lines = b"".join(record.to_line() for record in bad) + b"{}\n"
     files = {NAME: lines, "journal/open/ghap_x.json": b'{"id":"ghap_x","v":4}'}
-    with open_archive(forged(tmp_path / "a.tar", sealed(files))) as archive:
-        contents = contents_of(archive)
+    contents = read_back(forged(tmp_path / "a.tar", sealed(files)))
     assert len(contents.rejections) == len(bad) + 2
     taken = (contents.entries, contents.records, contents.clusters, contents.open, contents.forgotten)
     assert not any(taken)

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.checking import checked_thing, entry_of_record
-from learning_memory_server.journal.archive.contents import contents_of
-from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.journal import Journal
@@ -27,6 +25,7 @@ from tests.journal.archive.making import (
     archived,
     failure_record,
     memory_record,
+    read_back,
     value_record,
     verdict_record,
 )
@@ -117,8 +116,7 @@ def test_it_stays_in_a_purge_a_redaction_an_archive_and_an_import(others: dict[s
 
         assert purge_archive(path, {("ghap", numbered(2).id)}) == 1
         assert redact_archive(path, scanner)
-        with open_archive(path) as archive:
-            contents = contents_of(archive)
+        contents = read_back(path)
         assert not contents.rejections
         elsewhere = Journal(folder / "elsewhere")
         Records(elsewhere.entries, GHAP).add(*contents.entries.values())

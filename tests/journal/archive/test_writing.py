@@ -19,7 +19,7 @@ from learning_memory_server.journal.archive.writing import write_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
-from tests.journal.archive.making import archived, held, members_of
+from tests.journal.archive.making import archived, held, members_of, read_back
 from tests.support import ALICE, CONFIRMED, NOON, TickingClock, ghap, numbered
 
 
@@ -27,8 +27,7 @@ from tests.support import ALICE, CONFIRMED, NOON, TickingClock, ghap, numbered
 def test_an_archive_is_read_back_as_it_was_written(journal: Journal, tmp_path: Path, name: str) -> None:
     path = archived(journal, tmp_path / name)
     assert is_archive(path)
-    with open_archive(path) as archive:
-        contents = contents_of(archive)
+    contents = read_back(path)
     ours = held(journal)
     assert contents.entries == ours.entries
     assert contents.open.keys() == ours.open.keys() == {ghap().id}
