@@ -11,10 +11,11 @@ import asyncio
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from learning_memory_server.embedding.graph import read_object
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.system import files, timeouts
 
@@ -89,7 +90,7 @@ class ModelScale:
                 self.known = await measured(self._embeddings)
             self.failure = ""
             if self._file:
-                kept = _read(self._file) | {identity.digest: {"model": identity.model, **asdict(self.known)}}
+                kept = read_object(self._file) | {identity.digest: {"model": identity.model, **asdict(self.known)}}
                 files.replace(self._file, json.dumps(kept, indent=1).encode())
         except (EmbeddingUnavailableError, TimeoutError) as error:
             self.failure = str(error) or f"It took longer than {timeouts.SCALE:g} seconds."
@@ -104,7 +105,7 @@ def known_scale(identity: EmbeddingIdentity, file: Path | None) -> Scale | None:
     if known := _KNOWN.get((identity.model.rsplit("/", 1)[-1], identity.dimension)):
         return known
     try:
-        kept = _read(file)[identity.digest] if file else {}
+        kept = read_object(file)[identity.digest] if file else {}
         return Scale(float(kept["unrelated"]), float(kept["spread"]))
     except (KeyError, TypeError, ValueError):
         return None
@@ -129,11 +130,3 @@ async def measured(embeddings: EmbeddingService) -> Scale:
     if not (unrelated < _MOST and spread > 0):
         raise EmbeddingUnavailableError("The embedding model does not tell texts apart.")
     return Scale(unrelated, spread / Scale(unrelated, spread).stretch)
-
-
-def _read(file: Path) -> dict[str, Any]:
-    try:
-        kept = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return kept if isinstance(kept, dict) else {}

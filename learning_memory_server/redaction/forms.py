@@ -7,7 +7,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 from learning_memory_server.redaction.base import Span
@@ -21,7 +21,7 @@ class Form:
     """One form that secrets of a kind have."""
 
     kind: str  # what the reply calls it
-    hints: tuple[str, ...]  # a text that contains none of these, in lower case, is not searched
+    hints: str  # separated by `|`: a text that contains none of these, in lower case, is not searched
     # The expression that matches; its group `secret`, or else all of it, is the secret. It must take linear time.
     pattern: str
     confirm: Callable[[str], bool] = is_real_token  # whether a match is a secret
@@ -29,6 +29,10 @@ class Form:
     inside: bool = False
     # What must be within 120 characters of it, in lower case, if its form alone says too little.
     near: str | None = None
+
+
+anywhere: Final = partial(Form, inside=True)
+"""A form that may begin inside a word."""
 
 
 class FormDetector:
@@ -43,7 +47,7 @@ class FormDetector:
         self._shortest = shortest
         by_hint: dict[str, list[int]] = {}
         for number, form in enumerate(forms):
-            for hint in form.hints:
+            for hint in form.hints.split("|"):
                 by_hint.setdefault(hint, []).append(number)
         self._by_hint = tuple(by_hint.items())
 
@@ -100,7 +104,7 @@ def token(kind: str, prefixes: str, body: str, confirm: Callable[[str], bool] = 
     joined = "|".join(re.escape(prefix) for prefix in known)
     # One prefix is not grouped: the engine then searches for it as a literal.
     pattern = (joined if len(known) == 1 else f"(?:{joined})") + body
-    return Form(kind, tuple(prefix.lower() for prefix in known), pattern, confirm)
+    return Form(kind, "|".join(known).lower(), pattern, confirm)
 
 
 def decoded(value: str) -> bytes:

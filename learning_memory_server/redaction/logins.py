@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from learning_memory_server.redaction.forms import Form, decoded
+from learning_memory_server.redaction.forms import Form, anywhere, decoded
 from learning_memory_server.redaction.values import (
     is_key,
     is_mixed,
@@ -61,246 +61,198 @@ def _is_session(value: str) -> bool:
 
 
 LOGINS: Final[tuple[Form, ...]] = (
-    Form(
-        "url password",
-        ("://",),
-        r"://[^\s:/@?#\"'<>`]{0,128}+:(?P<secret>[^\s/:\"'<>`]{1,256})@(?=[\w\[$({-])",
-        _is_real,
-        inside=True,
+    anywhere(
+        "url password", "://", r"://[^\s:/@?#\"'<>`]{0,128}+:(?P<secret>[^\s/:\"'<>`]{1,256})@(?=[\w\[$({-])", _is_real
     ),
-    Form("url token", ("://",), r"://(?P<secret>[\w.~%-]{20,256}+)@", _is_url_user, inside=True),
+    anywhere("url token", "://", r"://(?P<secret>[\w.~%-]{20,256}+)@", _is_url_user),
     Form(
         "authorization",
-        ("authorization",),
-        (
-            r"(?i)authorization[\"'\]]{0,3}\s{0,3}(?:[:=,]|=>)\s{0,3}[\"'`]?(?:[A-Za-z]{3,12}[ \t]{1,3})?"
-            r"(?P<secret>[\w.~+/=:-]{8,})"
-        ),
+        "authorization",
+        r"(?i)authorization[\"'\]]{0,3}\s{0,3}(?:[:=,]|=>)\s{0,3}[\"'`]?(?:[A-Za-z]{3,12}[ \t]{1,3})?"
+        r"(?P<secret>[\w.~+/=:-]{8,})",
         lambda value: not is_placeholder(value) and (is_random(value) or _is_pair(value) or is_uuid(value)),
     ),
-    Form("authorization", ("bearer",), r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})", _is_session),
+    Form("authorization", "bearer", r"(?i)bearer[\"']?[ =:,]{1,3}[\"']?(?P<secret>[\w.~+/=-]{16,})", _is_session),
     Form(
         "authorization",
-        ("x-honeycomb-team",),
+        "x-honeycomb-team",
         r"(?i)x-honeycomb-team[\"']?[ =:,]{1,3}[\"']?(?P<secret>\w{22,64})",
         _is_session,
     ),
-    Form("authorization", ("basic ",), r"(?i)basic (?P<secret>[\w+/-]{8,}={0,2})", _is_pair),
-    Form(
-        "docker login",
-        ("auth",),
-        r"\"auth\\?\"\s{0,4}:\s{0,4}\\?\"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})\\?\"",
-        _is_pair,
-        inside=True,
+    Form("authorization", "basic ", r"(?i)basic (?P<secret>[\w+/-]{8,}={0,2})", _is_pair),
+    anywhere(
+        "docker login", "auth", r"\"auth\\?\"\s{0,4}:\s{0,4}\\?\"(?P<secret>[A-Za-z0-9+/]{8,}={0,2})\\?\"", _is_pair
     ),
-    Form(
+    anywhere(
         "connection string key",
-        ("accountkey=", "accesskey=", "secretvalue=", ";secret="),
+        "accountkey=|accesskey=|secretvalue=|;secret=",
         r"(?i)(?:AccountKey|AccessKey|SharedSecretValue|;Secret)=(?P<secret>[A-Za-z0-9+/]{20,}={0,2})",
-        inside=True,
     ),
     Form(
         "connection string password",
-        ("password=", "pwd=", "password =", "pwd ="),
+        "password=|pwd=|password =|pwd =",
         r"(?i)(?:password|pwd)\s?=\s?(?P<secret>'[^'\n]{1,128}'|\"[^\"\n]{1,128}\"|[^;\s\"'<>]{1,128})(?=;)",
         lambda value: not is_placeholder(value.strip("\"'")) and "(" not in value,
         near=r"(?:server|data source|host|database|initial catalog|user ?id|uid|user(?:name)?|driver|address)\s?=",
     ),
     Form(
         "url password",
-        ("jdbc:oracle", "sqlplus"),
+        "jdbc:oracle|sqlplus",
         r"(?i)(?:jdbc:oracle:\w{1,8}:|sqlplus(?: -\w+){0,4} )[\w$#]{1,64}/(?P<secret>[^\s@/\"']{4,128})@",
         _is_real_value,
     ),
-    Form(
+    anywhere(
         "session cookie",
-        ("cookie", " -b ", "sessid", "sessionid", "connect.sid", "path=/", "httponly"),
-        (
-            r"(?i)(?:sess|sid|auth|login|remember|identity)[\w.-]{0,40}+[\"'\]]{0,2}(?:,\s{0,4}[\"']value[\"'])?\s{0,2}[=:]\s{0,2}[\"']?"
-            r"(?P<secret>[\w%.:|+/=~-]{16,4000}+)"
-        ),
+        "cookie| -b |sessid|sessionid|connect.sid|path=/|httponly",
+        r"(?i)(?:sess|sid|auth|login|remember|identity)[\w.-]{0,40}+[\"'\]]{0,2}(?:,\s{0,4}[\"']value[\"'])?\s{0,2}[=:]\s{0,2}[\"']?"
+        r"(?P<secret>[\w%.:|+/=~-]{16,4000}+)",
         _is_session,
-        inside=True,
         near=r"cookie|\s-b\s|path=/|httponly|phpsessid|jsessionid|connect\.sid|asp\.net_sessionid",
     ),
-    Form(
+    anywhere(
         # A line of htpasswd or shadow. A hash without its user stays: it may as well be an example of a format.
         "password hash",
-        ("$2", "$apr1$", "$6$", "$5$", "$1$", "$y$", "sha}", "$argon2"),
-        (
-            r"(?:^|(?<=[\s\"'`]))[A-Za-z][\w.@-]{0,63}:(?P<secret>(?:\$(?:2[abxy]|apr1|argon2id?|[1567y])\$|\{S?SHA\d{0,3}\})"
-            r"[\w./$,=+*-]{16,256})"
-        ),
-        inside=True,
+        "$2|$apr1$|$6$|$5$|$1$|$y$|sha}|$argon2",
+        r"(?:^|(?<=[\s\"'`]))[A-Za-z][\w.@-]{0,63}:(?P<secret>(?:\$(?:2[abxy]|apr1|argon2id?|[1567y])\$|\{S?SHA\d{0,3}\})"
+        r"[\w./$,=+*-]{16,256})",
     ),
-    Form(
+    anywhere(
         "url token",
-        ("key=", "code=", "auth=", "ticket=", "otp="),
+        "key=|code=|auth=|ticket=|otp=",
         r"(?<=[?&])(?:key|code|auth|ticket|otp)=(?P<secret>[\w.%~+/=-]{24,2000}+)",
         lambda value: is_real_token(value) and is_key(value, strict=True),
-        inside=True,
     ),
-    Form(
+    anywhere(
         "url token",
-        ("reset", "verify", "magic", "invit", "activat", "confirm"),
-        (
-            r"/(?:(?:password-?)?reset(?:-?password)?|verify(?:-e?-?mail)?|magic(?:-?link)?|invit(?:e|ation)s?|activat(?:e|ion)|confirm(?:-email)?)"
-            r"/(?P<secret>[\w.=-]{20,400}+)(?![\w/])"
-        ),
+        "reset|verify|magic|invit|activat|confirm",
+        r"/(?:(?:password-?)?reset(?:-?password)?|verify(?:-e?-?mail)?|magic(?:-?link)?|invit(?:e|ation)s?|activat(?:e|ion)|confirm(?:-email)?)"
+        r"/(?P<secret>[\w.=-]{20,400}+)(?![\w/])",
         is_mixed,
-        inside=True,
     ),
-    Form(
+    anywhere(
         "password",
-        ("insert into",),
+        "insert into",
         r"(?<=[(, ])'(?P<secret>[^'\n]{6,128})'(?=\s{0,2}[,)])",
         lambda value: not is_placeholder(value) and is_spoken_password(value),
-        inside=True,
         near=r"insert into[^;]{1,160}(?:passw|pwd|secret|token|api_?key)[^;]{0,80}values",
     ),
     Form(
         "password",
-        ("securestring", "net use", "htpasswd "),
-        (
-            r"(?i)(?:ConvertTo-SecureString(?: -String)?|net use [^\n]{1,100}/user:\S{1,64}|htpasswd -\w{1,6}(?: [\w./-]{1,64})?(?: -\w)? [\w.@-]{1,64})"
-            r" {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;/]{4,128})"
-        ),
+        "securestring|net use|htpasswd ",
+        r"(?i)(?:ConvertTo-SecureString(?: -String)?|net use [^\n]{1,100}/user:\S{1,64}|htpasswd -\w{1,6}(?: [\w./-]{1,64})?(?: -\w)? [\w.@-]{1,64})"
+        r" {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;/]{4,128})",
         lambda value: not is_placeholder(value) and not value.isalpha(),
     ),
-    Form(
+    anywhere(
         # A client that is given nothing but its key.
         "secret",
-        ("client(", "api(", "sdk(", "auth(", "login(", "client::new(", "fernet("),
+        "client(|api(|sdk(|auth(|login(|client::new(|fernet(",
         r"(?i)(?:client|api|sdk|auth|login|fernet)(?:::new)?\(\s{0,2}b?(?P<quote>[\"'])(?P<secret>[\w-]{24,200}={0,2})(?P=quote)",
         is_mixed,
-        inside=True,
     ),
     Form(
         "secret",
-        ("jwt.", "hmac.new(", "createhmac("),
-        (
-            r"(?i)(?:jwt\.(?:sign|verify|encode|decode)\([^,()\n]{1,120},|hmac\.new\(|createHmac\([\"']\w{1,16}[\"'],)"
-            r"\s{0,4}b?(?P<quote>[\"'])(?P<secret>[^\"'\s]{8,256})(?P=quote)"
-        ),
+        "jwt.|hmac.new(|createhmac(",
+        r"(?i)(?:jwt\.(?:sign|verify|encode|decode)\([^,()\n]{1,120},|hmac\.new\(|createHmac\([\"']\w{1,16}[\"'],)"
+        r"\s{0,4}b?(?P<quote>[\"'])(?P<secret>[^\"'\s]{8,256})(?P=quote)",
         lambda value: not is_placeholder(value) and (is_key(value, strict=False) or is_spoken_password(value)),
     ),
     Form(
         "secret",
-        (" auth", " login "),
-        (
-            r"(?:snyk|vault|netlify|ngrok|wandb|huggingface-cli|hf|railway|vercel|fly(?:ctl)?|doctl|supabase|glab|sentry-cli|cargo|npm|doppler"
-            r"|pulumi|turso|replicate|modal|stripe|render|neon)(?: config)? (?:auth|login|authtoken|add-authtoken)(?: --?[\w-]{1,20}){0,2}[ =]"
-            r"(?P<secret>[\w.-]{20,300}+)(?![\w/])"
-        ),
+        " auth| login ",
+        r"(?:snyk|vault|netlify|ngrok|wandb|huggingface-cli|hf|railway|vercel|fly(?:ctl)?|doctl|supabase|glab|sentry-cli|cargo|npm|doppler"
+        r"|pulumi|turso|replicate|modal|stripe|render|neon)(?: config)? (?:auth|login|authtoken|add-authtoken)(?: --?[\w-]{1,20}){0,2}[ =]"
+        r"(?P<secret>[\w.-]{20,300}+)(?![\w/])",
         lambda value: is_real_token(value) and (is_random(value) or is_uuid(value)),
     ),
-    Form("secret", ("$(echo ",), r"\$\(echo (?:-n )?[\"']?(?P<secret>[\w+/=-]{20,400}+)[\"')]", is_mixed, inside=True),
+    anywhere("secret", "$(echo ", r"\$\(echo (?:-n )?[\"']?(?P<secret>[\w+/=-]{20,400}+)[\"')]", is_mixed),
     Form(
         "recovery code",
-        ("recovery code", "backup code", "scratch code", "emergency code", "2fa code", "mfa code"),
-        (
-            r"(?i)(?:recovery|backup|scratch|emergency|[2m]fa) codes?[\"'`]?(?: (?:is|are|was|were))?[\s:=,(\"'`-]{1,5}"
-            r"(?P<secret>[0-9a-z]{4,10}(?:-[0-9a-z]{4,10}){1,4}(?:[,;\s]{1,3}[0-9a-z]{4,10}(?:-[0-9a-z]{4,10}){1,4}){0,20}+)"
-        ),
+        "recovery code|backup code|scratch code|emergency code|2fa code|mfa code",
+        r"(?i)(?:recovery|backup|scratch|emergency|[2m]fa) codes?[\"'`]?(?: (?:is|are|was|were))?[\s:=,(\"'`-]{1,5}"
+        r"(?P<secret>[0-9a-z]{4,10}(?:-[0-9a-z]{4,10}){1,4}(?:[,;\s]{1,3}[0-9a-z]{4,10}(?:-[0-9a-z]{4,10}){1,4}){0,20}+)",
         lambda value: all(re.search(r"\d", code) for code in value.split()),
     ),
     Form(
         "seed phrase",
-        ("mnemonic", "seed", "recovery phrase", "secret phrase"),
-        (
-            r"(?i)(?:mnemonic|(?:seed|recovery|secret) (?:phrase|words))[\"'`]?(?: (?:is|was|of))?[\s:=,(\"'`]{1,5}"
-            r"(?P<secret>[a-z]{3,8}(?: [a-z]{3,8}){11,23}+)"
-        ),
+        "mnemonic|seed|recovery phrase|secret phrase",
+        r"(?i)(?:mnemonic|(?:seed|recovery|secret) (?:phrase|words))[\"'`]?(?: (?:is|was|of))?[\s:=,(\"'`]{1,5}"
+        r"(?P<secret>[a-z]{3,8}(?: [a-z]{3,8}){11,23}+)",
         is_phrase,
     ),
-    Form("signature", ("sig=",), r"(?<=[?&;])sig=(?P<secret>[\w%/+=-]{24,})", inside=True),
-    Form(
+    anywhere("signature", "sig=", r"(?<=[?&;])sig=(?P<secret>[\w%/+=-]{24,})"),
+    anywhere(
         "signature",
-        ("signature=", "security-token="),
+        "signature=|security-token=",
         r"(?i)(?<=[?&])(?:X-(?:Amz|Goog)-(?:Signature|Security-Token)|Signature)=(?P<secret>[\w%/+=-]{24,})",
-        inside=True,
     ),
     Form(
         "netrc password",
-        ("password",),
+        "password",
         r"login\s{1,8}\S{1,128}\s{1,8}password\s{1,8}(?P<secret>\S{1,256})",
         _is_real_value,
     ),
-    Form("pgpass password", (":543", ":643", ":*:"), _pgpass(r"54[34]\d|643\d|\*", r"\w"), _is_real_value, inside=True),
-    Form("pgpass password", (":",), _pgpass(r"\d{3,5}", "A-Za-z_"), is_spoken_password, inside=True),
-    Form(
+    anywhere("pgpass password", ":543|:643|:*:", _pgpass(r"54[34]\d|643\d|\*", r"\w"), _is_real_value),
+    anywhere("pgpass password", ":", _pgpass(r"\d{3,5}", "A-Za-z_"), is_spoken_password),
+    anywhere(
         "command line password",
-        ("curl", "wget", "http"),
+        "curl|wget|http",
         r"\s(?:-u|--user|--proxy-user)[ =]{1,3}[\"']?[\w.@%+-]{1,128}:(?P<secret>[^\s\"':]{1,256})",
         _is_real_value,
-        inside=True,
     ),
-    Form(
+    anywhere(
         "command line password",
-        ("mysql", "mariadb", "sshpass"),
+        "mysql|mariadb|sshpass",
         r"\s-p(?:(?P<quote>[\"'])|(?=\S))(?P<secret>[^\s\"'|;]{4,128})",
         lambda value: not is_placeholder(value) and not value.isdigit() and not value.isalpha() and "/" not in value,
-        inside=True,
     ),
     Form(
         "command line password",
-        ("sshpass", "redis-cli", "docker login", "podman login", "helm ", "az login", "ldap", "sudo "),
-        (
-            r"(?:(?:sshpass|redis-cli|ldap[a-z]+|(?:docker|podman|az|helm)(?: \w+)? login)[^\n|]{0,200}?\s-[paw]"
-            r"|sudo -S[^\n|]{0,80}?<<<) {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;]{4,128})"
-        ),
+        "sshpass|redis-cli|docker login|podman login|helm |az login|ldap|sudo ",
+        r"(?:(?:sshpass|redis-cli|ldap[a-z]+|(?:docker|podman|az|helm)(?: \w+)? login)[^\n|]{0,200}?\s-[paw]"
+        r"|sudo -S[^\n|]{0,80}?<<<) {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;]{4,128})",
         lambda value: not is_placeholder(value) and not value.isdigit(),
     ),
     Form(
         "command line password",
-        ("mongo", "gh secret set", "rclone obscure"),
-        (
-            r"\b(?:mongo(?:sh|dump|restore|export|import|stat|top|files)?(?=\s)[^\n|;&]{0,200}?\s-p[ =]{0,2}"
-            r"|gh secret set[^\n|;&]{0,200}?\s(?:--body|-b|<<<)[ =]{0,2}|rclone obscure {1,2})(?P<quote>[\"'])?"
-            r"(?P<secret>(?(quote)[^\"'\n]{4,400}|[^\s\"'|;()-][^\s\"'|;()]{3,400}))"
-        ),
+        "mongo|gh secret set|rclone obscure",
+        r"\b(?:mongo(?:sh|dump|restore|export|import|stat|top|files)?(?=\s)[^\n|;&]{0,200}?\s-p[ =]{0,2}"
+        r"|gh secret set[^\n|;&]{0,200}?\s(?:--body|-b|<<<)[ =]{0,2}|rclone obscure {1,2})(?P<quote>[\"'])?"
+        r"(?P<secret>(?(quote)[^\"'\n]{4,400}|[^\s\"'|;()-][^\s\"'|;()]{3,400}))",
         _is_argument,
     ),
-    Form(
+    anywhere(
         "command line password",
-        ("pass:",),
+        "pass:",
         r"-pass(?:in|out|word)?[ =]\"?pass:(?P<secret>[^\s\"']{1,256})",
         _is_real_value,
-        inside=True,
     ),
     Form(
         "command line password",
-        ("--password-stdin", "gh secret set", "rclone obscure -"),
-        (
-            r"\b(?:echo|printf|<<<) (?:-n |%s )?[\"']?(?P<secret>[^\s\"'|]{4,256})[\"']?[ |][^\n]{1,200}"
-            r"(?:--password-stdin|gh secret set|rclone obscure -)"
-        ),
+        "--password-stdin|gh secret set|rclone obscure -",
+        r"\b(?:echo|printf|<<<) (?:-n |%s )?[\"']?(?P<secret>[^\s\"'|]{4,256})[\"']?[ |][^\n]{1,200}"
+        r"(?:--password-stdin|gh secret set|rclone obscure -)",
         _is_real_value,
     ),
     Form(
         "password",
-        ("identified ",),
+        "identified ",
         r"(?i)identified (?:with [\w'\"]{1,64} )?(?:by|as) (?:password )?(?P<quote>['\"])(?P<secret>[^'\"\n]{1,256})(?P=quote)",
         _is_real_value,
     ),
-    Form(
+    anywhere(
         # A user and a password, as arguments; a realm and a host may come first.
         "password",
-        ("auth", "login", "connection(", "credential", "pdo("),
-        (
-            r"(?i)(?:(?:getConnection|PDO)\([^()\n]{1,200}?,|(?:auth|login|authenticate|authentication|credentials?)(?:::new|\.of)?[\"']?\s{0,2}[=:]?\s{0,2}\()"
-            r"\s{0,4}(?:(?P<quote>[\"'])[^\"'\n]{1,64}(?P=quote)\s{0,2},\s{0,2}){1,3}(?P=quote)(?P<secret>[^\"'\n]{4,128})(?P=quote)"
-        ),
+        "auth|login|connection(|credential|pdo(",
+        r"(?i)(?:(?:getConnection|PDO)\([^()\n]{1,200}?,|(?:auth|login|authenticate|authentication|credentials?)(?:::new|\.of)?[\"']?\s{0,2}[=:]?\s{0,2}\()"
+        r"\s{0,4}(?:(?P<quote>[\"'])[^\"'\n]{1,64}(?P=quote)\s{0,2},\s{0,2}){1,3}(?P=quote)(?P<secret>[^\"'\n]{4,128})(?P=quote)",
         lambda value: not is_placeholder(value) and is_password(value, quoted=True),
-        inside=True,
     ),
     Form(
         "password",
-        ("credentials", "creds", "login", "log in"),
-        (
-            r"(?i)(?:credentials|creds|log ?in)(?: are| is|:| with| as| =)? {1,2}[\"'`]?[\w.@+-]{1,64}[\"'`]? ?[/:|] ?[\"'`]?"
-            r"(?P<secret>[^\s\"'`/][^\s\"'`]{5,128})"
-        ),
+        "credentials|creds|login|log in",
+        r"(?i)(?:credentials|creds|log ?in)(?: are| is|:| with| as| =)? {1,2}[\"'`]?[\w.@+-]{1,64}[\"'`]? ?[/:|] ?[\"'`]?"
+        r"(?P<secret>[^\s\"'`/][^\s\"'`]{5,128})",
         lambda value: not is_placeholder(value) and is_spoken_password(value.rstrip(".,;")),
     ),
 )
@@ -312,31 +264,31 @@ _VALUE: Final = r"(?P<quote>[\"']?)(?P<secret>[^\s\"'|;&<>-][^\s\"'|;&<>]{3,127}
 
 
 COMMAND_LINES: Final[tuple[Form, ...]] = (
-    Form(_ARGUMENT, ("7z",), rf"\b7z[az]?{_BETWEEN}-p(?! ){_VALUE}", _is_real),
+    Form(_ARGUMENT, "7z", rf"\b7z[az]?{_BETWEEN}-p(?! ){_VALUE}", _is_real),
     Form(
         _ARGUMENT,
-        ("zip", "sqlcmd", "bcp", "isql", "mosquitto_"),
+        "zip|sqlcmd|bcp|isql|mosquitto_",
         rf"\b(?:unzip|zip|sqlcmd|bcp|isql|mosquitto_[a-z]{{2,4}}){_BETWEEN}-P {{0,2}}{_VALUE}",
         _is_real,
     ),
-    Form(_ARGUMENT, ("twine", "oc login", "cf login"), rf"\b(?:twine|oc login|cf login){_BETWEEN}-p {{1,2}}{_VALUE}", _is_real),
-    Form(_ARGUMENT, ("ssh-keygen",), rf"\bssh-keygen{_BETWEEN}-[NP] {{1,2}}{_VALUE}", _is_real),
-    Form(_ARGUMENT, ("openssl",), rf"\bopenssl{_BETWEEN}-k {{1,2}}{_VALUE}", _is_real),
-    Form(_ARGUMENT, ("smbclient", "rpcclient"), rf"\b(?:smb|rpc)client{_BETWEEN}-U {{0,2}}[\"']?[^\s%\"']{{1,64}}%{_VALUE}", _is_real),
-    Form(_ARGUMENT, ("freerdp",), rf"\b[wx]l?freerdp3?{_BETWEEN}/p:{_VALUE}", _is_real),
-    Form(_ARGUMENT, ("vault login", "doctl"), rf"\b(?:vault login|doctl auth init{_BETWEEN}-t) {{1,2}}{_VALUE}", _is_token),
-    Form(_ARGUMENT, ("_authtoken",), rf"_authToken {{1,3}}{_VALUE}", _is_token),
-    Form(_ARGUMENT, ("<<<",), rf"(?:--with-token|--password-stdin) {{0,2}}<<< {{0,2}}{_VALUE}", _is_real),
+    Form(_ARGUMENT, "twine|oc login|cf login", rf"\b(?:twine|oc login|cf login){_BETWEEN}-p {{1,2}}{_VALUE}", _is_real),
+    Form(_ARGUMENT, "ssh-keygen", rf"\bssh-keygen{_BETWEEN}-[NP] {{1,2}}{_VALUE}", _is_real),
+    Form(_ARGUMENT, "openssl", rf"\bopenssl{_BETWEEN}-k {{1,2}}{_VALUE}", _is_real),
+    Form(_ARGUMENT, "smbclient|rpcclient", rf"\b(?:smb|rpc)client{_BETWEEN}-U {{0,2}}[\"']?[^\s%\"']{{1,64}}%{_VALUE}", _is_real),
+    Form(_ARGUMENT, "freerdp", rf"\b[wx]l?freerdp3?{_BETWEEN}/p:{_VALUE}", _is_real),
+    Form(_ARGUMENT, "vault login|doctl", rf"\b(?:vault login|doctl auth init{_BETWEEN}-t) {{1,2}}{_VALUE}", _is_token),
+    Form(_ARGUMENT, "_authtoken", rf"_authToken {{1,3}}{_VALUE}", _is_token),
+    Form(_ARGUMENT, "<<<", rf"(?:--with-token|--password-stdin) {{0,2}}<<< {{0,2}}{_VALUE}", _is_real),
     Form(
         _ARGUMENT,
-        ("echo ", "printf "),
+        "echo |printf ",
         rf"\b(?:echo|printf) {{1,2}}(?:-n |[\"']?%s(?:\\n)?[\"']? )?{_VALUE}(?P=quote) ?\|[^\n|]{{0,80}}"
         r"(?:\bsudo(?: -\w+)* -S|--with-token|--passphrase-fd|--stdin|\bcryptsetup\b|vault login -)",
         _is_real,
     ),
     Form(
         _ARGUMENT,
-        ("chpasswd",),
+        "chpasswd",
         r"\b(?:echo|printf) {1,2}(?P<quote>[\"']?)[\w.-]{1,64}:(?P<secret>[^\s\"'|]{4,128})(?P=quote) ?\|[^\n|]{0,40}chpasswd",
         _is_real,
     ),

@@ -182,13 +182,11 @@ TOKENS: Final[tuple[Form, ...]] = (
     token(
         # Names may begin like these, so only a random body counts.
         "api token",
-        (
-            "AIK_CI_ api_live. api_live_ca. api_live_us. apk_user_ apk_ BSA CCDB1_ cog_ dvc_server_ fio-u- "
-            "gcntfy- lip_ mercury_production_ mergify_application_key_ os_v2_app_ os_v2_org_ p8e- "
-            "persona_production_ pina_ polar_at_ polar_oat_ polar_pat_ prf_ rootly_ s-s4t2af- s-s4t2ud- "
-            "samsara_api_ sk-api- sk_car_ sm_aat_ sm_pat_ sm_sat_ tk-us- tss_ ucat_ unkey_ vtwn_ waka_ wrka-eyJ "
-            "xnd_production_ zpka_ $aact_prod_ $aact_hmlg_"
-        ),
+        "AIK_CI_ api_live. api_live_ca. api_live_us. apk_user_ apk_ BSA CCDB1_ cog_ dvc_server_ fio-u- "
+        "gcntfy- lip_ mercury_production_ mergify_application_key_ os_v2_app_ os_v2_org_ p8e- "
+        "persona_production_ pina_ polar_at_ polar_oat_ polar_pat_ prf_ rootly_ s-s4t2af- s-s4t2ud- "
+        "samsara_api_ sk-api- sk_car_ sm_aat_ sm_pat_ sm_sat_ tk-us- tss_ ucat_ unkey_ vtwn_ waka_ wrka-eyJ "
+        "xnd_production_ zpka_ $aact_prod_ $aact_hmlg_",
         r"[\w.+/-]{15,}={0,2}",
         lambda value: is_real_token(value) and is_random(value),
     ),
@@ -215,18 +213,16 @@ UNKNOWN: Final[tuple[Form, ...]] = (
     Form(
         # Identifiers in that form are shorter. What is assigned to a token's name is judged by that name.
         "token",
-        ("_", "-"),
-        (
-            r"(?<![\w/.-])(?<!cursor=)(?<!oken=)(?:"
-            r"(?:[a-z][0-9a-z]{2,11}|[a-z]{2}[_-][a-z]{2,8}|[A-Z]{3,8})[_-](?:(?:[a-z]{2,8}\d?|v\d)[_-]){0,3}[0-9A-Za-z]{30,200}+"
-            r"|[a-z]{2}_[0-9A-Za-z]{36,200}+)(?![\w-])"
-        ),
+        "_|-",
+        r"(?<![\w/.-])(?<!cursor=)(?<!oken=)(?:"
+        r"(?:[a-z][0-9a-z]{2,11}|[a-z]{2}[_-][a-z]{2,8}|[A-Z]{3,8})[_-](?:(?:[a-z]{2,8}\d?|v\d)[_-]){0,3}[0-9A-Za-z]{30,200}+"
+        r"|[a-z]{2}_[0-9A-Za-z]{36,200}+)(?![\w-])",
         _is_unknown_token,
     ),
     Form(
         # The same with hexadecimal digits, which may also be a hash.
         "token",
-        ("_",),
+        "_",
         r"(?<![\w/.-])[a-z][0-9a-z]{1,11}_(?:[0-9a-z]{1,8}_){0,2}(?:[0-9a-f]{40}|[0-9a-f]{48}|[0-9a-f]{64})(?![\w-])",
         lambda value: is_real_token(value) and not _IDENTIFIERS.match(value),
         near=r"token|secret|credential|api[ _-]?key|auth|40[13]",

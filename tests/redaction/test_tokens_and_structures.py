@@ -39,7 +39,7 @@ def test_a_token_inside_a_longer_word_is_not_one(make: Callable[[random.Random],
 
 def test_no_token_is_shorter_than_the_table_says() -> None:
     assert min(len(make(RNG)) for makers in TOKENS.values() for make in makers) >= SHORTEST
-    assert all(hint == hint.lower() for form in FORMS for hint in form.hints)
+    assert all(form.hints == form.hints.lower() for form in FORMS)
 
 
 @pytest.mark.parametrize(
