@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import Final
 
-from learning_memory_server.redaction.base import Span
+from learning_memory_server.redaction.base import Span, word_set
 from learning_memory_server.redaction.forms import lowered
 from learning_memory_server.redaction.values import (
     LONGEST_PASSWORD,
@@ -35,62 +35,44 @@ class Promise(Enum):
     LONE = "a key of any sort"
 
 
-_NEUTRAL: Final = frozenset(
-    """
-    value val prod production dev development staging stage live old new current default plain
-    plaintext raw text txt string str base b64 hex primary secondary main backup root admin user it
-    this here
-    """.split()  # noqa: SIM905 - words read better than a list
+_NEUTRAL: Final = word_set(
+    "value val prod production dev development staging stage live old new current default plain plaintext raw text txt "
+    "string str base b64 hex primary secondary main backup root admin user it this here"
 )
 """Words after the one that counts, which do not change what is kept."""
 
-_PASSWORDS: Final = frozenset(
-    """
-    password passwd passphrase passcode passwort pwd psw pass pw psk userpassword dbpassword storepass keypass dbpass smtppass userpass rootpass adminpass mypass
-    """.split()  # noqa: SIM905 - words read better than a list
+_PASSWORDS: Final = word_set(
+    "password passwd passphrase passcode passwort pwd psw pass pw psk userpassword dbpassword storepass keypass dbpass "
+    "smtppass userpass rootpass adminpass mypass"
 )
-_NOT_BEFORE_PASSWORD: Final = frozenset(
-    """
-    hashed encrypted hash crypted masked no first second third single multi two one render by
-    forward backward low high band tests checks all will must should can may not would pre post each
-    every this that next last
-    """.split()  # noqa: SIM905 - words read better than a list
+_NOT_BEFORE_PASSWORD: Final = word_set(
+    "hashed encrypted hash crypted masked no first second third single multi two one render by forward backward low "
+    "high band tests checks all will must should can may not would pre post each every this that next last"
 )
-_SECRETS: Final = frozenset(
-    """
-    secret clientsecret secretkey apikey apikeys appkey authkey accesskey accesstoken authtoken
-    apitoken bottoken apisecret appsecret credential credentials creds authorization pat privatekey
-    signingkey
-    """.split()  # noqa: SIM905 - words read better than a list
+_SECRETS: Final = word_set(
+    "secret clientsecret secretkey apikey apikeys appkey authkey accesskey accesstoken authtoken apitoken bottoken "
+    "apisecret appsecret credential credentials creds authorization pat privatekey signingkey"
 )
 _TOKENS: Final = frozenset(["token", "tokens"])
-_NOT_BEFORE_TOKEN: Final = frozenset(
-    """
-    next page nextpage continuation pagination cursor sync max min num number total input output
-    prompt completion pad padding eos bos sep cls unk stop mask special cancellation cancel public
-    csrf xsrf per first last start end begin new this each every previous prev current_token resume
-    paging scroll delta lookahead reserved cached reasoning id
-    """.split()  # noqa: SIM905 - words read better than a list
+_NOT_BEFORE_TOKEN: Final = word_set(
+    "next page nextpage continuation pagination cursor sync max min num number total input output prompt completion "
+    "pad padding eos bos sep cls unk stop mask special cancellation cancel public csrf xsrf per first last start end "
+    "begin new this each every previous prev current_token resume paging scroll delta lookahead reserved cached "
+    "reasoning id"
 )
-_BEFORE_KEY: Final = frozenset(
-    """
-    api access secret private signing encryption encrypt decryption master account auth shared
-    license licence service app application consumer subscription security crypt aes hmac jwt token
-    ssh ingest ingestion ssl tls deploy webhook client storage instrumentation integration rest
-    server authentication authorization admin wireguard preshared psk registration functions
-    function host fernet cipher unseal recovery bootstrap enrollment activation vapid merchant sender
-    tenant personal write join seed sas gpg pgp
-    """.split()  # noqa: SIM905 - words read better than a list
+_BEFORE_KEY: Final = word_set(
+    "api access secret private signing encryption encrypt decryption master account auth shared license licence "
+    "service app application consumer subscription security crypt aes hmac jwt token ssh ingest ingestion ssl tls "
+    "deploy webhook client storage instrumentation integration rest server authentication authorization admin "
+    "wireguard preshared psk registration functions function host fernet cipher unseal recovery bootstrap enrollment "
+    "activation vapid merchant sender tenant personal write join seed sas gpg pgp"
 )
-_NOT_BEFORE_KEY: Final = frozenset(
-    """
-    primary foreign cache sort partition dict hash index map row object public composite unique
-    lookup group idempotency dedupe dedup order json shard routing default translation i18n message
-    react candidate hot shortcut arrow enter escape tab return page event config setting state query
-    search field column data entry item feature flag record document doc node file path cluster
-    session redis natural surrogate business range bucket kms recv list export send fetch import
-    show get set has is by with for no any socket publishable site measurement
-    """.split()  # noqa: SIM905 - words read better than a list
+_NOT_BEFORE_KEY: Final = word_set(
+    "primary foreign cache sort partition dict hash index map row object public composite unique lookup group "
+    "idempotency dedupe dedup order json shard routing default translation i18n message react candidate hot shortcut "
+    "arrow enter escape tab return page event config setting state query search field column data entry item feature "
+    "flag record document doc node file path cluster session redis natural surrogate business range bucket kms recv "
+    "list export send fetch import show get set has is by with for no any socket publishable site measurement"
 )
 
 

@@ -49,6 +49,11 @@ class Detector(Protocol):
         ...
 
 
+def word_set(text: str) -> frozenset[str]:
+    """Return the words of a text."""
+    return frozenset(text.split())
+
+
 def marker(kind: str) -> str:
     """Return what replaces a secret of this kind."""
     return f"[redacted: {kind}]"

@@ -10,17 +10,15 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.redaction.base import Redacted, Redactor
+from learning_memory_server.redaction.base import Redacted, Redactor, word_set
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 
-_PLAIN: Final = frozenset(
-    """
-    goal hypothesis action prediction note notes result surprise root_cause description lesson what_worked takeaway
-    text query title command runs event prompt folder output stderr error source tags id created_at resolved_at at date timestamp project agent_session agent session domain
-    strategy status category kind language ghap_id memory_id cluster_id request requests history resolution data
-    records entries event level tool outcome type
-    """.split()  # noqa: SIM905 - words read better than a list
+_PLAIN: Final = word_set(
+    "goal hypothesis action prediction note notes result surprise root_cause description lesson what_worked takeaway "
+    "text query title command runs event prompt folder output stderr error source tags id created_at resolved_at at "
+    "date timestamp project agent_session agent session domain strategy status category kind language ghap_id "
+    "memory_id cluster_id request requests history resolution data records entries event level tool outcome type"
 )
 """Our own names. They do not say that a secret follows, so a text under one of them is read once, without its name."""
 

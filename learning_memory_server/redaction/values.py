@@ -6,6 +6,8 @@ import itertools
 import re
 from typing import Final
 
+from learning_memory_server.redaction.base import word_set
+
 LONGEST_PASSWORD: Final = 256
 """Characters. Anything longer is not a password."""
 
@@ -59,32 +61,25 @@ _OF_EXAMPLES: Final = tuple(
 )
 """A text without one of these is not an example; looking for them takes a tenth of the time."""
 
-_ROLES: Final = frozenset(
-    """
-    password passwd pass pwd passphrase passcode secret secrets token tokens key keys apikey
-    credential credentials username user login auth bearer
-    """.split()  # noqa: SIM905 - words read better than a list
+_ROLES: Final = word_set(
+    "password passwd pass pwd passphrase passcode secret secrets token tokens key keys apikey credential credentials "
+    "username user login auth bearer"
 )
-_COMMON: Final = _ROLES | frozenset(
-    """
-    admin root guest test tests testing postgres mysql redis rabbitmq mongo default none null nil
-    true false undefined string str text int integer number bool boolean bytes object any required
-    optional hidden invalid missing empty masked disabled enabled unset yes no on off basic digest
-    oauth oauth2 jwt foo bar baz foobar xyz qwerty changeit letmein hunter2 s3cr3t s3cret abc123
-    test123 pass123 password1 password123 secret123 admin123 expired revoked incorrect wrong correct
-    needed valid stored kept used sent encrypted hashed plaintext base64 utf8 sha256 sha512 sha1 md5
-    hs256 rs256 es256 ed25519 argon2 argon2id pbkdf2 bcrypt scrypt hmac aes256 rsa2048 oauth1 saml2
-    http2 tls12 tls13 x509 ipv4 ipv6 k8s ec2 utf16 utf32 base32 win32 int32 int64 uint8 uint32
-    uint64 float32 float64 log4j secp256k1 gpt4 gpt2 bert python3 argon2i web3 auth0 latin1
-    """.split()  # noqa: SIM905 - words read better than a list
+_COMMON: Final = _ROLES | word_set(
+    "admin root guest test tests testing postgres mysql redis rabbitmq mongo default none null nil true false "
+    "undefined string str text int integer number bool boolean bytes object any required optional hidden invalid "
+    "missing empty masked disabled enabled unset yes no on off basic digest oauth oauth2 jwt foo bar baz foobar xyz "
+    "qwerty changeit letmein hunter2 s3cr3t s3cret abc123 test123 pass123 password1 password123 secret123 admin123 "
+    "expired revoked incorrect wrong correct needed valid stored kept used sent encrypted hashed plaintext base64 utf8 "
+    "sha256 sha512 sha1 md5 hs256 rs256 es256 ed25519 argon2 argon2id pbkdf2 bcrypt scrypt hmac aes256 rsa2048 oauth1 "
+    "saml2 http2 tls12 tls13 x509 ipv4 ipv6 k8s ec2 utf16 utf32 base32 win32 int32 int64 uint8 uint32 uint64 float32 "
+    "float64 log4j secp256k1 gpt4 gpt2 bert python3 argon2i web3 auth0 latin1"
 )
 """Placeholders for a secret. Well-known example passwords are among them: they protect nothing."""
 
-_PROSE: Final = _ROLES | frozenset(
-    """
-    the and for not are was has had have can may must should will would than then that this with from
-    your you our its all any but use used set enter type least more must characters letters field
-    """.split()  # noqa: SIM905 - words read better than a list
+_PROSE: Final = _ROLES | word_set(
+    "the and for not are was has had have can may must should will would than then that this with from your you our "
+    "its all any but use used set enter type least more must characters letters field"
 )
 """Words of sentences, which phrases of random words lack."""
 
