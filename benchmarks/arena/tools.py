@@ -114,9 +114,9 @@ class Task:
         """Return whether a call of the verb works; a RefusedError says another error than the usual one."""
         raise NotImplementedError
 
-    def serve(self, _call: Call) -> bool:
-        """Do what another command asks for, and return whether it is known."""
-        return False
+    def serve(self, _call: Call) -> str | None:
+        """Answer another command; None if there is none of that name."""
+        return None
 
     def answer(self, call: Call) -> dict[str, Any]:
         """Answer a call of the program, and count it until the task is solved."""
@@ -141,9 +141,11 @@ class Task:
                 raise RefusedError(words.error)
             if not self.missing:
                 self.solved_at = self.solved_at or time.monotonic()
-        elif not self.serve(call):
+            return "ok"
+        served = self.serve(call)
+        if served is None:
             raise RefusedError(words.usage)
-        return "ok"
+        return served
 
 
 @contextmanager
