@@ -47,7 +47,7 @@ class DocumentSource(Protocol):
 
     log: Log  # where its records are
 
-    def documents(self, only: Container[str] | None = None) -> Iterable[Document]:
+    def documents(self, only: AbstractSet[str] | None = None) -> Iterable[Document]:
         """Return the documents of all records, or only of those with the given ids."""
 
     def forgotten(self, only: Container[str] | None = None) -> Iterable[str]:

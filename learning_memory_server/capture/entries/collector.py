@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from threading import Lock
 from typing import TYPE_CHECKING, Unpack
 
 from structlog.contextvars import bound_contextvars
@@ -18,6 +20,7 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
+from learning_memory_server.system.memory_release import without_collections
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.open_entries import Owner
@@ -54,6 +57,7 @@ class ObservationCollector:
         self._clock = clock
         self._resolved = Records(journal.entries, GHAP)
         self._loaded = False
+        self._loading = Lock()
         self._open = OpenEntries(journal, is_live)
         self._timeline = Timeline()
 
@@ -187,10 +191,10 @@ class ObservationCollector:
         """Return a resolved entry, None if there is none with that id or it was forgotten."""
         return self._resolved.find(ghap_id)
 
-    def documents(self, only: Container[str] | None = None) -> Iterator[Document]:
+    def documents(self, only: AbstractSet[str] | None = None) -> Iterator[Document]:
         """Yield the documents of all axes of resolved entries for the index."""
-        for entry in self.list_resolved():
-            if only is None or entry.id in only:
+        for entry in self.list_resolved() if only is None else map(self.find_resolved, only):
+            if entry:
                 yield from documents_of(entry)
 
     def forgotten(self, only: Container[str] | None = None) -> Iterator[str]:
@@ -221,7 +225,9 @@ class ObservationCollector:
         self.load()
         forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open.by_id)
         gone = {entry.id for entry in forgetting.found}
-        self._timeline = self._timeline.without({each.id for each in forgetting.found if each.resolution})
+        for entry in forgetting.found:
+            if entry.resolution:
+                self._timeline.remove(entry)
         for ghap_id in gone:
             if self._open.by_id.pop(ghap_id, None):
                 # The tombstone is on the disk: a leftover open file is removed at the next start.
@@ -281,7 +287,10 @@ class ObservationCollector:
         """Return the resolved entries that match, most recently resolved first."""
         self.load()
         wanted = query or EntryQuery()
-        return [entry for entry in self._timeline.newest(wanted.project) if wanted.matches(entry)]
+        found = self._timeline.newest(wanted.project)
+        # Most lists are of everything, of a project or not.
+        is_narrower = wanted != EntryQuery(project=wanted.project)
+        return [entry for entry in found if wanted.matches(entry)] if is_narrower else list(found)
 
     @property
     def timeline(self) -> Timeline:
@@ -290,13 +299,15 @@ class ObservationCollector:
         return self._timeline
 
     def load(self) -> None:
-        """Read the journal, once."""
+        """Read the journal, once. Other threads wait for it."""
         if self._loaded:
             return
-        self._timeline = Timeline(self._resolved.all())
-        still_open = {entry.id: entry for entry in self._journal.open_entries()}
-        self._open.load(still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown)
-        self._loaded = True
+        with self._loading, without_collections():
+            if not self._loaded:
+                self._timeline = Timeline(self._resolved.all())
+                still_open = {entry.id: entry for entry in self._journal.open_entries()}
+                self._open.load(still_open[ghap_id] for ghap_id in self._resolved.look_up(still_open).unknown)
+                self._loaded = True
 
     def _get_open(self, caller: Caller, ghap_id: str | None) -> Ghap:
         if ghap_id is None:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
 if TYPE_CHECKING:
+    from learning_memory_server.capture.entries.tally import Tally
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.vocabulary import Domain, Strategy
 
@@ -22,13 +24,14 @@ class Timeline:
 
     def __init__(self, entries: Iterable[Ghap] = ()) -> None:
         self._all = sorted(entries, key=_order)
+        self.tally: Tally | None = None  # kept once somebody has counted all entries
         self._by_project: defaultdict[str, list[Ghap]] = defaultdict(list)
         self._outcomes: defaultdict[Kind, Counter[OutcomeStatus]] = defaultdict(Counter)
         self._by_file: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self.citing: list[Ghap] = []  # those that say what helped or misled them
         for entry in self._all:
             self._by_project[entry.project].append(entry)
-            self._outcomes[_kind(entry)][entry.outcome.status] += 1
-            self._note_files(entry)
+            self._note(entry)
 
     def __iter__(self) -> Iterator[Ghap]:
         """Iterate over the entries, the earliest first."""
@@ -44,14 +47,31 @@ class Timeline:
 
     def outcomes(self, like: Ghap) -> Counter[OutcomeStatus]:
         """Return how many entries of this one's project, domain and strategy ended in which way."""
-        return Counter(self._outcomes.get(_kind(like)))
+        return +self._outcomes.get(_kind(like), Counter())
+
+    def projects(self) -> set[str]:
+        """Return the projects that have entries."""
+        return {project for project, entries in self._by_project.items() if entries}
 
     def add(self, entry: Ghap) -> None:
         """Add an entry."""
         insort(self._all, entry, key=_order)
         insort(self._by_project[entry.project], entry, key=_order)
-        self._outcomes[_kind(entry)][entry.outcome.status] += 1
-        self._note_files(entry)
+        self._note(entry)
+        if self.tally:
+            self.tally.count([entry])
+
+    def remove(self, entry: Ghap) -> None:
+        """Remove an entry that is there."""
+        for entries in (self._all, self._by_project[entry.project]):
+            del entries[bisect_left(entries, _order(entry), key=_order)]
+        self._outcomes[_kind(entry)][entry.outcome.status] -= 1
+        self.citing = [each for each in self.citing if each.id != entry.id]
+        for anchor in entry.anchors:
+            with suppress(ValueError):
+                self._by_file[entry.project, anchor.file].remove(entry.id)
+        if self.tally:
+            self.tally.count([entry], -1)
 
     def put(self, entry: Ghap) -> None:
         """Replace an entry by one that differs only in its anchors, of which it had none."""
@@ -63,15 +83,17 @@ class Timeline:
         """Return the ids of entries whose hypothesis about a file was falsified, the earliest first."""
         return self._by_file.get((project, file), [])
 
+    def _note(self, entry: Ghap) -> None:
+        self._outcomes[_kind(entry)][entry.outcome.status] += 1
+        if entry.outcome.cited:
+            self.citing.append(entry)
+        self._note_files(entry)
+
     def _note_files(self, entry: Ghap) -> None:
         if entry.outcome.status is OutcomeStatus.FALSIFIED:
             for anchor in entry.anchors:
                 if not anchor.is_read:
                     self._by_file[entry.project, anchor.file].append(entry.id)
-
-    def without(self, ids: Collection[str]) -> Timeline:
-        """Return a timeline without the entries of these ids."""
-        return Timeline(entry for entry in self._all if entry.id not in ids) if ids else self
 
     def replaced(self, changed: Mapping[str, Ghap]) -> Timeline:
         """Return a timeline with these entries, by id, instead of those with the same ids."""

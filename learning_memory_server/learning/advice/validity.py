@@ -56,7 +56,7 @@ class Validity:
                 for item in advice.items
                 if item.effect
             ]
-            said += [(each.effect, entry.id, each.id) for entry in timeline for each in entry.outcome.cited]
+            said += [(each.effect, entry.id, each.id) for entry in timeline.citing for each in entry.outcome.cited]
             counts = Counter((name, effect) for effect, _, name in said)
             found = {
                 earlier: later

@@ -301,8 +301,7 @@ class ExperienceClusterer:
 
         The cluster may be gone. Raises what `cluster_axis` raises.
         """
-        projects = {entry.project for entry in self.collector.list_resolved()}
-        project = await self.lineages.owner(cluster_id, projects)
+        project = await self.lineages.owner(cluster_id, self.collector.timeline.projects())
         return await self.cluster_axis(cluster_id.axis, project, within)
 
     def reread_numbers(self) -> None:

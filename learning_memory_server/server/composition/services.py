@@ -85,8 +85,8 @@ class Projects:
 
     def _all(self, caller: Caller) -> set[str]:
         kept = self.kept
-        entries = (*kept.collector.timeline, *kept.journal.open_entries())
-        return {caller.project, *(each.project for each in entries)}.union(
+        still_open = (each.project for each in kept.journal.open_entries())
+        return {caller.project, *kept.collector.timeline.projects(), *still_open}.union(
             *((each.project for each in log.all()) for log in (kept.value_log, kept.memory_log))
         )
 
@@ -114,6 +114,12 @@ class Kept:
         self.memory_log = MemoryLog(journal.memories, backends.chunkers(settings))
         self.servers = ServerLog(journal.servers)
         self.claims = claims_of(settings)
+
+    def read_journal(self) -> None:
+        """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
+        self.collector.load()
+        for records in (self.value_log, self.verdicts, self.advice_log, self.failure_log, self.memory_log):
+            records.forgotten_ids()
 
     def note_server(self, url: str, owner: str) -> None:
         """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""

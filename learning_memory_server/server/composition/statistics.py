@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass
-from enum import StrEnum
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.index.document import axis_texts
+from learning_memory_server.capture.entries.tally import Tally
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.server.views.calibration_views import calibration_stats
 from learning_memory_server.system.files import disk_use
@@ -25,33 +23,32 @@ class Statistics:
     """Counts what is stored, and describes the engine, the model and their versions."""
 
     services: Indexed
+    _counting: list[asyncio.Task[None]] = field(default_factory=list, init=False)
 
     async def collect(self) -> dict[str, Any]:
         """Return the current numbers. They come from the journal, not from the index."""
         services, settings = self.services, self.services.settings
-        entries = services.collector.list_resolved()
-        memories = services.memory_log.all()
         folder = settings.index_directory if settings.qdrant_url is None else None
         is_hashing = settings.embedding_backend == "hashing"
-        sizes = await asyncio.to_thread(lambda: (services.journal.size(), folder and disk_use(folder)))
-        damaged = await asyncio.to_thread(services.journal.count_damage)
+        tally = await self._tallied()
+        # In a thread, because there may be many of each.
+        kept, sizes, damaged = await asyncio.to_thread(
+            lambda: (
+                self._kept(),
+                (services.journal.size(), folder and disk_use(folder)),
+                services.journal.count_damage(),
+            )
+        )
         return {
             "experiences": {
-                "total": len(entries),
+                "total": tally.outcomes.total(),
                 "open": len(services.journal.open_files()),
-                "by_axis": _counted((axis for entry in entries for axis in axis_texts(entry)), Axis),
-                "by_tier": _counted((entry.tier for entry in entries), Tier),
-                "by_outcome": _counted((entry.outcome.status for entry in entries), OutcomeStatus),
+                "by_axis": {axis.value: tally.axes[axis] for axis in Axis},
+                "by_tier": {tier.value: tally.tiers[tier] for tier in Tier},
+                "by_outcome": {outcome.value: tally.outcomes[outcome] for outcome in OutcomeStatus},
             },
-            "calibration": calibration_stats(entries),
-            "values": len(services.value_log.all()),
-            "verdicts": _counted((verdict.stance for verdict in services.verdicts.all()), Stance),
-            "advice": services.advice_log.counts(),
-            "memories": {
-                "total": len(memories),
-                "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),
-                "characters": sum(len(memory.text) for memory in memories),
-            },
+            "calibration": calibration_stats(tally),
+            **kept,
             "index": {
                 "engine": "embedded Qdrant" if folder else "Qdrant server",
                 "complete": services.writer.is_complete,
@@ -70,6 +67,32 @@ class Statistics:
             },
             "redaction": services.redaction.describe(),
             "versions": _versions(),
+        }
+
+    async def _tallied(self) -> Tally:
+        """Return the counts of entries. They are kept; what was never counted, or was replaced, is counted first."""
+        timeline = self.services.collector.timeline
+        if timeline.tally is None:
+            timeline.tally = Tally()
+            counting = asyncio.to_thread(timeline.tally.count, list(timeline))
+            self._counting[:] = [asyncio.create_task(counting)]
+        # A call that is cancelled leaves it to the others.
+        await asyncio.shield(self._counting[0])
+        return timeline.tally
+
+    def _kept(self) -> dict[str, Any]:
+        services = self.services
+        memories = services.memory_log.all()
+        stances = Counter(verdict.stance for verdict in services.verdicts.all())
+        return {
+            "values": len(services.value_log.all()),
+            "verdicts": {stance.value: stances[stance] for stance in Stance},
+            "advice": services.advice_log.counts(),
+            "memories": {
+                "total": len(memories),
+                "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),
+                "characters": sum(len(memory.text) for memory in memories),
+            },
         }
 
 
@@ -91,8 +114,3 @@ def damage_notice(lines: int) -> str:
         f"{lines:,} {what} of the journal cannot be read, so no answer contains what they held. "
         "`learning-memory-server doctor` names them; a backup may have them."
     )
-
-
-def _counted(names: Iterable[StrEnum], every: Iterable[StrEnum]) -> dict[str, int]:
-    counts = Counter(names)
-    return {name.value: counts[name] for name in every}

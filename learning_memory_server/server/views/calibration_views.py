@@ -20,9 +20,11 @@ from learning_memory_server.learning.calibration import (
     score,
     trials_of,
 )
+from learning_memory_server.capture.entries.tally import Tally
 from learning_memory_server.model.advice import Advice
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.views import fields
 
 _DIGITS: Final = 4
@@ -183,14 +185,15 @@ def _times(number: int) -> str:
     return f"{number:,} time{'' if number == 1 else 's'}"
 
 
-def calibration_stats(entries: Sequence[Ghap]) -> dict[str, Any]:
+def calibration_stats(tally: Tally) -> dict[str, Any]:
     """Return `CalibrationStats` of resolved entries; share and mean confidence are of those with a confidence."""
-    first, last = score(first_stated(entries)), score(last_stated(entries))
-    figures = {"share": last.share, "confidence": last.confidence, "brier_first": first.brier, "brier_last": last.brier}
+    figures = {}
+    if (first := tally.first.means()) and (last := tally.last.means()):
+        figures = dict(zip(("confidence", "share", "brier_last"), last, strict=True)) | {"brier_first": first[2]}
     return {
-        "judged": rate(entries).total,
-        "stated": last.count,
-        **{name: round(figure, _DIGITS) for name, figure in figures.items() if figure is not None},
+        "judged": tally.outcomes[OutcomeStatus.CONFIRMED] + tally.outcomes[OutcomeStatus.FALSIFIED],
+        "stated": tally.last.count,
+        **{name: round(figure, _DIGITS) for name, figure in figures.items()},
     }
 
 

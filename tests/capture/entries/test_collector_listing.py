@@ -264,7 +264,8 @@ def test_outcomes_are_those_of_the_project_the_domain_and_the_strategy() -> None
 
 
 def test_what_is_taken_out_or_replaced_counts_no_longer() -> None:
-    timeline = Timeline([FIRST, SECOND, THIRD]).without({SECOND.id})
+    timeline = Timeline([FIRST, SECOND, THIRD])
+    timeline.remove(SECOND)
     assert ids(list(timeline.newest(ghap().project))) == ids([THIRD, FIRST])
     assert timeline.outcomes(ghap()) == Counter({HELD: 2})
     changed = replace(FIRST, goal="another")
