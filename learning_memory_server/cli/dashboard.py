@@ -2,6 +2,8 @@
 
 import stat
 import webbrowser
+import zlib
+from base64 import b64decode
 from pathlib import Path
 from typing import Annotated
 
@@ -45,8 +47,8 @@ async def dashboard(
             await connection.run("complete")
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no map.")
-        document = (await connection.run("picture", project=project, folders=folders_here(settings)))["document"]
-    content = page(document).encode()
+        packed = (await connection.run("picture", project=project, folders=folders_here(settings)))["document"]
+    content = page(zlib.decompress(b64decode(packed)).decode()).encode()
     try:
         files.replace(path, content)
     except OSError as error:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from uuid import UUID
 
+import numpy as np
 from qdrant_edge import (
     CountRequest,
     PayloadSchemaType,
@@ -53,7 +55,6 @@ from learning_memory_server.index.engines.vectors import (
     best_hits,
     checked_matrix,
     checked_terms,
-    read_vector,
     wrong_dimension,
 )
 from learning_memory_server.system.memory_release import release_mapped
@@ -156,7 +157,7 @@ class EdgeStore(VectorStore):
             with engine_errors(collection):
                 wanted = [str(UUID(point_id)) for point_id in ids[start : start + _READ_BATCH]]
                 read = shard.engine.retrieve(list(wanted), with_payload=True, with_vector=_wanted(with_vectors))
-                found = {record.id: record for record in (_record(item, shard) for item in read)}
+                found = {record.id: record for record in _records(read, shard, with_vectors)}
             records += [found[point_id] for point_id in wanted if point_id in found]
             await asyncio.sleep(0)
         return records
@@ -177,7 +178,7 @@ class EdgeStore(VectorStore):
                     with_vector=_wanted(with_vectors),
                 )
                 read, offset = shard.engine.scroll(request)
-                records += [_record(item, shard) for item in read]
+                records += _records(read, shard, with_vectors)
             if offset is None or (most is not None and len(records) >= most):
                 return records[:most]
             await _yield()
@@ -301,6 +302,11 @@ def _wanted(with_vectors: bool) -> list[str]:
     return [VECTOR] if with_vectors else []
 
 
-def _record(read: qdrant_edge.Record, shard: Shard) -> Record:
-    # Each access to `vector` converts it again.
-    return Record(str(read.id), without_keys(read.payload, shard.shared), read_vector(read.vector, VECTOR))
+def _records(read: Sequence[qdrant_edge.Record], shard: Shard, with_vectors: bool) -> list[Record]:
+    # One array for all: the heap would keep the places of thousands of small ones. Each access to `vector` converts it.
+    found: Any = [cast("Any", each.vector)[VECTOR] for each in read] if with_vectors else []
+    rows = np.array(found, dtype=np.float32) if found else repeat(None)
+    return [
+        Record(str(each.id), without_keys(each.payload, shard.shared), row)
+        for each, row in zip(read, rows, strict=False)
+    ]

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -46,7 +47,7 @@ _SLICE: Final = 2_000
 
 def _material(
     axis: Axis,
-    entries: Mapping[str, Ghap],
+    resolved: Sequence[Ghap],
     vectors: Mapping[str, NDArray[np.float32]],
     others: Sequence[Mapping[str, NDArray[np.float32]]],
 ) -> FitRequest:
@@ -54,6 +55,7 @@ def _material(
 
     from learning_memory_server.learning.clusters.fitting import FitRequest  # noqa: PLC0415 - the same
 
+    entries = _on_axis(axis, resolved)
     points = {name: point_id("ghap", name) for name in entries}
     needed = (vectors, *others[: len(_TASK)])
     indexed = [name for name, point in points.items() if all(point in each for each in needed)]
@@ -63,6 +65,10 @@ def _material(
     found = [_matrix([each.get(points[name], nothing) for name in ids]) for each in (vectors, *others)]
     weights = np.array([entries[name].weight for name in ids])
     return FitRequest(axis, found[0], weights, [_said(axis, entries[name]) for name in ids], ids, found[1:])
+
+
+def _on_axis(axis: Axis, resolved: Sequence[Ghap]) -> dict[str, Ghap]:
+    return {entry.id: entry for entry in resolved if is_on(axis, entry)}
 
 
 def _matrix(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
@@ -118,13 +124,12 @@ class LiveAxis:
         """Return a value that changes whenever this process changes the axis."""
         return sum(map(self.owner.index.generation, self._collections())), len(self.owner.collector.all_forgotten())
 
-    def entries(self) -> dict[str, Ghap]:
+    async def entries(self) -> dict[str, Ghap]:
         """Return every entry on the axis, by id, indexed or not."""
-        return {
-            entry.id: entry
-            for entry in self.owner.collector.list_resolved(EntryQuery(project=self.project))
-            if is_on(self.axis, entry)
-        }
+        return await asyncio.to_thread(_on_axis, self.axis, self._resolved())
+
+    def _resolved(self) -> list[Ghap]:
+        return self.owner.collector.list_resolved(EntryQuery(project=self.project))
 
     async def material(self) -> FitRequest:
         """Return the input of a fit: all indexed entries, without a previous run."""
@@ -132,7 +137,7 @@ class LiveAxis:
         vectors = await self.owner.index.vectors(own)
         others = [await self.owner.index.vectors_of(other, list(vectors)) for other in apart]
         # Read after the awaits: what was forgotten meanwhile is left out.
-        return await asyncio.to_thread(_material, self.axis, self.entries(), vectors, others)
+        return await asyncio.to_thread(_material, self.axis, self._resolved(), vectors, others)
 
     async def clusters(self, until: float | None) -> AxisClusters:
         """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
@@ -141,7 +146,8 @@ class LiveAxis:
         """
         if self._fit is None or self._fitted != self.stamp():
             self._shown = None
-            if len(self.entries()) < self.min_experiences:
+            on_axis = (entry for entry in self._resolved() if is_on(self.axis, entry))
+            if sum(1 for _ in islice(on_axis, self.min_experiences)) < self.min_experiences:
                 # Counted in the index, so that a broken index is reported rather than a lack of data.
                 try:
                     async with asyncio.timeout_at(until):
@@ -232,7 +238,7 @@ class LiveAxis:
         fit, at = self._fit, self._fitted_at
         if fit is None or at is None:
             return await self.clusters(None)
-        stamp, entries = self.stamp(), self.entries()
+        stamp, entries = self.stamp(), await self.entries()
         stale = 0 if stamp == self._fitted else len(entries.keys() ^ set(fit.ids))
         shown = await asyncio.to_thread(clusters_of, fit, at, lineage, entries, stale)
         self._require(shown.total)

@@ -31,6 +31,7 @@ from learning_memory_server.server.views import (
 )
 from learning_memory_server.sharing.files import SharedEntry
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.memory_release import trim_heap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2
 """The version of the document."""
+_SENT: Final = 5.0
+"""Seconds after which the page has been sent, and its RAM can be given back."""
 _DIGITS: Final = 4
 """Of a place on the map: a ten-thousandth is less than a pixel."""
 
@@ -78,6 +81,7 @@ class Dashboard:
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
         errors = [known for known in services.failure_log.errors() if _is_of(project, known[-1].project)]
         errors.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
+        asyncio.get_running_loop().call_later(_SENT, trim_heap)
         return {
             "version": VERSION,
             "made_at": services.clock().isoformat(),
@@ -103,7 +107,7 @@ class Dashboard:
                 for each in reversed(services.memory_log.all())
                 if _is_of(project, each.project)
             ],
-            "told": _told(project, entries, advice, list(chain.from_iterable(errors))),
+            "told": await asyncio.to_thread(_told, project, entries, advice, list(chain.from_iterable(errors))),
             "health": await services.statistics.collect(),
         }
 
@@ -119,45 +123,41 @@ class Dashboard:
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""
         try:
-            rows = {axis.value: await self.services.index.vectors(Collection.of(axis)) for axis in Axis}
             # Both wait for a child that is starting.
             places, *clusters = await asyncio.gather(
-                self._places(rows), *(self._clusters(axis, project, numbers) for axis in Axis)
+                self._places(entries), *(self._clusters(axis, project, numbers) for axis in Axis)
             )
         except LearningMemoryError as error:
             return {axis.value: {"of": [], "places": [], "clusters": [], "notice": error.sentence} for axis in Axis}
-        axes = {}
-        for axis, found in zip(Axis, clusters, strict=True):
-            placed = places.get(axis, {})
-            shown = {
-                numbers[entry.id]: placed[point] for entry in entries if (point := point_id("ghap", entry.id)) in placed
-            }
-            axes[axis.value] = {
-                "of": list(shown),
-                "places": [[round(float(part), _DIGITS) for part in place] for place in shown.values()],
-                **found,
-            }
-        return axes
+        return {axis.value: {**places[axis], **found} for axis, found in zip(Axis, clusters, strict=True)}
 
-    async def _places(
-        self, rows: Mapping[str, Mapping[str, NDArray[np.float32]]]
-    ) -> dict[str, dict[str, NDArray[np.float32]]]:
-        """Return where the points of each axis are that has any."""
+    async def _places(self, entries: Sequence[Ghap]) -> dict[Axis, dict[str, Any]]:
+        """Return where the entries are that are in the index, on each axis."""
         import numpy as np  # noqa: PLC0415 - not before a map is wanted
 
-        # Sorted, because the order of writing must not matter.
-        ids = {axis: sorted(found) for axis, found in rows.items() if found}
-        matrices = {
-            axis: await asyncio.to_thread(np.array, [rows[axis][point] for point in points], np.float32)
-            for axis, points in ids.items()
-        }
+        ids: dict[str, list[str]] = {}
+        matrices: dict[str, NDArray[np.float32]] = {}
+        for axis in Axis:
+            if found := await self.services.index.vectors(Collection.of(axis)):
+                # Sorted, because the order of writing must not matter.
+                ids[axis] = sorted(found)
+                matrices[axis] = await asyncio.to_thread(np.array, [found[point] for point in ids[axis]], np.float32)
         origins = {axis: await self.services.index.origin(Collection.of(Axis(axis))) for axis in ids}
         forgotten = len(self.services.collector.all_forgotten())
         frames = await self.frames.current(matrices, forgotten, origins)
-        return {
-            axis: dict(zip(ids[axis], await asyncio.to_thread(frames[axis].places_of, matrix), strict=True))
-            for axis, matrix in matrices.items()
-        }
+
+        def place(axis: Axis, numbers: Mapping[str, int]) -> dict[str, Any]:
+            if axis not in ids:
+                return {"of": [], "places": []}
+            placed = frames[axis].places_of(matrices[axis]).astype(float).round(_DIGITS).tolist()
+            shown = {numbers[point]: at for point, at in zip(ids[axis], placed, strict=True) if point in numbers}
+            return {"of": sorted(shown), "places": [shown[number] for number in sorted(shown)]}
+
+        def place_all() -> dict[Axis, dict[str, Any]]:
+            numbers = {point_id("ghap", entry.id): number for number, entry in enumerate(entries)}
+            return {axis: place(axis, numbers) for axis in Axis}
+
+        return await asyncio.to_thread(place_all)
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
         try:

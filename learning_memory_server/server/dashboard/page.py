@@ -48,8 +48,17 @@ _ESCAPES: Final = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\
 
 def as_text(document: dict[str, Any]) -> str:
     """Return a document as JSON text that can stand in a page, with names of characters that would hide something."""
+    parts = []
+    for name, part in document.items():
+        # Piece by piece: other threads run in between.
+        pieces = f"[{','.join(map(_piece, part))}]" if isinstance(part, list) else _piece(part)
+        parts.append(f"{_piece(name)}:{pieces}")
+    return f"{{{','.join(parts)}}}"
+
+
+def _piece(part: object) -> str:
     # A lone surrogate, which an older import may have left, is not UTF-8.
-    text = json.dumps(document, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(part, ensure_ascii=False, separators=(",", ":"))
     text = shown(text.encode("utf-8", "replace").decode())
     for character, escape in _ESCAPES.items():
         text = text.replace(character, escape)

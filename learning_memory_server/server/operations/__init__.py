@@ -6,6 +6,8 @@ JSON-like result.
 
 import asyncio
 import inspect
+import zlib
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from pathlib import Path
@@ -59,11 +61,18 @@ async def search_memories(  # noqa: PLR0913 - one for each option
 async def picture(
     services: Services, report: Report, *, project: str | None, folders: dict[str, str]
 ) -> dict[str, Any]:
-    """Gather the data of the page, of one project or of all, as JSON text; `folders` are known ones, by project."""
+    """Gather the data of the page, of one project or of all, as compressed JSON text in base64.
+
+    `folders` are known ones, by project.
+    """
     report("Gathering what was learned")
     document = await services.dashboard.document(project, folders)
-    # Megabytes, which others should not wait for.
-    return {"document": await asyncio.to_thread(as_text, document)}
+
+    def packed() -> str:
+        return b64encode(zlib.compress(as_text(document).encode())).decode()
+
+    # Megabytes, which others should not wait for; nor for a reply with them.
+    return {"document": await asyncio.to_thread(packed)}
 
 
 async def join(services: Services, report: Report, *, folder: str, project: str) -> dict[str, Any]:
