@@ -7,6 +7,7 @@ from typing import Any, Final, NotRequired
 
 from typing_extensions import TypedDict
 
+from learning_memory_server.capture.entries.tally import Tally
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice.log import counts_of
 from learning_memory_server.learning.calibration import (
@@ -20,7 +21,6 @@ from learning_memory_server.learning.calibration import (
     score,
     trials_of,
 )
-from learning_memory_server.capture.entries.tally import Tally
 from learning_memory_server.model.advice import Advice
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
