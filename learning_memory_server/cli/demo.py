@@ -16,6 +16,7 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import Connection, open_connection
 from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.paths import APPLICATION, PREFIX, data_directory
@@ -104,6 +105,7 @@ async def _learn(server: Connection) -> None:
     _show_step("4. See what keeps recurring")
     for axis in _AXES:
         found = await server.call("get_clusters", axis=axis)
+        _require(found["clusters"], f"No clusters were found on axis {axis}.")
         rows = [
             [each["cluster_id"], each["size"], each["label"], each["exemplars"][0]["goal"]]
             for each in found["clusters"]
@@ -119,6 +121,7 @@ async def _learn(server: Connection) -> None:
 async def _warn(server: Connection) -> None:
     """Start an entry like one that failed, and show what its agent is told; it stays open."""
     started = await server.call("start_ghap", **_AGAIN)
+    _require(started.get("related"), "The second agent was not warned.")
     out.facts((name, _AGAIN[name]) for name in ("goal", "hypothesis", "action"))
     out.say("Before it acts, it is told:")
     for each in started["related"]:
@@ -133,6 +136,7 @@ async def _warn(server: Connection) -> None:
 async def _search(server: Connection, query: str) -> None:
     began = time.monotonic()
     found = await server.call("search_experiences", query=query, limit=3)
+    _require(found["results"], f"The search for {query!r} found nothing.")
     out.say(f"{query!r}: {found['mode']} search, {1000 * (time.monotonic() - began):.0f} ms")
     rows: list[list[str | Text]] = []
     for result in found["results"]:
@@ -157,10 +161,12 @@ async def _keep_value(server: Connection) -> None:
             verdict = await server.call("validate_value", text=text, cluster_id=cluster["cluster_id"])
             tried.append((text, cluster, verdict))
     text, cluster, verdict = max(tried, key=lambda each: (each[2]["valid"], each[2]["similarity"]))
+    _require(verdict["valid"], "No principle was accepted as a value.")
     _show_verdict(text, cluster, verdict)
     stored = await server.call("store_value", text=text, cluster_id=cluster["cluster_id"], axis="full")
     out.say(f"Stored as {stored['id']}, with its evidence. One that does not fit:")
     verdict = await server.call("validate_value", text=_UNFIT, cluster_id=cluster["cluster_id"])
+    _require(not verdict["valid"], "A text that fits no cluster was accepted as a value.")
     _show_verdict(_UNFIT, cluster, verdict)
 
 
@@ -169,9 +175,15 @@ async def _remember(server: Connection) -> dict[str, int]:
     await _wait_for_model(server)
     entries = await server.call("list_ghap_entries", limit=100)
     values = await server.call("list_values")
+    _require(values["count"], "The restart lost the value.")
     out.say(f"{entries['count']} experiences and {values['count']} value are still there.")
     await _search(server, _OTHER_WORDS)
     return {"experiences": entries["count"], "values": values["count"]}
+
+
+def _require(holds: object, sentence: str) -> None:
+    if not holds:
+        raise LearningMemoryError(sentence)
 
 
 def _show_step(title: str) -> None:

@@ -15,20 +15,9 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
+from learning_memory_server.cli.access import reading
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import stop_running_hub
-from learning_memory_server.cli.access.reading import (
-    Stored,
-    describe_engine,
-    describe_hub,
-    describe_model,
-    describe_pending,
-    describe_seconds,
-    holder_of,
-    in_the_way,
-    in_use_by,
-    open_settings,
-)
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.engines.qdrant_requests import product
@@ -73,7 +62,7 @@ def hook(
 @hub.command("status")
 def hub_state() -> Result:
     """Show the hub's state or, if none is running, which process has locked the data."""
-    settings, status = open_settings(), hub_status()
+    settings, status = reading.open_settings(), hub_status()
     if status is None:
         _show_none(settings)
         return Result({"running": False})
@@ -83,12 +72,12 @@ def hub_state() -> Result:
         [
             ("process", str(status["pid"])),
             ("version", status["version"]),
-            ("uptime", describe_seconds(status["uptime_seconds"])),
+            ("uptime", reading.describe_seconds(status["uptime_seconds"])),
             ("sessions", f"{status['sessions']:,}"),
-            ("model", describe_model(status)),
+            ("model", reading.describe_model(status)),
             ("index", index),
             *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
-            ("pending", describe_pending(status)),
+            ("pending", reading.describe_pending(status)),
             ("journal", f"{status['journal']} ({out.readable_size(status['journal_bytes'])})"),
             ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
             ("runs on", status["executable"]),
@@ -101,7 +90,7 @@ def hub_state() -> Result:
 @hub.command("stop")
 def hub_stop() -> None:
     """Stop the hub and wait until it has ended. Open sessions start another when they need one."""
-    settings = open_settings()
+    settings = reading.open_settings()
     began = time.monotonic()
     with out.working("Waiting for the hub to finish its calls"):
         pid = stop_running_hub()
@@ -117,7 +106,7 @@ def hub_logs(
     follow: Annotated[bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")] = False,
 ) -> None:
     """Show the end of the hub's log."""
-    path = open_settings().storage_path / LOG
+    path = reading.open_settings().storage_path / LOG
     if not path.exists() and not follow:
         out.say(f"There is no log yet. The hub writes it to {path}.")
         return
@@ -159,11 +148,11 @@ def hub_facts(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show_none(settings: Settings) -> None:
-    who = holder_of(settings)
+    who = reading.holder_of(settings)
     if who and "socket" in who:
         out.say(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
         return
-    out.say(in_the_way(who) if who else "No hub is running; the next session starts one.")
+    out.say(reading.in_the_way(who) if who else "No hub is running; the next session starts one.")
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -195,14 +184,16 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
 @commands.command()
 def status() -> Result:
     """Show what is stored, where, and which process is using it."""
-    settings = open_settings()
-    stored = Stored(settings)
+    settings = reading.open_settings()
+    stored = reading.Stored(settings)
     journal, values, failures = stored.journal, stored.values, stored.failures
     resolved, still_open = stored.entries.list_resolved(), journal.open_entries()[::-1]
-    server, holder, hub = (_found(ask) for ask in (lambda: _server(settings), lambda: holder_of(settings), hub_status))
+    server, holder, hub = (
+        _found(ask) for ask in (lambda: _server(settings), lambda: reading.holder_of(settings), hub_status)
+    )
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
-        "index": describe_engine(settings),
+        "index": reading.describe_engine(settings),
         "server": server,
         "locked_by": holder,
         "hub": hub_facts(hub) if hub else None,
@@ -238,8 +229,8 @@ def _status_facts(
         ("journal", f"{journal['path']} ({out.readable_size(journal['bytes'])})"),
         ("index", document["index"]),
         ("server", _described(document["server"], lambda server: server and product(server["version"]))),
-        ("in use by", _described(document["locked_by"], in_use_by)),
-        ("hub", _described(hub, describe_hub) if hub else "none is running"),
+        ("in use by", _described(document["locked_by"], reading.in_use_by)),
+        ("hub", _described(hub, reading.describe_hub) if hub else "none is running"),
         ("entries", f"{entries['resolved']:,} resolved"),
         *(
             (f"  {name}s", _counts(entries[f"by_{name}"]))

@@ -8,20 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli import out
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import (
-    Commands,
-    DomainOption,
-    LimitOption,
-    OutcomeOption,
-    ProjectOption,
-    Result,
-    SinceOption,
-    chosen_project,
-    chosen_time,
-    folders_here,
-)
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.closest import lesson_of
@@ -43,20 +31,20 @@ Facts = list[str | Text]
 
 BEGIN: Final = f"To begin, run `{APPLICATION} start` in a project's folder."
 
-commands = Commands()
+commands = command.Commands()
 
 
 @commands.command("list")
 def list_(
-    limit: LimitOption = 20,
-    domain: DomainOption = None,
-    outcome: OutcomeOption = None,
-    since: SinceOption = None,
-    project: ProjectOption = None,
-) -> Result:
+    limit: command.LimitOption = 20,
+    domain: command.DomainOption = None,
+    outcome: command.OutcomeOption = None,
+    since: command.SinceOption = None,
+    project: command.ProjectOption = None,
+) -> command.Result:
     """List resolved GHAP entries, newest first."""
     stored = Stored(open_settings())
-    named, start = chosen_project(project, stored.settings), chosen_time(since)
+    named, start = command.chosen_project(project, stored.settings), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
     entries = stored.entries.list_resolved(query)
     nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
@@ -79,7 +67,7 @@ def notes_here(entries: Sequence[Ghap], stored: Stored) -> dict[str, dict[str, s
 
 
 @commands.command()
-def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
+def failures(limit: command.LimitOption = 20, project: command.ProjectOption = None) -> command.Result:
     """List errors of commands, the last seen first, and what mended them.
 
     An error is what failing commands of a project have in common: the line that
@@ -88,7 +76,7 @@ def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
     was shown and did not help. `forget` takes the id of an error.
     """
     settings = open_settings()
-    wanted = chosen_project(project, settings)
+    wanted = command.chosen_project(project, settings)
     found = Stored(settings).errors(wanted)
     found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
     shown = error_views(found[:limit], settings)
@@ -99,19 +87,19 @@ def failures(limit: LimitOption = 20, project: ProjectOption = None) -> Result:
 
 def listed(
     results: Sequence[View], total: int, noun: str, nothing: str, record: Callable[[View], out.Record]
-) -> Result:
+) -> command.Result:
     """Show the first of all results, or the sentence that says that there is nothing."""
     out.records(map(record, results))
     if not results:
         out.say(nothing)
     elif total > len(results):
         out.say(f"{len(results)} of {out.counted(total, noun)}; --limit shows more.")
-    return Result({"results": results, "count": len(results), "total": total})
+    return command.Result({"results": results, "count": len(results), "total": total})
 
 
 def error_views(found: Sequence[Sequence[Failure]], settings: Settings) -> list[dict[str, Any]]:
     """Return errors with what mended them, as far as this folder's files show it."""
-    here = folders_here(settings) if found else {}
+    here = command.folders_here(settings) if found else {}
     return [repeated_error(known, here.get(known[-1].project)) for known in found]
 
 
@@ -166,7 +154,7 @@ def values(
     superseded: Annotated[
         bool, typer.Option("--superseded", help="Include values that a newer one superseded.")
     ] = False,
-) -> Result:
+) -> command.Result:
     """List values, the principles learned from clusters, and the verdicts on each.
 
     +6 -2 says that six entries support a value, and two contradict it.
@@ -184,7 +172,7 @@ def values(
             f"No values{where} yet. Agents draw them from clusters, in a retrospective; `clusters full` shows what keeps "
             "recurring."
         )
-    return Result({"results": results, "count": len(results)})
+    return command.Result({"results": results, "count": len(results)})
 
 
 def value_record(value: View) -> out.Record:

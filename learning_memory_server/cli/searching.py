@@ -8,33 +8,9 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.capture.memories.store import MemoryLog
-from learning_memory_server.cli import out
+from learning_memory_server.cli import command, listing, out
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
 from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import (
-    Commands,
-    DomainOption,
-    ExplainOption,
-    LimitOption,
-    OutcomeOption,
-    ProjectOption,
-    Result,
-    SinceOption,
-    StrategyOption,
-    chosen_project,
-    chosen_time,
-)
-from learning_memory_server.cli.listing import (
-    BEGIN,
-    Facts,
-    View,
-    entry_record,
-    error_views,
-    error_with_id,
-    listed,
-    notes_here,
-    value_record,
-)
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
 from learning_memory_server.journal.journal import Journal
@@ -51,29 +27,29 @@ from learning_memory_server.server.views.score_views import formula, scored_expe
 T = TypeVar("T")
 Found = tuple[list[dict[str, Any]], str]
 """The results of a search, and its mode."""
-FoundBoth = tuple[list[dict[str, Any]], str, list[View]]
+FoundBoth = tuple[list[dict[str, Any]], str, list[listing.View]]
 """Entries, the mode of the search, and memories."""
 _OTHERS: Final = 5
 """How many of each other kind a search shows at most."""
 
-commands = Commands()
+commands = command.Commands()
 
 
 @commands.command()
 async def search(  # noqa: PLR0913 - one for each option
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
     axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
-    domain: DomainOption = None,
-    outcome: OutcomeOption = None,
-    strategy: StrategyOption = None,
-    project: ProjectOption = None,
-    since: SinceOption = None,
+    domain: command.DomainOption = None,
+    outcome: command.OutcomeOption = None,
+    strategy: command.StrategyOption = None,
+    project: command.ProjectOption = None,
+    since: command.SinceOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=SEARCH_RESULTS_MAX, help="How many to show.")] = 10,
     lexical: Annotated[
         bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
     ] = False,
-    explain: ExplainOption = False,
-) -> Result:
+    explain: command.ExplainOption = False,
+) -> command.Result:
     """Search everything: entries, values, memories and errors of commands.
 
     Entries and memories are searched by meaning and by words, or by words alone
@@ -81,44 +57,46 @@ async def search(  # noqa: PLR0913 - one for each option
     entries know (axis, domain, outcome, strategy) leave out the rest.
     """
     stored = Stored(settings := open_settings())
-    named = chosen_project(project, settings)
+    named = command.chosen_project(project, settings)
     wanted = ExperienceQuery(
-        _checked(query), axis, EntryQuery(domain, outcome, strategy, named, chosen_time(since)), limit
+        _checked(query), axis, EntryQuery(domain, outcome, strategy, named, command.chosen_time(since)), limit
     )
     everything = axis is Axis.FULL and not (domain or outcome or strategy)
     texts = MemoryQuery(
-        wanted.text, min(limit, _OTHERS), MemoryFilter((), None, chosen_time(since), None, named), min_score=0.0
+        wanted.text, min(limit, _OTHERS), MemoryFilter((), None, command.chosen_time(since), None, named), min_score=0.0
     )
 
     def scan() -> FoundBoth:
         result = search_lexical(stored.entries, wanted)
         found = [scored_experience(each, wanted, explain=explain) for each in result.found]
         texts_found = _scan_memories(texts, settings, explain=explain)[0] if everything else []
-        return found, result.mode, list[View](texts_found)
+        return found, result.mode, list[listing.View](texts_found)
 
     results, mode, memories = (
         scan()
         if lexical
         else await search_or_scan(_search_index(wanted, texts if everything else None, settings, explain=explain), scan)
     )
-    others: dict[str, list[View]] = {"values": [], "memories": memories, "errors": []}
+    others: dict[str, list[listing.View]] = {"values": [], "memories": memories, "errors": []}
     if everything:
         values = [value_views.value(each) for each in stored.standings(stored.values.current(None, named))]
         others["values"] = _best(texts, values, lambda value: value["text"])
-        errors = error_views(stored.errors(named), settings)
+        errors = listing.error_views(stored.errors(named), settings)
         found = _best(texts, errors, lambda error: f"{error['signature']} {error['command']}")
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
     # With what became of their files.
-    notes = notes_here(stored.entries.look_up(each["id"] for each in results).found, stored)
+    notes = listing.notes_here(stored.entries.look_up(each["id"] for each in results).found, stored)
     results = [{**each, **notes.get(each["id"], {})} for each in results]
-    shown = matches((results, mode), entry_record, others)
+    shown = matches((results, mode), listing.entry_record, others)
     if not results and not stored.projects():
-        out.say(f"Nothing is stored yet. {BEGIN}")
-    return Result({**shown.document, **others})
+        out.say(f"Nothing is stored yet. {listing.BEGIN}")
+    return command.Result({**shown.document, **others})
 
 
-def _best(query: MemoryQuery, things: Sequence[View], text_of: Callable[[View], str]) -> list[View]:
+def _best(
+    query: MemoryQuery, things: Sequence[listing.View], text_of: Callable[[listing.View], str]
+) -> list[listing.View]:
     """Return the things whose words match, best first, not older than the query allows."""
     start = query.where.start
     dated = (
@@ -175,8 +153,10 @@ async def search_or_scan(hybrid: Awaitable[T], lexical: Callable[[], T]) -> T:
 
 
 def matches(
-    found: Found, record: Callable[[View], out.Record], others: Mapping[str, Sequence[View]] | None = None
-) -> Result:
+    found: Found,
+    record: Callable[[listing.View], out.Record],
+    others: Mapping[str, Sequence[listing.View]] | None = None,
+) -> command.Result:
     """Show what a search found, with its scores, and what it found of other kinds."""
     results, mode = found
     others = {kind: things for kind, things in (others or {}).items() if things}
@@ -195,10 +175,10 @@ def matches(
         out.say(f"{total} found, mode: {mode}", "dim")
     else:
         out.say(f"Nothing found ({mode}).")
-    return Result({"results": results, "count": len(results), "mode": mode})
+    return command.Result({"results": results, "count": len(results), "mode": mode})
 
 
-def _explained(parts: View, mode: str) -> str:
+def _explained(parts: listing.View, mode: str) -> str:
     """Return the formula of a score, the axis whose vector was nearest, and the terms that match."""
     facts = [formula(parts, mode)]
     if "axis" in parts:
@@ -216,19 +196,19 @@ DatedOption = Annotated[
     str | None, typer.Option("--since", metavar="DATE", help="Only memories dated then or later: ISO 8601, in UTC.")
 ]
 
-memories = Commands()
+memories = command.Commands()
 commands.add_typer(memories, name="memories")
 
 
 @memories.callback(invoke_without_command=True)
 def list_memories(  # noqa: PLR0913 - one for each option
     context: typer.Context,
-    limit: LimitOption = 20,
+    limit: command.LimitOption = 20,
     tags: TagOption = None,
     source: SourceOption = None,
-    project: ProjectOption = None,
+    project: command.ProjectOption = None,
     since: DatedOption = None,
-) -> Result | None:
+) -> command.Result | None:
     """List memories, the texts that agents kept, the last one added first."""
     if context.invoked_subcommand:
         return None
@@ -236,8 +216,8 @@ def list_memories(  # noqa: PLR0913 - one for each option
     kept = Stored(open_settings()).memories.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     shown = [memory_views.memory(memory) for memory in found[:limit]]
-    nothing = "No memories match." if kept else f"No memories yet. Agents keep texts as they work. {BEGIN}"
-    return listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
+    nothing = "No memories match." if kept else f"No memories yet. Agents keep texts as they work. {listing.BEGIN}"
+    return listing.listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
 
 
 @memories.command("search")
@@ -246,10 +226,10 @@ async def search_memories(  # noqa: PLR0913 - one for each option
     limit: Annotated[int, typer.Option("--limit", min=1, max=LISTING_MAX, help="How many to show.")] = 10,
     tags: TagOption = None,
     source: SourceOption = None,
-    project: ProjectOption = None,
+    project: command.ProjectOption = None,
     since: DatedOption = None,
-    explain: ExplainOption = False,
-) -> Result:
+    explain: command.ExplainOption = False,
+) -> command.Result:
     """Find memories, each with its best passage. The search is hybrid, or lexical if the index cannot be used."""
     where = _filter(tags, source, project, since)
     settings = open_settings()
@@ -288,14 +268,14 @@ async def _ask_for_memories(connection: Connection, query: MemoryQuery, *, expla
 
 
 def _filter(tags: Sequence[str] | None, source: str | None, project: str | None, since: str | None) -> MemoryFilter:
-    named = None if project is None else chosen_project(project, open_settings())
-    return MemoryFilter(tuple(tags or ()), source, chosen_time(since), None, named)
+    named = None if project is None else command.chosen_project(project, open_settings())
+    return MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
 
 
-def _memory_record(memory: View, text: str) -> out.Record:
+def _memory_record(memory: listing.View, text: str) -> out.Record:
     metadata = memory["metadata"]
     tags, title = metadata.get("tags"), metadata.get("title")
-    facts: Facts = [
+    facts: listing.Facts = [
         out.identity(memory["id"]),
         out.date(datetime.fromisoformat(memory["date"])),
         out.short_project(memory["project"]),
@@ -305,13 +285,13 @@ def _memory_record(memory: View, text: str) -> out.Record:
     return out.Record(facts, str(title), text) if title else out.Record(facts, text)
 
 
-def _found_memory_record(memory: View) -> out.Record:
+def _found_memory_record(memory: listing.View) -> out.Record:
     return _memory_record(memory, memory["passage"])
 
 
-_RECORDS: Final[Mapping[str, Callable[[View], out.Record]]] = {
-    "values": value_record,
+_RECORDS: Final[Mapping[str, Callable[[listing.View], out.Record]]] = {
+    "values": listing.value_record,
     "memories": _found_memory_record,
-    "errors": error_with_id,
+    "errors": listing.error_with_id,
 }
 """How what a search finds beside entries is shown, by kind."""

@@ -12,19 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.clients import claude_code
-from learning_memory_server.cli.clients.catalog import (
-    CLIENTS,
-    SERVER,
-    Client,
-    ClientName,
-    Machine,
-    find_launch,
-    find_variables,
-    is_of_this_server,
-    new_entry,
-    this_machine,
-)
+from learning_memory_server.cli.clients import catalog, claude_code
 from learning_memory_server.cli.clients.change import (
     Change,
     addition,
@@ -57,7 +45,7 @@ commands = Commands()
 
 @commands.command(json_help="Print JSON. Nothing is changed without --yes.")
 def setup(  # noqa: PLR0913 - one for each option
-    client: Annotated[ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(ClientName)}.")],
+    client: Annotated[catalog.ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(catalog.ClientName)}.")],
     remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
     yes: YesOption = False,
     show: Annotated[bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")] = False,
@@ -88,7 +76,7 @@ def setup(  # noqa: PLR0913 - one for each option
     Many clients pass few variables on to servers, so settings that are only in
     this shell would not reach them.
     """
-    chosen = CLIENTS[client]
+    chosen = catalog.CLIENTS[client]
     if plugin and (show or not remove) and not chosen.own_command:
         raise InvalidInputError(f"There is no plugin for {chosen.title}, only for Claude Code.")
     changed, text = False, ""
@@ -103,11 +91,13 @@ def setup(  # noqa: PLR0913 - one for each option
     return Result({"client": chosen.name.value, "changed": changed, "text": text})
 
 
-def set_up(client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool) -> bool:
+def set_up(
+    client: catalog.Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool
+) -> bool:
     """Add this server, or the plugin that has it, to a client, after a question; return whether anything changed."""
-    if client.own_command and (plugin or claude_code.find_installed(this_machine())):
+    if client.own_command and (plugin or claude_code.find_installed(catalog.this_machine())):
         return _set_up_plugin(client, settings_to, yes=yes)
-    machine = this_machine()
+    machine = catalog.this_machine()
     entry, shared = _wanted(client, settings_to)
     change = None if client.own_command else addition(client, machine, entry)
     existing = _own_entry(client, machine, yes=yes)
@@ -124,11 +114,11 @@ def set_up(client: Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugi
     return True
 
 
-def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> bool:
+def _set_up_plugin(client: catalog.Client, settings_to: SettingsTo, *, yes: bool) -> bool:
     """Add or update the plugin, and remove the server: both together would be two of each tool."""
-    machine, settings, launch = this_machine(), load_settings(), find_launch()
+    machine, settings, launch = catalog.this_machine(), load_settings(), catalog.find_launch()
     folder, wanted = claude_code.copy_folder(machine), claude_code.contents(launch)
-    shared = find_variables(client, machine, settings).shared
+    shared = catalog.find_variables(client, machine, settings).shared
     todo = _prepare_settings({} if settings_to is SettingsTo.NONE else shared)
     if launch.caution:
         out.notice(launch.caution)
@@ -145,13 +135,13 @@ def _set_up_plugin(client: Client, settings_to: SettingsTo, *, yes: bool) -> boo
     return True
 
 
-def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> bool:
+def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) -> bool:
     """Remove this server from a client, and return whether it had it.
 
     Settings in `config.toml` stay: other clients and commands use them. With `if_there`, nothing is said of a client
     that does not have it.
     """
-    machine = this_machine()
+    machine = catalog.this_machine()
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
     if change:
@@ -168,28 +158,28 @@ def remove_from(client: Client, *, yes: bool, if_there: bool = False) -> bool:
     return done
 
 
-def _entry_to_add(client: Client, settings_to: SettingsTo, *, plugin: bool) -> str:
+def _entry_to_add(client: catalog.Client, settings_to: SettingsTo, *, plugin: bool) -> str:
     """Return what to add to a client by hand."""
     if plugin:
         return shlex.join(["claude", "--plugin-dir", str(packaged(claude_code.FOLDER))])
     entry, _ = _wanted(client, settings_to)
     if client.own_command:
         return "\n".join(map(shlex.join, claude_code.commands(None, entry)))
-    out.notice(f"In {client.locate(this_machine())}:")
-    if hooks := hooks_change(client, this_machine()):
+    out.notice(f"In {client.locate(catalog.this_machine())}:")
+    if hooks := hooks_change(client, catalog.this_machine()):
         out.notice(f"Its hooks, in {hooks.path}, are written without --print.")
     return snippet(client, entry)
 
 
-def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any] | None:
+def _own_entry(client: catalog.Client, machine: catalog.Machine, *, yes: bool) -> dict[str, Any] | None:
     """Return this server's entry in a client, or None.
 
     A person decides what to do about another server's entry under its name.
     """
     existing = find_entry(client, machine)
-    if existing is None or is_of_this_server(existing):
+    if existing is None or catalog.is_of_this_server(existing):
         return existing
-    what = f"{client.title} has an entry {SERVER!r} that does not start this server"
+    what = f"{client.title} has an entry {catalog.SERVER!r} that does not start this server"
     where = f"{'.'.join(client.path)} in {client.locate(machine)}"
     if yes:
         raise ClientSetupError(
@@ -200,16 +190,16 @@ def _own_entry(client: Client, machine: Machine, *, yes: bool) -> dict[str, Any]
     return existing
 
 
-def _wanted(client: Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def _wanted(client: catalog.Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """Return the entry to write, and the settings for `config.toml`; print what has to be known about both."""
-    launch, machine = find_launch(), this_machine()
+    launch, machine = catalog.find_launch(), catalog.this_machine()
     # Hooks read no client's entry.
     to_client = settings_to is SettingsTo.CLIENT and not client.hooks
-    variables = find_variables(client, machine, load_settings(), to_client=to_client)
+    variables = catalog.find_variables(client, machine, load_settings(), to_client=to_client)
     for sentence in filter(None, (*variables.omitted, launch.caution)):
         out.notice(sentence)
     shared = {} if to_client or settings_to is SettingsTo.NONE else variables.shared
-    return new_entry(client, launch, variables.written), shared
+    return catalog.new_entry(client, launch, variables.written), shared
 
 
 def _prepare_settings(values: Mapping[str, Any]) -> list[Callable[[], None]]:
@@ -251,7 +241,7 @@ def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:
     for command in commands:
         out.say(f"$ {shlex.join(command)}", "cyan", is_line=True)
-    return [lambda: claude_code.run(commands, this_machine())] if commands else []
+    return [lambda: claude_code.run(commands, catalog.this_machine())] if commands else []
 
 
 def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, yes: bool) -> bool:

@@ -30,23 +30,12 @@ from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.sharing import tree
+from learning_memory_server.sharing import files, tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of
-from learning_memory_server.sharing.files import (
-    FOLDER,
-    TEACHING,
-    Kind,
-    SharedFile,
-    fold,
-    of_entry,
-    of_value,
-    shared_file,
-    verdict,
-)
 from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of
 from learning_memory_server.sharing.state import foldable, state_of
-from learning_memory_server.system import files
+from learning_memory_server.system.files import replace as replace_file
 
 _COMMITS: Final = 5_000
 """How many of the newest commits are asked for names."""
@@ -69,7 +58,7 @@ def share(
         list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values.")
     ] = None,
     kind: Annotated[
-        Kind | None, typer.Option("--kind", help="Not the lessons, but what they say of the one in --about.")
+        files.Kind | None, typer.Option("--kind", help="Not the lessons, but what they say of the one in --about.")
     ] = None,
     about: Annotated[
         str | None,
@@ -100,13 +89,14 @@ def share(
             out.notice(f"{what} is not shared: {one_line(reason)}.")
         if refused:
             continue
-        out.say(f"{FOLDER}/{file.name}", "bold")
+        out.say(f"{files.FOLDER}/{file.name}", "bold")
         out.say(out.text_lines(file.render()))
         if file.name in there or out.agrees("Write this file?", yes=yes):
             written.append(_write(top, file))
     if written:
         out.say(f"Written: {out.counted(len(written), 'file')}. Commit and review as any other change.")
-    _end(is_success=len(written) == len(wanted))
+    if len(written) < len(wanted):
+        raise typer.Exit(1)
 
 
 @commands.command()
@@ -139,7 +129,7 @@ async def leave() -> None:
 def offer_join(settings: Settings) -> None:
     """Say that this repository has shared lessons, if they are not read."""
     top = tree.top_of(Path.cwd())
-    if (top / FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(settings.storage_path / SHARED).joined:
+    if (top / files.FOLDER).is_dir() and tree.place_of(top) not in SharedLessons(settings.storage_path / SHARED).joined:
         out.say("This repository has shared lessons. To read them, run: learning-memory-server join")
 
 
@@ -153,18 +143,19 @@ def lessons_check(
     """
     top = folder or repository()
     redactor, said = secrets_finder(open_settings()), tree.working_files(top)
-    files = {name: file for name, file in said.items() if isinstance(file, SharedFile)}
+    shared = {name: file for name, file in said.items() if isinstance(file, files.SharedFile)}
     problems = [(name, reason) for name, reason in said.items() if isinstance(reason, str)]
-    for name, file in files.items():
+    for name, file in shared.items():
         problems += [(name, reason) for reason, _ in objections(file, redactor)]
         paths = file.texts.get("Files", "").split()
         problems += [(name, f"it is about {path}, which is gone") for path in paths if not (top / path).exists()]
-    for lesson in state_of(files).values():
+    for lesson in state_of(shared).values():
         problems += [(copy, f"it is a copy of {lesson.names[0]}") for copy in lesson.names[1:]]
     for name, reason in problems:
-        out.say(one_line(f"{FOLDER}/{name}: {reason}"), is_line=True)
-    out.say(f"{out.counted(len(files), 'shared file')}, {out.counted(len(problems), 'problem')}.")
-    _end(is_success=not problems)
+        out.say(one_line(f"{files.FOLDER}/{name}: {reason}"), is_line=True)
+    out.say(f"{out.counted(len(shared), 'shared file')}, {out.counted(len(problems), 'problem')}.")
+    if problems:
+        raise typer.Exit(1)
 
 
 @lessons.command("fold")
@@ -173,13 +164,13 @@ def lessons_fold(yes: YesOption = False) -> None:
     top = repository()
     gone = foldable(tree.sound_files(top))
     for name in gone:
-        out.say(f"{FOLDER}/{name}")
+        out.say(f"{files.FOLDER}/{name}")
     if not gone or not out.agrees(f"Remove {out.counted(len(gone), 'file')}?", yes=yes):
         out.say("Nothing was removed.")
         return
-    written = _write(top, fold(gone, f"{utc_now():%Y-%m-%d}"))
+    written = _write(top, files.fold(gone, f"{utc_now():%Y-%m-%d}"))
     for name in gone:
-        (top / FOLDER / name).unlink()
+        (top / files.FOLDER / name).unlink()
     out.say(f"Removed. {written} names it: commit all of it together.")
 
 
@@ -210,7 +201,7 @@ def promote(
     sound = {
         rule.id: rule
         for rule in _earned(current_project(settings), standings, stored, lessons)
-        if not any(objections(shared_file(Kind.VALUE, "", {"Lesson": rule.text}), redactor))
+        if not any(objections(files.shared_file(files.Kind.VALUE, "", {"Lesson": rule.text}), redactor))
         and (not rule.paths or any((top / each).exists() for each in rule.paths))
     }
     known = {each.value.id for each in standings}
@@ -228,29 +219,33 @@ def promote(
     if out.agrees(f"Change {into}?", yes=yes):
         if after:
             path.parent.mkdir(parents=True, exist_ok=True)
-            files.replace(path, after.encode("utf-8", "surrogateescape"), mode=0o644)
+            replace_file(path, after.encode("utf-8", "surrogateescape"), mode=0o644)
         else:
             path.unlink()
 
 
 def _wanted(
-    settings: Settings, ids: Sequence[str], kind: Kind | None, about: SharedFile | None
-) -> Iterator[tuple[str, str, SharedFile]]:
+    settings: Settings, ids: Sequence[str], kind: files.Kind | None, about: files.SharedFile | None
+) -> Iterator[tuple[str, str, files.SharedFile]]:
     """Yield the id, the project and the file of everything that is to be shared."""
-    is_verdict = kind in {Kind.CONFIRMS, Kind.CONTRADICTS, Kind.WITHDRAWS}
+    is_verdict = kind in {files.Kind.CONFIRMS, files.Kind.CONTRADICTS, files.Kind.WITHDRAWS}
     if (kind and not (is_verdict and about)) or (about and not kind and len(ids) != 1):
         raise InvalidInputError("Give --about with --kind confirms, contradicts or withdraws, or with one ID alone.")
-    if not ids and not (kind is Kind.WITHDRAWS and about):
+    if not ids and not (kind is files.Kind.WITHDRAWS and about):
         raise InvalidInputError("Give the ids of entries or values to share.")
     if kind and about and not ids:
-        yield about.name, "", verdict(kind, about)
+        yield about.name, "", files.verdict(kind, about)
     stored = Stored(settings)
     for name in ids:
         entry, value = next(iter(stored.entries.look_up([name]).found), None), stored.values.find(name)
         if value and not kind:
-            yield name, value.project, of_value(value, about.content if about else "")
+            yield name, value.project, files.of_value(value, about.content if about else "")
         elif entry and entry.resolution and is_instructive(entry) and entry.weight > WEIGHTS[Tier.ABANDONED]:
-            file = verdict(kind, about, entry) if kind and about else of_entry(entry, about.content if about else "")
+            file = (
+                files.verdict(kind, about, entry)
+                if kind and about
+                else files.of_entry(entry, about.content if about else "")
+            )
             yield name, entry.project, file
         else:
             raise NotFoundError(
@@ -259,18 +254,13 @@ def _wanted(
             )
 
 
-def _lesson(named: str, project: str, there: Mapping[str, SharedFile]) -> SharedFile:
+def _lesson(named: str, project: str, there: Mapping[str, files.SharedFile]) -> files.SharedFile:
     """Return the lesson that a file's name or an id names."""
     found = there.get(Path(named).name)
-    ids = {identity_of(project, file.content): file for file in there.values() if file.kind in TEACHING}
+    ids = {identity_of(project, file.content): file for file in there.values() if file.kind in files.TEACHING}
     if not (file := found or ids.get(named)):
         raise NotFoundError(f"There is no shared lesson {named} in this worktree.")
     return file
-
-
-def _end(*, is_success: bool) -> None:
-    if not is_success:
-        raise typer.Exit(1)
 
 
 def repository() -> Path:
@@ -298,14 +288,14 @@ def _names(top: Path) -> set[str]:
     return parts_of(found)
 
 
-def _write(top: Path, file: SharedFile) -> str:
-    folder = top / FOLDER
+def _write(top: Path, file: files.SharedFile) -> str:
+    folder = top / files.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    if folder.resolve() != top.resolve() / FOLDER:
+    if folder.resolve() != top.resolve() / files.FOLDER:
         raise InvalidInputError(f"{folder} is a link, so nothing was written.")
     with suppress(FileExistsError), (folder / file.name).open("x", encoding="utf-8", newline="\n") as stream:
         stream.write(file.render())
-    return f"{FOLDER}/{file.name}"
+    return f"{files.FOLDER}/{file.name}"
 
 
 def _earned(project: str, standings: list[Standing], stored: Stored, lessons: SharedLessons) -> Iterator[Rule]:

@@ -1,5 +1,6 @@
 """The demo over the real server, and the examples that it replays."""
 
+import json
 import os
 import re
 import shlex
@@ -56,9 +57,9 @@ def test_the_examples_are_enough_for_clusters_and_varied() -> None:
     assert Tier.BRONZE not in {each.tier for each in entries}
 
 
-def run_demo(folder: Path) -> subprocess.CompletedProcess[str]:
+def run_demo(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
     """Run the demo as a person does; its temporary files and a start-up hook are in the folder."""
-    command = [sys.executable, "-m", "learning_memory_server", "demo"]
+    command = [sys.executable, "-m", "learning_memory_server", "demo", *options]
     env = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(folder)}
     return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
 
@@ -85,3 +86,11 @@ def test_the_demo_works_from_nothing_to_the_line_for_claude_code(tmp_path: Path)
     assert Path(program).is_absolute()
     version = subprocess.run([program, *arguments, "--version"], capture_output=True, text=True, check=True)
     assert version.stdout.startswith("learning-memory-server ")
+
+
+@pytest.mark.slow
+def test_with_json_the_demo_prints_what_was_kept(tmp_path: Path) -> None:
+    document = json.loads(run_demo(tmp_path, "--json").stdout)
+    seconds = document.pop("seconds")
+    assert document == {"experiences": len(examples()), "values": 1, "folder": None}
+    assert seconds > 0

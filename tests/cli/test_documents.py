@@ -17,7 +17,7 @@ from tests.learning.failures.written import failed, ran, write_transcript
 
 CALLS = {
     "start": ["--yes"],
-    "demo": [""],
+    "demo": [],
     "setup": ["cursor --print", "cursor --yes", "cursor --remove --yes"],
     "status": [""],
     "doctor": ["--quick"],
@@ -51,7 +51,7 @@ CALLS = {
     "owner": ["", "--new"],
     "uninstall": ["--yes", "--yes --data --export {home}"],
 }
-"""In this order."""
+"""In this order. What `demo` prints is checked where the demo is."""
 
 
 def test_every_command_that_takes_json_has_a_documented_document() -> None:

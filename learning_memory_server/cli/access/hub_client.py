@@ -164,17 +164,12 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
     place = discovery.Place(os.environ)
     # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
     with suppress(LearningMemoryError):
-        hub = find_hub(place)
-        if hub and (pid := _ask_to_end(hub)):
-            return pid
+        if hub := find_hub(place):
+            until = time.monotonic() + timeouts.HUB_END
+            pid: int = hub.control("stop")["pid"]
+            if _has_released(place, pid, until):
+                return pid
     return _end_holder(place, term_seconds)
-
-
-def _ask_to_end(hub: HubClient) -> int | None:
-    """Ask the hub to end, and return its process id once it has released the data; None if that takes too long."""
-    until = time.monotonic() + timeouts.HUB_END
-    pid: int = hub.control("stop")["pid"]
-    return pid if _has_released(hub.place, pid, until) else None
 
 
 def _has_released(place: discovery.Place, pid: int, until: float) -> bool:

@@ -21,18 +21,9 @@ from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.journal.codec import FAILURE, MEMORY
 from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
-from learning_memory_server.learning.failures.transcripts import (
-    Passed,
-    Task,
-    commands_in,
-    find_transcripts,
-    folder_name,
-    projects_folder,
-    started_in,
-    task_in,
-)
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.lines import one_line
@@ -69,7 +60,7 @@ class Lesson:
     tasks: list[Memory] = field(default_factory=list)
     known: int = 0
     kept: int = 0
-    passed: Passed = field(default_factory=Passed)
+    passed: transcripts.Passed = field(default_factory=transcripts.Passed)
     here: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -207,7 +198,7 @@ async def read_lesson(
     settings: Settings, path: Path | None = None, *, every: bool = False, tasks: bool = False
 ) -> Lesson:
     """Read the transcripts in a place, by default Claude Code's own, and return what they teach."""
-    lesson = Lesson(path or projects_folder(os.environ), every, here=folders_here(settings))
+    lesson = Lesson(path or transcripts.projects_folder(os.environ), every, here=folders_here(settings))
     if path or lesson.place.is_dir():
         projects = _projects(settings, is_named=path is not None, every=every)
         await _read(lesson, projects, settings, tasks=tasks)
@@ -238,9 +229,9 @@ def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[P
         return current if is_named else None
 
     def of(transcript: Path) -> str | None:
-        if any(part.name == folder_name(here) for part in transcript.parents):
+        if any(part.name == transcripts.folder_name(here) for part in transcript.parents):
             return current
-        return of_folder(started_in(transcript))
+        return of_folder(transcripts.started_in(transcript))
 
     return of
 
@@ -248,11 +239,11 @@ def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[P
 async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool) -> None:
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
-    own = projects_folder(os.environ).resolve()
+    own = transcripts.projects_folder(os.environ).resolve()
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
     memories = dict[str, Memory]()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
-        found = find_transcripts(lesson.place, lesson.passed)
+        found = transcripts.find_transcripts(lesson.place, lesson.passed)
         wanted = [(path, name) for path in found if (name := projects(path))]
         lesson.elsewhere = len(found) - len(wanted)
         sizes = [path.stat().st_size for path, _ in wanted]
@@ -264,14 +255,14 @@ async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings
         for (path, project), size in zip(wanted, sizes, strict=True):
             lesson.projects[project] += 1
             progress(0)
-            for ran in commands_in(path, lesson.passed, progress):
+            for ran in transcripts.commands_in(path, lesson.passed, progress):
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
                 edits = ran.edits if settings.episodes else ()
                 await learner.saw(replace(ran, project=project, edits=edits))
             if (
                 tasks
-                and (task := task_in(path))
+                and (task := transcripts.task_in(path))
                 and (now := utc_now()) - task.at >= timedelta(seconds=timeouts.TRANSCRIPT_AT_REST)
             ):
                 memory = await _memory_of(task, project, gate, now)
@@ -289,7 +280,7 @@ async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
 
 
-async def _memory_of(task: Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:
+async def _memory_of(task: transcripts.Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:
     """Return a memory of a task and its ending, with the same id whenever it is made."""
     texts = [
         text if len(text) <= _LONGEST else f"{whole_words(text, _LONGEST).rstrip()} \N{HORIZONTAL ELLIPSIS}"
