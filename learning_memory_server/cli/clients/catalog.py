@@ -118,7 +118,7 @@ class Client:
     name: ClientName
     title: str
     locate: Callable[[Machine], Path]
-    section: str
+    section: str = "mcpServers"
     program: str = ""
     afterwards: str = "New sessions of {} have it."
     syntax: Syntax = json_text
@@ -154,7 +154,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             ClientName.CLAUDE_CODE,
             "Claude Code",
             lambda machine: (machine.folder("CLAUDE_CONFIG_DIR") or machine.home) / ".claude.json",
-            "mcpServers",
             program="claude",
             fixed={"type": "stdio"},
             own_command=True,
@@ -163,7 +162,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             ClientName.CURSOR,
             "Cursor",
             lambda machine: machine.home / ".cursor" / "mcp.json",
-            "mcpServers",
             afterwards="Restart Cursor.",
             passes=_SDK_PASSES,
         ),
@@ -171,7 +169,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             ClientName.VSCODE,
             "VS Code",
             lambda machine: application_data(machine) / "Code" / "User" / "mcp.json",
-            "servers",
+            section="servers",
             program="code",
             afterwards="VS Code asks whether to trust the server when it first starts it.",
             fixed={"type": "stdio"},
@@ -180,7 +178,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             ClientName.CODEX,
             "Codex",
             lambda machine: (machine.folder("CODEX_HOME") or machine.home / ".codex") / "config.toml",
-            "mcp_servers",
+            section="mcp_servers",
             syntax=toml_text,
             passes=_CODEX_PASSES,
         ),
@@ -188,14 +186,12 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             ClientName.GEMINI,
             "Gemini CLI",
             lambda machine: (machine.folder("GEMINI_CLI_HOME") or machine.home) / ".gemini" / "settings.json",
-            "mcpServers",
             afterwards="New sessions of Gemini CLI have it, in folders that it trusts.",
         ),
         Client(
             ClientName.COPILOT,
             "Copilot CLI",
             lambda machine: (machine.folder("COPILOT_HOME") or machine.home / ".copilot") / "mcp-config.json",
-            "mcpServers",
             fixed={"type": "local", "tools": ["*"]},
             hooks="hooks/learning-memory.json",
         ),
@@ -203,7 +199,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             ClientName.OPENCODE,
             "opencode",
             _opencode_file,
-            "mcp",
+            section="mcp",
             fixed={"type": "local"},
             is_joined=True,
             hooks="plugins/learning-memory.js",
@@ -212,7 +208,6 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
             ClientName.CLAUDE_DESKTOP,
             "Claude Desktop",
             lambda machine: application_data(machine) / "Claude" / "claude_desktop_config.json",
-            "mcpServers",
             afterwards="Quit Claude Desktop and start it again; closing its window is not enough.",
             passes=_SDK_PASSES,
         ),
