@@ -63,7 +63,8 @@ LM.sorted = (entries) => {
 
 LM.entryTable = (entries) => {
   const {name: by, isTurned} = LM.sorting();
-  const columns = Object.entries(LM.columns).filter(([name]) => name !== "project" || (LM.projects.length > 1 && !LM.at.project));
+  const columns = Object.entries(LM.columns).filter(([name]) =>
+    name === "project" ? LM.projects.length > 1 && !LM.at.project : name !== "confidence" || LM.data.entries.some((entry) => LM.stated(entry) !== undefined));
   const first = {resolved: "descending", confidence: "descending"};
   const direction = (name) => { const natural = first[name] ?? "ascending"; return !isTurned ? natural : natural === "ascending" ? "descending" : "ascending"; };
   const head = LM.make("tr", {}, LM.make("th", {scope: "col"}, "Lesson"), columns.map(([name, column]) =>

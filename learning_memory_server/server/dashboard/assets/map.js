@@ -123,10 +123,17 @@ LM.core = (members) => {
   return members.filter((_, at) => far[at] <= limit);
 };
 
-// Names at their clusters, largest first; one that would cover another is left out: the list next to the map has all.
+// Names at their clusters, largest first. One that would cover another, or another outline, is left out: zooming in makes
+// room, and the list next to the map has all.
 LM.placed = (clusters, points, x, y, width, height) => {
   const taken = [];
   const signs = points.map((point) => [x(point.x), y(point.y)]);
+  const room = LM.isNarrow() ? 9 : 15;
+  const outlines = clusters.map(({cluster, members}) => {
+    const [left, right] = d3.extent(members, (point) => x(point.x)), [top, bottom] = d3.extent(members, (point) => y(point.y));
+    return {cluster, box: [left - room, top - room, right + room, bottom + room]};
+  });
+  const covers = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
   return clusters.flatMap(({cluster, members}) => {
     const text = LM.short(cluster.label.split(", ").slice(0, 2).join(", ") || cluster.cluster_id, LM.isNarrow() ? 18 : 30);
     const half = text.length * 3.5 + 4;
@@ -138,7 +145,7 @@ LM.placed = (clusters, points, x, y, width, height) => {
       const box = [at - half, middle - 9, at + half, middle + 9];
       // In a crowd there is always something below; a name on a few signs of a small map would only hide them.
       if (points.length <= 400 && signs.some(([left, down]) => left > box[0] - free && left < box[2] + free && down > box[1] - free && down < box[3] + free)) continue;
-      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      if (taken.some((other) => covers(box, other)) || outlines.some((other) => other.cluster !== cluster && covers(box, other.box))) continue;
       taken.push(box);
       return [{x: at, y: middle, text}];
     }

@@ -18,8 +18,8 @@ LM.views.push({
     const fact = (name, figure, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, figure, LM.make("small", {}, more)));
     const by = (status) => entries.filter((entry) => entry.outcome_status === status).length.toLocaleString("en");
     const columns = LM.make("div", {class: "columns"},
-      LM.make("div", {class: "stack"}, LM.overviewSure(entries, judged), LM.overviewTold(), LM.overviewOpen(open)),
-      LM.make("div", {class: "stack"}, LM.overviewTakeaways(entries), LM.overviewRecurs(entries, errors), LM.overviewStale(entries)),
+      LM.make("div", {class: "stack"}, ...LM.kept(LM.overviewSure(entries, judged), LM.overviewTakeaways(entries), LM.overviewOpen(open))),
+      LM.make("div", {class: "stack"}, ...LM.kept(LM.overviewRecurs(entries, errors), LM.overviewTold(), LM.overviewStale(entries))),
     );
     view.append(
       LM.make("dl", {class: "figures"},
@@ -99,7 +99,7 @@ LM.overviewTold = () => {
 LM.overviewOpen = (open) => {
   const oldest = [...open].reverse();
   const days = (entry) => Math.floor((LM.madeAt - new Date(entry.created_at)) / 864e5);
-  if (!open.length) return LM.overviewCard("What is open", LM.fact("Nothing: every entry that was started is resolved.", null));
+  if (!open.length) return LM.overviewCard("What is open", LM.fact("Nothing: every entry that was started is resolved.", "What a new session of a project would be told:", "context"));
   return LM.overviewCard("What is open",
     ...oldest.slice(0, 3).map((entry) => LM.fact(LM.thing(entry.id, LM.short(entry.goal, 140)), days(entry) < 1 ? "since today; an agent in that project can resolve it" : `for ${LM.count(days(entry), "day")}; have an agent in that project resolve or abandon it`, "show", entry.id)),
     open.length > 3 ? LM.make("li", {class: "small"}, LM.anchor({view: "open"}, {}, `All ${open.length.toLocaleString("en")} that are open`)) : null);

@@ -35,5 +35,5 @@ LM.zoomable = (width, height, draw) => {
     if (press && !event.ctrlKey && !event.metaKey) press.click();
   });
   redraw();
-  return LM.make("div", {}, area, LM.make("div", {class: "zoom small soft"}, nearer, out, whole, LM.make("span", {}, "Ctrl and the wheel zoom, dragging moves.")));
+  return LM.make("div", {}, area, LM.make("div", {class: "zoom small soft"}, nearer, out, whole, LM.make("span", {class: "by-mouse"}, "Ctrl and the wheel zoom, dragging moves.")));
 };
