@@ -72,7 +72,7 @@ LM.reliability = (forecasts, width) => {
   const said = (bin) => `${LM.percent(bin.confidence)} stated, ${LM.percent(bin.share)} held\n${bin.held} of ${LM.count(bin.count, "entry", "entries")}\n95 % interval ${LM.percent(bin.low)} to ${LM.percent(bin.high)}`;
   const share = {domain: [0, 1], ticks: [0, 0.25, 0.5, 0.75, 1], tickFormat: LM.percent, grid: true};
   return LM.chart("Stated confidence and the share that held", {
-    width, height: Math.min(width, 380), marginLeft: 46, marginBottom: 38, x: {...share, label: "stated", labelArrow: "none"}, y: {...share, label: "held", labelArrow: "none"}, r: {range: [0, 11], domain: [0, Math.max(10, d3.max(bins, (bin) => bin.count))]},
+    width, height: Math.min(width, 380), marginLeft: 46, marginBottom: 38, x: {...share, label: "stated", labelArrow: "none"}, y: {...share, label: "held", labelArrow: "none"}, r: {range: [2.5, 11], domain: [0, Math.max(10, d3.max(bins, (bin) => bin.count))]},
     marks: [
       Plot.link([0], {x1: 0, y1: 0, x2: 1, y2: 1, stroke: "var(--soft)", strokeDasharray: "4 4"}),
       Plot.ruleX(bins.filter((bin) => bin.count >= LM.least), {x: "confidence", y1: "low", y2: "high", stroke: "var(--held)", strokeOpacity: 0.45, strokeWidth: 2}),
@@ -89,7 +89,7 @@ LM.overTime = (forecasts, width) => {
   const periods = d3.rollups(forecasts, (group) => ({brier: LM.brier(group), count: group.length}), (one) => +unit.floor(one.at)).map(([at, score]) => ({at: new Date(at), ...score})).sort((a, b) => a.at - b.at);
   const said = (period) => `from ${LM.day(period.at)}\nBrier score ${period.brier.toFixed(3)} of ${LM.count(period.count, "entry", "entries")}`;
   return LM.chart("Brier score over time", {
-    width, height: Math.min(width, 380), marginLeft: 40, marginRight: 16, marginBottom: 38, x: {type: "utc", label: null, ...(days < 9 && {ticks: "day"}), domain: [unit.offset(unit.floor(from), -1), unit.offset(unit.floor(to), 1)]}, y: {domain: [0, Math.max(0.3, d3.max(periods, (period) => period.brier) * 1.08)], ticks: 5, tickFormat: d3.format(".2f"), grid: true, label: null}, r: {range: [0, 8], domain: [0, Math.max(10, d3.max(periods, (period) => period.count))]},
+    width, height: Math.min(width, 380), marginLeft: 40, marginRight: 16, marginBottom: 38, x: {type: "utc", label: null, ...(days < 9 && {ticks: "day"}), domain: [unit.offset(unit.floor(from), -1), unit.offset(unit.floor(to), 1)]}, y: {domain: [0, Math.max(0.3, d3.max(periods, (period) => period.brier) * 1.08)], ticks: 5, tickFormat: d3.format(".2f"), grid: true, label: null}, r: {range: [2, 8], domain: [0, Math.max(10, d3.max(periods, (period) => period.count))]},
     marks: [
       Plot.ruleY([0.25], {stroke: "var(--soft)", strokeDasharray: "4 4"}),
       Plot.line(periods, {x: "at", y: "brier", stroke: "var(--held)", strokeWidth: 2}),
