@@ -17,7 +17,7 @@ from typing import Any, Final
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_file_of, with_data
-from learning_memory_server.redaction.base import Redactor
+from learning_memory_server.redaction.base import Redactor, word_set
 from learning_memory_server.redaction.gate import RedactedData, redact_data
 
 OPEN_ENTRY: Final = "open entry"
@@ -31,20 +31,18 @@ _TAIL: Final = 400
 """Bytes in which that fits, unless an id is longer than any that is imported."""
 
 _OURS: Final[Mapping[str, frozenset[str]]] = {
-    "ghap": frozenset(
-        """
-        v id agent_session agent created_at domain strategy requests history[].at resolution.status resolution.resolved_at
-        resolution.root_cause.category resolution.cited
-        """.split()  # noqa: SIM905 - words read better than a list
+    "ghap": word_set(
+        "v id agent_session agent created_at domain strategy requests history[].at resolution.status "
+        "resolution.resolved_at resolution.root_cause.category resolution.cited"
     ),
-    "value": frozenset({"id", "cluster_id", "created_at", "request", "supersedes", "evidence", "earlier"}),
-    "verdict": frozenset({"value_id", "ghap_id", "verdict", "created_at", "requests"}),
-    "advice": frozenset(
-        "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability".split()  # noqa: SIM905
+    "value": word_set("id cluster_id created_at request supersedes evidence earlier"),
+    "verdict": word_set("value_id ghap_id verdict created_at requests"),
+    "advice": word_set(
+        "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability"
     ),
-    "failure": frozenset({"id", "session", "created_at", "shown", "times"}),
-    "server": frozenset({"urls", "owner", "left"}),
-    "memory": frozenset({"id", "date", "created_at", "request", "cuts"}),
+    "failure": word_set("id session created_at shown times"),
+    "server": word_set("urls owner left"),
+    "memory": word_set("id date created_at request cuts"),
 }
 """What this program wrote itself: ids, times and names. A pattern that matches one of them has found no secret."""
 

@@ -204,14 +204,14 @@ LOGINS: Final[tuple[Form, ...]] = (
         "command line password",
         "mysql|mariadb|sshpass",
         r"\s-p(?:(?P<quote>[\"'])|(?=\S))(?P<secret>[^\s\"'|;]{4,128})",
-        lambda value: not is_placeholder(value) and not value.isdigit() and not value.isalpha() and "/" not in value,
+        lambda value: _is_real(value) and not value.isalpha() and "/" not in value,
     ),
     Form(
         "command line password",
         "sshpass|redis-cli|docker login|podman login|helm |az login|ldap|sudo ",
         r"(?:(?:sshpass|redis-cli|ldap[a-z]+|(?:docker|podman|az|helm)(?: \w+)? login)[^\n|]{0,200}?\s-[paw]"
         r"|sudo -S[^\n|]{0,80}?<<<) {1,2}(?P<quote>[\"']?)(?P<secret>[^\s\"'|;]{4,128})",
-        lambda value: not is_placeholder(value) and not value.isdigit(),
+        _is_real,
     ),
     Form(
         "command line password",

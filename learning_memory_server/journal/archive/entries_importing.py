@@ -21,7 +21,7 @@ from learning_memory_server.model.entry import Ghap, Resolution
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.stored import Stored
-from learning_memory_server.redaction.base import shortened_markers
+from learning_memory_server.redaction.base import shortened_markers, word_set
 
 Category = TypeVar("Category", bound=StrEnum)
 
@@ -29,16 +29,14 @@ _CLOSE: Final = 0.8
 """The lowest similarity at which a misspelling is unmistakable; at 0.75, "investigation" would match integration."""
 _PREFIX_FROM: Final = 4
 _STATEMENTS: Final = ("goal", "hypothesis", "action", "prediction")
-_STORY: Final = frozenset(
-    """
-    id created_at domain strategy goal hypothesis action prediction history notes confidence first_confidence
-    """.split()  # noqa: SIM905 - words read better than a list
+_STORY: Final = word_set(
+    "id created_at domain strategy goal hypothesis action prediction history notes confidence first_confidence"
 )
-_END: Final = ("status", "result", "resolved_at", "auto_captured")
-_EXPLANATION: Final = ("surprise", "root_cause", "lesson")
+_END: Final = word_set("status result resolved_at auto_captured")
+_EXPLANATION: Final = word_set("surprise root_cause lesson")
 """The fields of ours that the predecessor had: of an entry, of its outcome, and of the outcome but in the entry."""
 _THEIR_NAMES: Final = {"at": "timestamp", "resolved_at": "captured_at"}
-_READ_OTHERWISE: Final = ("session_id", "outcome", "confidence_tier", "iteration_count")
+_READ_OTHERWISE: Final = word_set("session_id outcome confidence_tier iteration_count")
 
 
 @dataclass(frozen=True, slots=True)
