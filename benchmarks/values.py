@@ -24,7 +24,7 @@ import numpy as np
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
-from learning_memory_server.learning.values.closest import closest_members
+from learning_memory_server.learning.values.log import closest_members
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause

@@ -52,7 +52,7 @@ def _run(arguments: list[str], *, is_steered: bool) -> None:
         sys.stderr.write(_WAITING)
         sys.stderr.flush()
     if serves and "--direct" not in options:
-        from learning_memory_server.hub.front.main import main as front  # noqa: PLC0415
+        from learning_memory_server.hub.front.relay import main as front  # noqa: PLC0415
 
         front(has_hooks=has_hooks, is_steered=is_steered)
     elif serves:

@@ -12,8 +12,7 @@ from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.values.closest import lesson_of
-from learning_memory_server.learning.values.log import ordered
+from learning_memory_server.learning.values.log import lesson_of, ordered
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line

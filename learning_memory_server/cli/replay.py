@@ -22,7 +22,7 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.finder import AdviceFinder, Scored, best
-from learning_memory_server.learning.values.closest import Likeness
+from learning_memory_server.learning.values.log import Likeness
 from learning_memory_server.learning.values.log import document_of as value_document
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap

@@ -70,15 +70,14 @@ class ExperienceSearcher:
             found,
             lambda count: [axis_texts(each.entry)[query.axis] for each in found[:count]],
             min(timeouts.RERANKING, began + timeouts.SEARCH - timeouts.EXPERIENCES_ANSWERING - monotonic()),
-            lambda ranked: sorted(ranked, key=self._place)[: query.limit],
+            lambda ranked: sorted(ranked, key=lambda each: self.shared.discount(each.entry) - each.score)[
+                : query.limit
+            ],
         )
         return SearchResult(*selected)
 
     def _find(self, identity: str) -> Ghap | None:
         return self.collector.find_resolved(identity) or self.shared.find(identity)
-
-    def _place(self, found: FoundExperience) -> float:
-        return self.shared.discount(found.entry) - found.score
 
     def _expected(self, query: ExperienceQuery) -> int:
         """Return how many of the entries that match must be in the index."""

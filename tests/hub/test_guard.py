@@ -125,7 +125,7 @@ def test_another_user_who_reaches_the_hub_gets_nothing(memory: Memory) -> None:
 
 FEW_DESCRIPTORS = """
 import resource
-from learning_memory_server.hub.front.main import main
+from learning_memory_server.hub.front.relay import main
 
 resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
 main()

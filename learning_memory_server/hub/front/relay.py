@@ -1,4 +1,4 @@
-"""Lines from the client to the hub and back, across as many hubs as it takes.
+"""The front's process: lines from the client to the hub and back, across as many hubs as it takes.
 
 Requests are kept until they are answered. When a hub is lost, the next one gets them again. Repeating a read is
 harmless; a write is journalled under the ids of the front and the request, so that it is done only once. An answer is
@@ -10,7 +10,9 @@ from __future__ import annotations
 import json
 import os
 import select
+import sys
 import time
+from contextlib import suppress
 
 from learning_memory_server.errors import (
     DeadlineExceededError,
@@ -19,17 +21,17 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub.front.answers import Answers
+from learning_memory_server.hub.front.link import HubLink, hello_of
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.ipc import discovery, jsonrpc
+from learning_memory_server.system.interrupts import run_and_exit
+from learning_memory_server.system.ipc import discovery, jsonrpc, socket_security
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import socket
     from collections.abc import Collection
-    from typing import Any, Final
-
-    from learning_memory_server.hub.front.link import HubLink
+    from typing import Any, Final, NoReturn
 
 _CHUNK: Final = 1 << 18
 LOSSES_MAX: Final = 3
@@ -328,3 +330,31 @@ def _write(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:
+    """Relay between the client and the hub until the client leaves.
+
+    It `is_steered` if variables were ignored that a project's file names.
+    """
+
+    def relay() -> int:
+        if not socket_security.has_hubs():
+            _say(
+                "This system does not support the hub. Start `learning-memory-server --direct`, one session at a time."
+            )
+            return 1
+        place = discovery.Place(os.environ)
+        hello = {**hello_of(place, "session"), "hooks": has_hooks}
+        # What is left then are not the user's settings: no hub may end for them.
+        hello |= {"settings": None} if is_steered else {}
+        # The end of a client.
+        with suppress(BrokenPipeError):
+            Relay(HubLink(place, hello, _say), answers=Answers(has_hooks=has_hooks)).run()
+        return 0
+
+    run_and_exit(relay)
+
+
+def _say(sentence: str) -> None:
+    print(f"learning-memory-server: {sentence}", file=sys.stderr)  # noqa: T201 - stderr is the log

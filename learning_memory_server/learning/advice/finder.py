@@ -32,8 +32,7 @@ from learning_memory_server.index.ranking.threshold import (
     least_at_error,
     least_of_advice,
 )
-from learning_memory_server.learning.values.closest import Likeness, nearest_values
-from learning_memory_server.learning.values.log import weigh_all
+from learning_memory_server.learning.values.log import Likeness, nearest_values, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
@@ -159,13 +158,10 @@ def best(scored: Iterable[Scored], least: float) -> list[Scored]:
     enough = most - _FALSIFIED_FIRST
 
     def place(each: Scored) -> tuple[bool, float, str]:
-        return not (_is_falsified(each) and each.score >= enough), -each.score, each.entry.id
+        is_first = each.entry.outcome.status is OutcomeStatus.FALSIFIED and each.score >= enough
+        return not is_first, -each.score, each.entry.id
 
     return sorted(passing, key=place)[: limits.ADVICE_SHOWN]
-
-
-def _is_falsified(scored: Scored) -> bool:
-    return scored.entry.outcome.status is OutcomeStatus.FALSIFIED
 
 
 _FULL: Final = Collection.of(Axis.FULL)

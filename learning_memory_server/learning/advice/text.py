@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.learning.values.closest import lesson_of
+from learning_memory_server.learning.values.log import lesson_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel, Item, Kind, Reason
 from learning_memory_server.model.lines import one_line, shortened
@@ -182,13 +182,8 @@ def _lesson_items(
         if takeaway and takeaway.casefold() not in said:
             said.add(takeaway.casefold())
             reason = Reason.TERMS if entry in near else Reason.LATEST
-            words = "; ".join(filter(None, (_source(entry), freshness(entry))))
+            words = "; ".join(filter(None, (entry.shared if isinstance(entry, SharedEntry) else "", freshness(entry))))
             yield (Item(entry.id, Kind.EXPERIENCE, reason=reason), f"{takeaway} ({words})" if words else takeaway)
-
-
-def _source(entry: Ghap) -> str:
-    """Return what is said of a lesson that somebody has shared."""
-    return entry.shared if isinstance(entry, SharedEntry) else ""
 
 
 def _line(text: str) -> str:

@@ -19,8 +19,7 @@ from learning_memory_server.errors import InsufficientDataError, LearningMemoryE
 from learning_memory_server.index.document import Collection, axis_texts, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.index.ranking.threshold import NEAR_COPY
-from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, clusters_of
-from learning_memory_server.learning.clusters.lineage import LineageLog
+from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, LineageLog, clusters_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.memory_release import trim_heap

@@ -1,27 +1,210 @@
-"""The clusters of an axis: as a fit found them, and as they are shown, without what was forgotten since."""
+"""The clusters of an axis: as a fit found them, and as they are shown, without what was forgotten since.
+
+Also the history of cluster numbers, and what became of clusters that no longer exist. An axis is clustered as a whole,
+and for single projects on request. All of these take their numbers from one sequence, so that a number says which of
+them it belongs to.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.document import axis_texts
+from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model import limits
+from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
+    from learning_memory_server.journal.log import Log
     from learning_memory_server.learning.clustering.topic import ClusterEvidence
     from learning_memory_server.learning.clusters.fitting import Matching
-    from learning_memory_server.learning.clusters.lineage import Lineage
-    from learning_memory_server.model.cluster import ClusterId
     from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.vocabulary import Axis
+
+
+@dataclass(slots=True)
+class Lineage:
+    """The cluster numbers of one axis, of all projects or one."""
+
+    members: dict[int, set[str]] = field(default_factory=dict)
+    """The members of each cluster, by number, as of the last fit."""
+    gone: dict[int, frozenset[str]] = field(default_factory=dict)
+    """The last members of each number no longer in use. A number is never reused."""
+    next_number: int = 0  # above every number assigned here
+
+    def number_of(self) -> dict[str, int]:
+        """Return the number of each member's cluster."""
+        return {member: number for number, members in self.members.items() for member in members}
+
+    def apply(self, moved: Mapping[str, int | None], next_number: int) -> None:
+        """Apply the changes of a fit.
+
+        `moved` has the new number, or None, of each experience whose number changed.
+        """
+        before, numbers = self.members, {**self.number_of(), **moved}
+        self.members = {}
+        for member, number in numbers.items():
+            if number is not None:
+                self.members.setdefault(number, set()).add(member)
+        self.gone |= {number: frozenset(members) for number, members in before.items() if number not in self.members}
+        self.next_number = max(self.next_number, next_number)
+
+    def whereabouts(self, number: int, places: Mapping[str, int | None]) -> Whereabouts | None:
+        """Return where the last members of a cluster are now; None if its number was never assigned.
+
+        `places` has the current number of each experience, or None for noise.
+        """
+        last = self.members.get(number) or self.gone.get(number)
+        if last is None:
+            return None
+        present = [places[member] for member in last if member in places]
+        found = Counter(place for place in present if place is not None)
+        return Whereabouts(
+            dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))),
+            present.count(None),
+            len(last) - len(present),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where the last members of a cluster that no longer exists are now."""
+
+    clusters: Mapping[int, int]  # how many are in which current cluster, most first
+    loose: int  # how many are in no cluster
+    forgotten: int  # how many have been forgotten
+
+    def error(self, gone: ClusterId) -> NotFoundError:
+        """Return the error that tells a client what became of the cluster, and which one to use instead."""
+        total = sum(self.clusters.values()) + self.loose
+        heirs = [f"{ClusterId(gone.axis, number)} ({count})" for number, count in self.clusters.items()]
+        were = "was" if self.forgotten == 1 else "were"
+        forgotten = f" {self.forgotten} {were} forgotten." if self.forgotten else ""
+        if total == 0:
+            story = f"{gone} is gone: all its members were forgotten."
+            forgotten = ""
+        elif self.loose == total:
+            story = f"{gone} has dissolved: its {total} member{' is' if total == 1 else 's are'} in no cluster now."
+        elif self.loose * 2 > total:
+            story = (
+                f"{gone} has dissolved: {self.loose} of its {total} members are in no cluster now, "
+                f"the others in {', '.join(heirs)}."
+            )
+        elif len(heirs) == 1:
+            (heir,), share = self.clusters, total - self.loose
+            story = (
+                f"{gone} was merged into {ClusterId(gone.axis, heir)}, which has "
+                f"{'all' if share == total else f'{share} of'} its {total} members."
+            )
+        else:
+            story = f"{gone} has split: its members are now in {', '.join(heirs)}"
+            story += f"; {self.loose} in no cluster." if self.loose else "."
+        ways = [f"cluster_id {ClusterId(gone.axis, number)}" for number in self.clusters]
+        hint = f"Call get_clusters with axis {gone.axis}."
+        if ways:
+            hint = f"Check with get_cluster_members, then use {' or '.join(ways[:3])}."
+        return NotFoundError(story + forgotten, hint=hint)
+
+
+class LineageLog:
+    """The lineages in the journal, read once, at first use.
+
+    Reads and writes run in a thread: with 10,000 experiences a line can reach half a megabyte. Every method raises
+    `JournalUnavailableError` if the log cannot be read or written; then nothing has changed.
+    """
+
+    def __init__(self, history: Log, clock: Clock) -> None:
+        self._history = history
+        self._clock = clock
+        self._reading = asyncio.Lock()
+        self._lineages: dict[tuple[str, str | None], Lineage] | None = None
+
+    async def of(self, axis: Axis, project: str | None) -> Lineage:
+        """Return the lineage of an axis, which callers must not change."""
+        return (await self._all()).setdefault((axis, _digest(project)), Lineage())
+
+    async def next_number(self, axis: Axis) -> int:
+        """Return a number above every number of the axis, whatever its project."""
+        lineages = await self._all()
+        return max((each.next_number for (name, _), each in lineages.items() if name == axis), default=0)
+
+    async def owner(self, cluster: ClusterId, projects: Iterable[str]) -> str | None:
+        """Return which of the projects a cluster belongs to; None if it belongs to none of them."""
+        lineages = await self._all()
+        nothing = Lineage()
+        own = ((project, lineages.get((cluster.axis, _digest(project)), nothing)) for project in projects)
+        return next((name for name, each in own if cluster.number in each.members or cluster.number in each.gone), None)
+
+    async def _all(self) -> dict[tuple[str, str | None], Lineage]:
+        async with self._reading:
+            if self._lineages is None:
+                self._lineages = await asyncio.to_thread(self._read)
+            return self._lineages
+
+    def reread(self) -> None:
+        """Read the log again at the next use."""
+        self._lineages = None
+
+    async def remember(
+        self, axis: Axis, project: str | None, now: Mapping[int, frozenset[str]], matching: Matching
+    ) -> None:
+        """Record which experiences a fit has moved and, for people who read the journal, what split and merged."""
+        lineage = await self.of(axis, project)
+        moved = await asyncio.to_thread(self._write, axis, project, lineage.number_of(), now, matching)
+        lineage.apply(moved, matching.next_number)
+
+    def _write(
+        self,
+        axis: Axis,
+        project: str | None,
+        old: Mapping[str, int],
+        now: Mapping[int, frozenset[str]],
+        matching: Matching,
+    ) -> dict[str, int | None]:
+        new = {member: number for number, members in now.items() for member in members}
+        moved = {
+            member: new.get(member) for member in sorted(old.keys() | new.keys()) if old.get(member) != new.get(member)
+        }
+        data: dict[str, Any] = {
+            "next_number": matching.next_number,
+            "moved": moved,
+            "split_from": {str(number): source for number, source in matching.split_from.items()},
+            "merged_into": {str(number): target for number, target in matching.merged_into.items()},
+        }
+        if project is not None:
+            data["project"] = _digest(project)
+        if moved:
+            self._history.append([JournalRecord("clusters", axis.value, self._clock(), data)])
+        return moved
+
+    def _read(self) -> dict[tuple[str, str | None], Lineage]:
+        lineages: dict[tuple[str, str | None], Lineage] = {}
+        for record in self._history.read().records:
+            record.decoded(partial(_apply, lineages, record.id))
+        return lineages
+
+
+def _apply(lineages: dict[tuple[str, str | None], Lineage], axis: str, data: dict[str, Any]) -> None:
+    lineage = lineages.setdefault((axis, data.get("project")), Lineage())
+    lineage.apply(data["moved"], data["next_number"])
+
+
+def _digest(project: str | None) -> str | None:
+    """Return what the journal calls a project: a purge keeps these lines, and must not keep the names."""
+    return None if project is None else hashlib.sha256(project.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

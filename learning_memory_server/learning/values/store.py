@@ -17,15 +17,19 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Match, Query, mode_for
 from learning_memory_server.index.ranking.threshold import NEAR
-from learning_memory_server.learning.values.closest import (
+from learning_memory_server.learning.values.log import (
     Closest,
     Likeness,
+    Standing,
+    ValueLog,
     closest_members,
+    document_of,
     lesson_of,
     nearest_values,
+    ordered,
     values_like,
+    weigh_all,
 )
-from learning_memory_server.learning.values.log import Standing, ValueLog, document_of, ordered, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.support import Status
 from learning_memory_server.model.value import Evidence, Value, ValueOrder, new_value_id

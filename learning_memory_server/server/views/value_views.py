@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, NotRequired
 from typing_extensions import TypedDict
 
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.values.closest import lesson_of
+from learning_memory_server.learning.values.log import lesson_of
 from learning_memory_server.model import limits
 from learning_memory_server.server.views import fields
 
 if TYPE_CHECKING:
-    from learning_memory_server.learning.values.closest import Likeness
-    from learning_memory_server.learning.values.log import Standing
+    from learning_memory_server.learning.values.log import Likeness, Standing
     from learning_memory_server.learning.values.store import Judgement, Validation
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
