@@ -7,23 +7,26 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import full_parts
 from learning_memory_server.learning.anchors.content import (
     blob_ids,
     digests,
     known_to_git,
-    read,
     split_digests,
     tracked_by_git,
 )
 from learning_memory_server.learning.anchors.paths import name_in, project_root
 from learning_memory_server.model import limits
 from learning_memory_server.model.anchor import Anchor
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.files import read
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -90,7 +93,9 @@ class Anchoring:
 
     async def _anchor(self, entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> None:
         try:
-            found = await asyncio.to_thread(found_files, entry, folder, touched)
+            # The disk may be one of a network that is gone.
+            finding = in_daemon_thread(partial(found_files, entry, folder, touched))
+            found = await asyncio.wait_for(asyncio.wrap_future(finding), timeouts.SHARED_GIT)
             if found and (anchors := await self._without_secrets(found)):
                 self.collector.anchor(entry.id, anchors)
         except (LearningMemoryError, OSError) as error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -13,23 +11,9 @@ from typing import Final
 from learning_memory_server.model import limits
 from learning_memory_server.model.identity import git_output
 
-FILE_MAX: Final = 1 << 20
-"""Bytes of a file that is read. Larger ones are data."""
 _LETTERS: Final = 6
 """Letters and digits of a line that says something: of fewer are `else:` and `return`."""
 _SIGNS: Final = bytes(sign for sign in range(128) if not chr(sign).isalnum())
-
-
-def read(path: Path) -> bytes | None:
-    """Return what a regular file holds; None if it cannot be read, or is too large."""
-    try:
-        # Whatever has taken its place since is neither followed nor waited for.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            content = file.read(FILE_MAX + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
-    except OSError:
-        return None
-    return content if content is not None and len(content) <= FILE_MAX else None
 
 
 def blob_ids(content: bytes) -> list[str]:

@@ -7,29 +7,29 @@ import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.learning.anchors.content import (
     blob_ids,
     digests,
     index_stamp,
-    read,
     split_digests,
     tracked_by_git,
 )
 from learning_memory_server.learning.anchors.paths import is_allowed, name_in, project_root
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.files import read
 
 if TYPE_CHECKING:
     from learning_memory_server.model.anchor import Anchor
     from learning_memory_server.model.entry import Ghap
 
 _REMEMBERED: Final = 20_000
-"""How many verdicts are remembered, of files by their stamps, and of entries."""
-_ELSEWHERE: Final = Path()
-"""Stands for a project's root where what is remembered is that a file moved."""
+"""How many verdicts are remembered, of files by their stamps, of those that are away, and of entries."""
 _SEARCHED: Final = 2_000
 """Files that are searched for lines that were in another one. With 800 of 250 lines it takes half a second."""
 
@@ -62,15 +62,14 @@ class Freshness:
 
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
     _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
-    _tracked: dict[Path, tuple[int, dict[str, str]]] = field(default_factory=dict, init=False)
+    _moved: dict[tuple[Path, Anchor], tuple[int, _Seen | None]] = field(default_factory=dict, init=False)
     _looking: asyncio.Future[None] | None = field(default=None, init=False)
 
     async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
         """Judge experiences of the folder's project in the background, and wait for it as long as advice may."""
         wanted = [each for each in entries if each.anchors and each.project == project]
         if wanted and folder and (self._looking is None or self._looking.done()):
-            loop = asyncio.get_running_loop()
-            self._looking = loop.run_in_executor(None, self.look, wanted, project, folder)
+            self._looking = asyncio.wrap_future(in_daemon_thread(partial(self.look, wanted, project, folder)))
             await asyncio.wait([self._looking], timeout=timeouts.FRESHNESS)
 
     def look(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
@@ -79,9 +78,9 @@ class Freshness:
         wanted = [each for each in entries if each.anchors and each.project == project]
         if root is None or not wanted or not root.is_dir():
             return
-        if len(self._last) + len(self._seen) > _REMEMBERED:
-            self._last.clear()
-            self._seen.clear()
+        for each in (self._last, self._seen, self._moved):
+            if len(each) > _REMEMBERED:
+                each.clear()
         inside: dict[str, bool] = {}
         seen = {each: self._look_at(root, each, inside) for entry in wanted for each in _main(entry)}
         away = {each for each, found in seen.items() if found and found.lost == _size(each)}
@@ -131,14 +130,10 @@ class Freshness:
     def _elsewhere(self, root: Path, anchors: Collection[Anchor]) -> dict[Anchor, _Seen]:
         """Return where the content is of files that are gone or lack all lines: in which tracked file."""
         stamp = index_stamp(root)
-        if self._tracked.get(root, (None,))[0] != stamp:
-            self._tracked[root] = stamp, tracked_by_git(root)
-        tracked = self._tracked[root][1]
-        known = {each: self._seen.get((_ELSEWHERE, each), (None, None)) for each in anchors}
-        found = {each: moved for each, (state, moved) in known.items() if state is tracked and moved}
-        new = [each for each, (state, _) in known.items() if state is not tracked]
-        if not new:
-            return found
+        known = {each: self._moved.get((root, each), (None, None)) for each in anchors}
+        new = [each for each, (state, _) in known.items() if state != stamp]
+        found = {each: moved for each, (state, moved) in known.items() if state == stamp and moved}
+        tracked = tracked_by_git(root) if new else {}
         files = {each.file for each in anchors}
         places = {blob: name for name, blob in tracked.items() if name not in files}
         for anchor in new:
@@ -158,7 +153,7 @@ class Freshness:
                 lost = _size(anchor) - count
                 if lost <= _size(anchor) // 2 and (anchor not in found or lost < found[anchor].lost):
                     found[anchor] = _Seen(name, lost)
-        self._seen |= {(_ELSEWHERE, each): (tracked, found.get(each)) for each in new}
+        self._moved |= {(root, each): (stamp, found.get(each)) for each in new}
         return found
 
 

@@ -9,13 +9,14 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.anchors.anchoring import Anchoring, _paths
-from learning_memory_server.learning.anchors.content import FILE_MAX, blob_ids, digests, split_digests
+from learning_memory_server.learning.anchors.content import blob_ids, digests, split_digests
 from learning_memory_server.model import limits
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.system.files import READ_MAX
 from tests.learning.anchors.conftest import CART, anchored, git, resolved
 from tests.support import ALICE, TickingClock, start
 
@@ -93,7 +94,7 @@ async def test_what_git_ignores_what_holds_secrets_and_what_is_outside_is_not_ke
     (shop / "out" / "log.py").write_text("x")
     (shop / ".env").write_text("x")
     with (shop / "huge.py").open("wb") as file:
-        file.truncate(FILE_MAX + 1)
+        file.truncate(READ_MAX + 1)
     for name in ("config.py", f"{TOKEN}.py", "out/log.py", ".env", "link.py", "../other.py", "huge.py", "src"):
         anchoring.touch(ALICE, name, "a line")
 

@@ -8,14 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning_memory_server.learning.anchors.content import (
-    FILE_MAX,
     blob_ids,
     digests,
     known_to_git,
-    read,
     split_digests,
     tracked_by_git,
 )
+from learning_memory_server.system.files import READ_MAX, read
 from tests.learning.anchors.conftest import git
 
 
@@ -41,7 +40,7 @@ def test_only_regular_files_of_some_size_are_read(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "a")
     os.mkfifo(tmp_path / "pipe")
     with (tmp_path / "huge").open("wb") as file:
-        file.truncate(FILE_MAX + 1)
+        file.truncate(READ_MAX + 1)
 
     assert read(tmp_path / "a") == b"x"
     for name in ("link", "pipe", "huge", "none", "."):

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.anchors.content import FILE_MAX, digests
+from learning_memory_server.learning.anchors.content import digests
 from learning_memory_server.learning.anchors.freshness import Freshness, Judged
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.system.files import READ_MAX
 from tests.learning.anchors.conftest import CART, anchored, git, resolved
 
 FILE = "src/cart.py"
@@ -107,7 +108,7 @@ def _lead_out(shop: Path) -> None:
 
 def _grow(shop: Path) -> None:
     with (shop / FILE).open("wb") as file:
-        file.truncate(FILE_MAX + 1)
+        file.truncate(READ_MAX + 1)
 
 
 def _replace_by_a_pipe(shop: Path) -> None:

@@ -4,11 +4,13 @@ What a session is told when it starts depends on where it works, and where the s
 """
 
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
 
 import pytest
 from mcp import Client
@@ -17,6 +19,7 @@ from learning_memory_server.model.identity import session_hash
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
+from learning_memory_server.system import timeouts
 from tests.server.agent import CALLER, ENTRY
 from tests.server.test_hook import Hooked
 
@@ -122,3 +125,17 @@ async def test_a_session_without_changes_is_told_what_bears_on_the_files_of_the_
 
         told = await hooked.fire("SessionStart", session="s3", folder=str(tmp_path))
     assert told.index("Round the totals") < told.index("The crawler 3")
+
+
+async def test_a_disk_that_is_gone_holds_nobody(
+    services: Services, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    back, gone = Event(), str(shop)
+    real = os.path.exists
+    monkeypatch.setattr(os.path, "exists", lambda path: back.wait() if str(path).startswith(gone) else real(path))
+    monkeypatch.setattr(timeouts, "GIT", 0.01)
+    async with at_work(services, shop, "first") as first:
+        for _ in range(3):
+            assert await first.fire("PostToolUse", file="f0.py", folder=gone) == ""
+    back.set()
+    assert services.anchoring._touched == {}
