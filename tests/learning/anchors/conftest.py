@@ -1,6 +1,5 @@
 """A project with a repository, and entries about its files."""
 
-import subprocess
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from learning_memory_server.learning.anchors.anchoring import found_files
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution
 from learning_memory_server.model.vocabulary import OutcomeStatus
+from tests.sharing.repositories import commit, git
 from tests.support import NOON, ghap
 
 CART = """\
@@ -28,24 +28,10 @@ def tax_of(item):
 """
 
 
-def git(folder: Path, *arguments: str) -> str:
-    """Run git, and return what it says."""
-    who = ("-c", "user.name=a", "-c", "user.email=a@localhost")
-    done = subprocess.run(
-        ["git", "-C", str(folder), *who, *arguments],  # noqa: S607 - the machine's git
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout.strip()
-
-
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    folder = tmp_path / "shop"
-    folder.mkdir()
-    git(folder, "init", "-q")
-    return folder
+    git(tmp_path, "init", "-q", "shop")
+    return tmp_path / "shop"
 
 
 @pytest.fixture
@@ -54,8 +40,7 @@ def shop(repository: Path) -> Path:
     (repository / "src").mkdir()
     (repository / "src" / "cart.py").write_text(CART)
     (repository / "README.md").write_text("The shop sells things.\n")
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", "all")
+    commit(repository, "all")
     return repository
 
 

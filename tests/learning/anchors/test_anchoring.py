@@ -63,8 +63,8 @@ async def test_an_entry_keeps_what_was_edited_and_read_while_it_was_open(
 
     (line,) = digests([b"    return round(sum(prices), 2)"])
     assert kept.anchors == (
-        Anchor("README.md", git(shop, "rev-parse", "HEAD:README.md"), is_read=True),
-        Anchor("src/cart.py", git(shop, "rev-parse", "HEAD:src/cart.py"), line),
+        Anchor("README.md", git(shop, "rev-parse", "HEAD:README.md").strip(), is_read=True),
+        Anchor("src/cart.py", git(shop, "rev-parse", "HEAD:src/cart.py").strip(), line),
     )
     assert ObservationCollector(Journal(journal.path), TickingClock()).list_resolved() == [kept]
 
