@@ -22,7 +22,7 @@ from benchmarks.population import populate, themes
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.anchors.content import blob_ids, digests
+from learning_memory_server.learning.anchors.project import blob_ids, digests
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.caller import Caller

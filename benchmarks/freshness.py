@@ -31,8 +31,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from learning_memory_server.learning.anchors.anchoring import found_files
-from learning_memory_server.learning.anchors.content import digests
 from learning_memory_server.learning.anchors.freshness import Freshness
+from learning_memory_server.learning.anchors.project import digests
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
@@ -192,9 +192,8 @@ def judged(project: str, releases: Sequence[Release], root: Path) -> Iterator[Sa
             later[each.name].add(each.tree)
         freshness = Freshness()
         freshness.look([entry for entry, _, _ in lessons], project, str(root))
-        known = freshness.known([entry for entry, _, _ in lessons], str(root))
         for number, (entry, function, earlier) in enumerate(lessons):
-            found = known.get(entry.id)
+            found = freshness.find(entry, str(root))
             said = "same" if found is None or not found.changed else "gone" if found.is_gone else "changed"
             content = release.files.get(function.file)
             whole = "gone" if content is None else "same" if content == earlier.files[function.file] else "changed"

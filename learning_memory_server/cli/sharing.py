@@ -20,6 +20,7 @@ from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, YesOption, current_project
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.advice.finder import is_instructive
+from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.entry import WEIGHTS
@@ -305,26 +306,16 @@ def _earned(project: str, standings: list[Standing], stored: Stored, lessons: Sh
         text = one_line(each.value.text)
         if len(text) <= _TEXT_MAX and not each.contradicting:
             yield Rule(each.value.id, text, f"a value, supported by {len(each.supporting)} entries")
-    helped, misled = (_cited(effect, stored) for effect in (Effect.HELPED, Effect.MISLED))
-    for name, by in sorted(helped.items(), key=lambda item: (-len(item[1]), item[0])):
+    cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
+    for later, name, effect in Validity(stored.advice, stored.entries).said():
+        if told := stored.entries.find_resolved(later):
+            cited[name, effect][later] = told.agent_session
+    for (name, effect), by in sorted(cited.items(), key=lambda item: (-len(item[1]), item[0])):
         entry = stored.entries.find_resolved(name) or lessons.find(name)
         sessions = len(set(by.values()))
-        if entry is None or entry.project != project or name in misled:
+        if effect is Effect.MISLED or (name, Effect.MISLED) in cited or entry is None or entry.project != project:
             continue
         text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
         if 0 < len(text) <= _TEXT_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
             paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
             yield Rule(name, text, f"a lesson, which helped {len(by)} times in {sessions} sessions", paths)
-
-
-def _cited(effect: Effect, stored: Stored) -> dict[str, dict[str, str]]:
-    """Return for each thing the entries on which it had this effect, and the sessions of these."""
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
-    said = [(given.ghap_id, item.id, item.effect) for given in stored.advice.all() for item in given.items]
-    said += [
-        (entry.id, each.id, each.effect) for entry in stored.entries.list_resolved() for each in entry.outcome.cited
-    ]
-    for ghap_id, name, what in said:
-        if what is effect and (entry := stored.entries.find_resolved(ghap_id)):
-            found[name][entry.id] = entry.agent_session
-    return found

@@ -94,9 +94,9 @@ def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Itera
     caller, freshness = caller_of(environment, settings), Freshness()
     lessons = [each for each in Stored(settings).entries.timeline.newest(caller.project) if is_instructive(each)]
     freshness.look(lessons, caller.project, caller.folder)
-    if judged := freshness.known(lessons, caller.folder):
-        gone = sum(each.is_gone for each in judged.values())
-        changed = sum(each.changed > 0 for each in judged.values()) - gone
+    if judged := [fate for each in lessons if (fate := freshness.find(each, caller.folder))]:
+        gone = sum(each.is_gone for each in judged)
+        changed = sum(each.changed > 0 for each in judged) - gone
         yield green(
             f"{gone:,} of {out.counted(len(lessons), 'lesson')} of this project are about files that are gone, and {changed:,} "
             "about what has changed since."

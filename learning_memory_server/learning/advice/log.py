@@ -51,16 +51,18 @@ class AdviceLog(Records[Advice]):
         ]
         self.add(*(advice for advice in marked if advice not in before), at=at)
 
+    def said(self) -> set[tuple[str, str, Effect]]:
+        """Return for which entry each thing helped or misled."""
+        return {(advice.ghap_id, item.id, item.effect) for advice in self.all() for item in advice.items if item.effect}
+
     def effects(self) -> Mapping[str, tuple[int, int]]:
         """Return for how many entries each thing misled, and for how many it helped, by its id."""
         self._loaded()
         state = self._marked, len(self._tombstones)
         if self._effects is None or self._effects[0] != state:
-            said = {
-                (advice.ghap_id, item.id, item.effect) for advice in self.all() for item in advice.items if item.effect
-            }
+            said = [(name, effect) for _, name, effect in self.said()]
             misled, helped = (
-                Counter(name for _, name, effect in said if effect is kind) for kind in (Effect.MISLED, Effect.HELPED)
+                Counter(name for name, effect in said if effect is kind) for kind in (Effect.MISLED, Effect.HELPED)
             )
             names = misled.keys() | helped.keys()
             self._effects = state, {name: (misled[name], helped[name]) for name in names}

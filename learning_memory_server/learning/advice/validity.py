@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice.finder import is_instructive
-from learning_memory_server.learning.anchors.content import split_digests
 from learning_memory_server.learning.anchors.freshness import Freshness
+from learning_memory_server.learning.anchors.project import split_digests
 from learning_memory_server.model.advice import Effect
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ class Validity:
     freshness: Freshness = field(default_factory=Freshness)
     _successors: tuple[object, dict[str, str]] = field(default=(None, {}), init=False)
 
+    def said(self) -> set[tuple[str, str, Effect]]:
+        """Return for which entry each thing helped or misled, whether it was shown or cited."""
+        cited = ((entry.id, each.id, each.effect) for entry in self.collector.timeline.citing for each in entry.outcome.cited)
+        return self.advice.said().union(cited)
+
     def successors(self) -> Mapping[str, str]:
         """Return the experiences that are not said any more, each with the id of what took its place.
 
@@ -50,18 +55,12 @@ class Validity:
         effects, timeline = self.advice.effects(), self.collector.timeline
         state = effects, timeline.count(), self.failures and self.failures.changes
         if self._successors[0] != state:
-            said = [
-                (item.effect, advice.ghap_id, item.id)
-                for advice in self.advice.all()
-                for item in advice.items
-                if item.effect
-            ]
-            said += [(each.effect, entry.id, each.id) for entry in timeline.citing for each in entry.outcome.cited]
-            counts = Counter((name, effect) for effect, _, name in said)
+            said = self.said()
+            counts = Counter((name, effect) for _, name, effect in said)
             found = {
                 earlier: later
                 # Ids sort by time.
-                for effect, later, earlier in sorted(said)
+                for later, earlier, effect in sorted(said)
                 if effect is Effect.MISLED
                 and counts[earlier, Effect.MISLED] > counts[earlier, Effect.HELPED]
                 and self._follows(later, earlier)
@@ -92,24 +91,23 @@ class Validity:
         best = sorted(experiences, key=lambda each: -each.score)[:_JUDGED]
         near = [each.entry for each in best if each.score >= ranked.least - _NEAR]
         await self.freshness.judge(near, project, folder)
-        if judged := self.freshness.known(near, folder):
-            fates = [(each, judged.get(each.entry.id)) for each in experiences]
-            experiences = [
-                replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2) if fate and fate.changed else each
-                for each, fate in fates
-                if not fate or not fate.is_gone
-            ]
+        fates = [(each, self.freshness.find(each.entry, folder)) for each in experiences]
+        experiences = [
+            replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2) if fate and fate.changed else each
+            for each, fate in fates
+            if not fate or not fate.is_gone
+        ]
         return replace(ranked, experiences=experiences)
 
     def silenced(self, entries: Iterable[Ghap], folder: str) -> set[str]:
         """Return the ids of those that are not said unasked, as far as that is known."""
-        judged = self.freshness.known(entries, folder)
-        return {*self.successors(), *(name for name, each in judged.items() if each.is_gone)}
+        gone = {each.id for each in entries if (fate := self.freshness.find(each, folder)) and fate.is_gone}
+        return {*self.successors(), *gone}
 
     def words(self, entry: Ghap, folder: str) -> str:
         """Return what was judged last of an experience in about five words, if there is something to say."""
-        judged = self.freshness.known([entry], folder).get(entry.id)
-        return judged.words if judged else ""
+        fate = self.freshness.find(entry, folder)
+        return fate.words if fate else ""
 
     def notes(self, entries: Iterable[Ghap], folder: str) -> dict[str, dict[str, str]]:
         """Return what replies say about experiences besides what they have, by id, as far as it was judged."""

@@ -15,14 +15,15 @@ import structlog
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import full_parts
-from learning_memory_server.learning.anchors.content import (
+from learning_memory_server.learning.anchors.project import (
     blob_ids,
     digests,
     known_to_git,
+    name_in,
+    project_root,
     split_digests,
     tracked_by_git,
 )
-from learning_memory_server.learning.anchors.paths import name_in, project_root
 from learning_memory_server.model import limits
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.system import timeouts

@@ -12,14 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from learning_memory_server.embedding.threads import in_daemon_thread
-from learning_memory_server.learning.anchors.content import (
+from learning_memory_server.learning.anchors.project import (
     blob_ids,
     digests,
     index_stamp,
+    is_allowed,
+    name_in,
+    project_root,
     split_digests,
     tracked_by_git,
 )
-from learning_memory_server.learning.anchors.paths import is_allowed, name_in, project_root
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
@@ -97,9 +99,9 @@ class Freshness:
             else:
                 self._last.pop((entry.id, folder), None)
 
-    def known(self, entries: Iterable[Ghap], folder: str) -> dict[str, Judged]:
-        """Return what was judged last of experiences, by id."""
-        return {each.id: self._last[each.id, folder] for each in entries if (each.id, folder) in self._last}
+    def find(self, entry: Ghap, folder: str) -> Judged | None:
+        """Return what was judged last of an experience."""
+        return self._last.get((entry.id, folder))
 
     def _look_at(self, root: Path, anchor: Anchor, inside: dict[str, bool]) -> _Seen | None:
         """Return what became of a file in its place; None if that cannot be told. `inside` knows folders by now."""

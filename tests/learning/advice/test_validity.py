@@ -11,7 +11,7 @@ from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.anchors.content import blob_ids, digests
+from learning_memory_server.learning.anchors.project import blob_ids, digests
 from learning_memory_server.model.advice import Channel, Citation, Effect, Kind
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap, Lesson

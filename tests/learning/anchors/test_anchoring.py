@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.anchors.anchoring import Anchoring, _paths
-from learning_memory_server.learning.anchors.content import blob_ids, digests, split_digests
+from learning_memory_server.learning.anchors.project import blob_ids, digests, split_digests
 from learning_memory_server.model import limits
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap
@@ -17,7 +17,8 @@ from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.system.files import READ_MAX
-from tests.learning.anchors.conftest import CART, anchored, git, resolved
+from tests.learning.anchors.conftest import CART, anchored, resolved
+from tests.sharing.repositories import git
 from tests.support import ALICE, TickingClock, start
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.anchors.content import digests
 from learning_memory_server.learning.anchors.freshness import Freshness, Judged
+from learning_memory_server.learning.anchors.project import digests
 from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.system.files import READ_MAX
-from tests.learning.anchors.conftest import CART, anchored, git, resolved
+from tests.learning.anchors.conftest import CART, anchored, resolved
+from tests.sharing.repositories import git
 
 FILE = "src/cart.py"
 
@@ -29,7 +30,7 @@ def about(shop: Path, text: str = "total() of src/cart.py") -> Ghap:
 def judge(shop: Path, entry: Ghap, freshness: Freshness | None = None) -> Judged | None:
     freshness = freshness or Freshness()
     freshness.look([entry], entry.project, str(shop))
-    return freshness.known([entry], str(shop)).get(entry.id)
+    return freshness.find(entry, str(shop))
 
 
 def test_what_is_as_it_was_has_no_words(shop: Path) -> None:
@@ -129,10 +130,10 @@ async def test_entries_of_other_projects_and_folders_that_are_not_known_are_not_
 
     await freshness.judge([entry], "another", str(shop))
     await freshness.judge([entry], entry.project, "")
-    assert freshness.known([entry], str(shop)) == {}
+    assert freshness.find(entry, str(shop)) is None
 
     await freshness.judge([entry, resolved("nothing", id="ghap_20260301_120000_000001")], entry.project, str(shop))
-    assert freshness.known([entry], str(shop)).keys() == {entry.id}
+    assert freshness.find(entry, str(shop))
 
 
 NAMES = st.text(st.sampled_from("ab./\0\n"), max_size=12) | st.sampled_from(["a", "a/b", "out/c", "..", "/etc/passwd"])
