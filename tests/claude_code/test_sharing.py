@@ -1,7 +1,6 @@
 """Two people with Claude Code, two memories, and one repository that both have cloned."""
 
 import json
-import os
 import re
 import subprocess
 from collections.abc import Iterator
@@ -15,27 +14,11 @@ from tests.acceptance.wire import COMMAND
 from tests.claude_code.conftest import ClaudeCode, claude_in
 from tests.claude_code.model import Block, say, use
 from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
+from tests.sharing.repositories import commit, git
 
 MODEL: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-
-def git(folder: Path, *arguments: str) -> str:
-    identity = {
-        f"GIT_{who}_{what}": text
-        for who in ("AUTHOR", "COMMITTER")
-        for what, text in (("NAME", folder.parent.name.title()), ("EMAIL", "a@example.org"))
-    }
-    done = subprocess.run(
-        ["git", *arguments],
-        cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", **identity},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return done.stdout
 
 
 def command(claude: ClaudeCode, *arguments: str) -> str:
@@ -67,8 +50,7 @@ def both(tmp_path: Path) -> Iterator[tuple[ClaudeCode, ClaudeCode]]:
 
 
 def publish(claude: ClaudeCode, message: str) -> None:
-    git(claude.project, "add", "--all")
-    git(claude.project, "commit", "-q", "-m", message)
+    commit(claude.project, message)
     git(claude.project, "push", "-q", "origin", "HEAD:main")
 
 

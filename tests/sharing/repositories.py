@@ -85,44 +85,28 @@ class Team:
     def work(self) -> Path:
         """Do one thing in one clone, and return it."""
         clone = self.pick.choice(self.clones)
-        act = self.pick.choices(
-            (
-                self.share,
-                self.correct,
-                self.judge,
-                self.withdraw,
-                self.fold,
-                self.merge,
-                self.rebase,
-                self.squash,
-                self.cherry_pick,
-                self.revert,
-            ),
-            (22, 8, 8, 6, 3, 20, 8, 8, 10, 7),
-        )[0]
+        acts = (self.share, self.correct, self.judge, self.withdraw, self.fold)
+        acts += (self.merge, self.rebase, self.squash, self.cherry_pick, self.revert)
+        (act,) = self.pick.choices(acts, (22, 8, 8, 6, 3, 20, 8, 8, 10, 7))
         act(clone)
         assert not git(clone, "status", "--porcelain").strip()
         return clone
 
-    def share(self, clone: Path) -> None:
-        date = f"2026-03-{self.pick.randint(1, 28):02}"
-        file = lesson(self.pick.randint(1, 400), date)
+    def _add(self, clone: Path, file: SharedFile) -> None:
         write(clone, file)
-        self.shared.add(file.name)
-        commit(clone, f"share {file.name}", clone.name)
+        self.shared.update([file.name] if file.kind is Kind.LESSON else [])
+        commit(clone, file.kind, clone.name)
+
+    def share(self, clone: Path) -> None:
+        self._add(clone, lesson(self.pick.randint(1, 400), f"2026-03-{self.pick.randint(1, 28):02}"))
 
     def correct(self, clone: Path) -> None:
         if there := state_of(files_of(clone)):
-            content = self.pick.choice(list(there))
-            text = f"{there[content].file.texts['Lesson']} {self.pick.choice(LESSONS).capitalize()}."
+            said = there[self.pick.choice(list(there))].file
+            text = f"{said.texts['Lesson']} {self.pick.choice(LESSONS).capitalize()}."
             date = f"2026-04-{self.pick.randint(1, 28):02}"
-            said = there[content].file
-            file = shared_file(
-                Kind.LESSON, date, {**said.texts, "Lesson": text[:900]}, {**said.fields, "about": content}
-            )
-            write(clone, file)
-            self.shared.add(file.name)
-            commit(clone, "correct", clone.name)
+            fields = {**said.fields, "about": said.content}
+            self._add(clone, shared_file(Kind.LESSON, date, {**said.texts, "Lesson": text[:900]}, fields))
 
     def judge(self, clone: Path) -> None:
         self._about(clone, self.pick.choice((Kind.CONFIRMS, Kind.CONTRADICTS)), f"{self.pick.randint(1, 50):032x}")
@@ -133,15 +117,13 @@ class Team:
     def _about(self, clone: Path, kind: Kind, evidence: str) -> None:
         if there := list(state_of(files_of(clone))):
             fields = {"about": self.pick.choice(there), "evidence": evidence}
-            write(clone, shared_file(kind, "2026-05-01", {}, fields))
-            commit(clone, kind, clone.name)
+            self._add(clone, shared_file(kind, "2026-05-01", {}, fields))
 
     def fold(self, clone: Path) -> None:
         if gone := foldable(files_of(clone)):
-            write(clone, fold(gone, f"2026-06-{self.pick.randint(1, 28):02}"))
             for name in gone:
                 (clone / FOLDER / name).unlink()
-            commit(clone, "fold", clone.name)
+            self._add(clone, fold(gone, f"2026-06-{self.pick.randint(1, 28):02}"))
 
     def _fetched(self, clone: Path) -> str:
         other = self.pick.choice([each for each in self.clones if each != clone])

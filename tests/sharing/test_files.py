@@ -91,43 +91,28 @@ def hostile_files() -> dict[str, bytes]:
     """Files by name that must not be read as lessons."""
     good = lesson(9)
     text, name = good.render(), good.name
-    forged = f"2026-03-01-{'0' * 16}.md"
-    made = {
-        "UPPER.md": text.encode(),
-        name.upper(): text.encode(),
-        f"{name}.md": text.encode(),
-        "README.md": b"# hello",
-        ".gitattributes": b"* filter=evil",
-        "2026-03-01-zzzzzzzzzzzzzzzz.md": text.encode(),
-        "con.md": b"",
-        "a\\b.md": b"x",
-        "caf\u00e9.md": text.encode(),
-        "-rf.md": text.encode(),
-    }
-    contents = [
-        b"",
-        b"\x00" * 1000,
-        b"\xff\xfe" + text.encode("utf-16-le"),
-        text.encode("utf-16"),
+    names = ("UPPER.md", name.upper(), f"{name}.md", "2026-03-01-zzzzzzzzzzzzzzzz.md", "con.md", "a\\b.md", "-rf.md")
+    made = dict.fromkeys((*names, "README.md", "caf\u00e9.md"), text.encode()) | {".gitattributes": b"* filter=evil"}
+    contents = (
+        *(b"", b"\x00" * 1000, b"\xff\xfe" + text.encode("utf-16-le"), text.encode("utf-16"), b"(" * 60_000),
+        *(b"#" * 60_000, b"## " * 20_000, b"\n" * 60_000, b"# x\n" * 10_000, text.encode() + b"x" * (1 << 17)),
         text.encode().replace(b"Lesson", b"Less\xf6n"),
         b"<!-- learning-memory: 2; kind: lesson -->",
         b"<!-- " + b"a: b; " * 10_000 + b"a: b -->",
-        b"#" * 60_000,
-        b"## " * 20_000,
-        b"\n" * 60_000,
-        ("# x\n" * 10_000).encode(),
-        text.encode() + b"x" * (1 << 17),
-        text.replace("outcome", "outcome: confirmed; outcome").encode(),
-        text.replace("falsified", "marvellous").encode(),
-        text.replace("2026-03-01", "2026-13-99").encode(),
-        text.replace("## ", "### ").encode(),
-        (text + "\n## Lesson\n\nAnother.\n").encode(),
-        (text + "\nsecret tail\n").encode(),
-        b"<!-- learning-memory: 1; date: 2026-03-01; kind: fold; id: " + b"0" * 32 + b" -->\n\n## Removed\n\n../../x\n",
-        ("(" * 60_000).encode(),
-    ]
-    made.update({f"{forged[:11]}{number:016x}.md": content for number, content in enumerate(contents)})
-    return made
+        b"<!-- learning-memory: 1; date: 2026-03-01; id: " + b"0" * 32 + b"; kind: fold -->\n\n## Removed\n\n../../x\n",
+        *(
+            changed.encode()
+            for changed in (
+                text.replace("outcome", "outcome: confirmed; outcome"),
+                text.replace("falsified", "marvellous"),
+                text.replace("2026-03-01", "2026-13-99"),
+                text.replace("## ", "### "),
+                f"{text}\n## Lesson\n\nAnother.\n",
+                f"{text}\nsecret tail\n",
+            )
+        ),
+    )
+    return made | {f"2026-03-01-{number:016x}.md": content for number, content in enumerate(contents)}
 
 
 def test_no_hostile_file_is_read_or_hurts(tmp_path: Path) -> None:

@@ -33,73 +33,64 @@ def judge(shop: Path, entry: Ghap, freshness: Freshness | None = None) -> Judged
     return freshness.find(entry, str(shop))
 
 
-def test_what_is_as_it_was_has_no_words(shop: Path) -> None:
-    entry = about(shop)
-    (shop / FILE).write_bytes(CART.replace("\n", "\r\n").encode())
-
-    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="")
-    # Another function of the file.
-    (shop / FILE).write_text(CART.replace("0.19", "0.2"))
-    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="")
+def says(changed: float, words: str = "") -> Judged:
+    return Judged(changed, is_gone=changed == 1, words=words)
 
 
-def test_lines_that_changed_are_counted(shop: Path) -> None:
-    entry, freshness = about(shop), Freshness()
-    assert judge(shop, entry, freshness) == Judged(0.0, is_gone=False, words="")
-
-    (shop / FILE).write_text(CART.replace("round(sum(prices), 2)", "math.fsum(prices)"))
-
-    assert judge(shop, entry, freshness) == Judged(1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01")
+SAME, FSUM = says(0.0), CART.replace("round(sum(prices), 2)", "math.fsum(prices)")
+TOTAL, BOTH = "total() of src/cart.py", "see src/cart.py and README.md"
+LINES, FILES = "1 of 3 lines changed since 2026-03-01", "1 of 2 files changed since 2026-03-01"
 
 
-def test_files_that_changed_are_counted_where_no_lines_are_kept(shop: Path) -> None:
-    entry = about(shop, "see src/cart.py and README.md")
+@pytest.mark.parametrize(
+    ("about_what", "changes", "expected"),
+    [
+        (TOTAL, {FILE: CART.replace("\n", "\r\n")}, SAME),
+        # Another function of the file.
+        (TOTAL, {FILE: CART.replace("0.19", "0.2")}, SAME),
+        (TOTAL, {FILE: FSUM}, says(1 / 3, LINES)),
+        (TOTAL, {FILE: "import math\n", "sums.py": CART}, says(0.0, "its file moved to sums.py")),
+        (BOTH, {"README.md": "The shop is closed.\n"}, says(0.5, FILES)),
+        (BOTH, {"README.md": ""}, says(0.5, FILES)),
+    ],
+)
+def test_what_has_changed_is_counted_in_lines_or_where_none_are_kept_in_files(
+    shop: Path, about_what: str, changes: dict[str, str], expected: Judged
+) -> None:
+    entry, freshness = about(shop, about_what), Freshness()
+    assert judge(shop, entry, freshness) == SAME
 
-    (shop / "README.md").write_text("The shop is closed.\n")
+    for name, text in changes.items():
+        (shop / name).write_bytes(text.encode())
+        if not text:
+            (shop / name).unlink()
+    git(shop, "add", "-A")
 
-    assert judge(shop, entry) == Judged(0.5, is_gone=False, words="1 of 2 files changed since 2026-03-01")
-    (shop / "README.md").unlink()
-    assert judge(shop, entry) == Judged(0.5, is_gone=False, words="1 of 2 files changed since 2026-03-01")
+    assert judge(shop, entry, freshness) == expected
 
 
 def test_what_was_only_read_counts_if_there_is_nothing_else(shop: Path) -> None:
     entry = about(shop)
     entry = replace(entry, anchors=(*entry.anchors, Anchor("README.md", "0" * 40, is_read=True)))
 
-    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="")
-    assert judge(shop, replace(entry, anchors=entry.anchors[1:])) == Judged(
-        1.0, is_gone=False, words="1 of 1 files changed since 2026-03-01"
-    )
+    assert judge(shop, entry) == SAME
+    read = judge(shop, replace(entry, anchors=entry.anchors[1:]))
+    assert read == Judged(1.0, is_gone=False, words="1 of 1 files changed since 2026-03-01")
 
 
 def test_a_file_that_is_gone_is_gone_and_one_that_moved_is_not(shop: Path) -> None:
     entry, freshness = about(shop), Freshness()
 
     (shop / FILE).unlink()
-    assert judge(shop, entry, freshness) == Judged(1.0, is_gone=True, words="its file is gone")
-
+    assert judge(shop, entry, freshness) == says(1.0, "its file is gone")
     git(shop, "checkout", "-q", FILE)
     git(shop, "mv", FILE, "basket.py")
-    assert judge(shop, entry, freshness) == Judged(0.0, is_gone=False, words="its file moved to basket.py")
-
-    (shop / "basket.py").write_text(CART.replace("round(sum(prices), 2)", "math.fsum(prices)"))
+    assert judge(shop, entry, freshness) == says(0.0, "its file moved to basket.py")
+    (shop / "basket.py").write_text(FSUM)
     git(shop, "add", "-A")
-    assert judge(shop, entry, freshness) == Judged(1 / 3, is_gone=False, words="1 of 3 lines changed since 2026-03-01")
+    assert judge(shop, entry, freshness) == says(1 / 3, LINES)
     git(shop, "rm", "-qf", "basket.py")
-    assert judge(shop, entry, freshness) == Judged(1.0, is_gone=True, words="its file is gone")
-
-
-def test_lines_that_moved_to_another_file_are_found(shop: Path) -> None:
-    entry = about(shop)
-    (shop / FILE).write_text("import math\n")
-    (shop / "sums.py").write_text(CART)
-    git(shop, "add", "-A")
-
-    assert judge(shop, entry) == Judged(0.0, is_gone=False, words="its file moved to sums.py")
-
-
-def _vanish(shop: Path) -> None:
-    shutil.rmtree(shop)
+    assert judge(shop, entry, freshness) == says(1.0, "its file is gone")
 
 
 def _lead_out(shop: Path) -> None:
@@ -107,17 +98,14 @@ def _lead_out(shop: Path) -> None:
     (shop / "src").symlink_to(shop.parent / "src")
 
 
-def _grow(shop: Path) -> None:
-    with (shop / FILE).open("wb") as file:
-        file.truncate(READ_MAX + 1)
-
-
 def _replace_by_a_pipe(shop: Path) -> None:
     (shop / FILE).unlink()
     os.mkfifo(shop / FILE)
 
 
-@pytest.mark.parametrize("change", [_vanish, _lead_out, _grow, _replace_by_a_pipe])
+@pytest.mark.parametrize(
+    "change", [shutil.rmtree, _lead_out, lambda shop: os.truncate(shop / FILE, READ_MAX + 1), _replace_by_a_pipe]
+)
 def test_what_cannot_be_told_is_not_judged(shop: Path, change: Callable[[Path], None]) -> None:
     entry = about(shop)
     change(shop)
