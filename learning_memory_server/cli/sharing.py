@@ -207,11 +207,11 @@ def promote(
     }
     known = {each.value.id for each in standings}
     # What others have promoted is theirs to judge.
-    gone = {
-        name: "it no longer holds"
+    gone = [
+        name
         for name in promoted(before)
         if name not in sound and (name in known or stored.entries.find_resolved(name) or lessons.find(name))
-    }
+    ]
     after = with_rules(before, list(sound.values()), gone, is_ours=into == LEARNED)
     if not (change := patch(into, before, after)):
         out.notice("There is nothing to promote, and nothing to remove.")

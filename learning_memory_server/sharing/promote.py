@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -44,7 +44,7 @@ def promoted(text: str) -> dict[str, str]:
     return {rule[1]: rule[0].replace("\r\n", "\n") for rule in _RULE.finditer(block["rules"])} if block else {}
 
 
-def with_rules(text: str, rules: Sequence[Rule], gone: Mapping[str, str], *, is_ours: bool) -> str:
+def with_rules(text: str, rules: Sequence[Rule], gone: Container[str], *, is_ours: bool) -> str:
     """Return a file's text with rules, as many as there is room for, and without those that are gone.
 
     Those that it has come first, and stay as they are. A file of ours alone, which `is_ours`, says which files its
@@ -73,26 +73,15 @@ def with_rules(text: str, rules: Sequence[Rule], gone: Mapping[str, str], *, is_
 
 def without_rules(text: str) -> str:
     """Return a file's text as it was before rules were added."""
-
-    def before(block: re.Match[str]) -> str:
-        return "" if block["was_open"] else block["end"] or ""
-
-    return _BLOCK.sub(before, text, count=1)
+    return _BLOCK.sub(lambda block: "" if block["was_open"] else block["end"] or "", text, count=1)
 
 
 def patch(path: str, before: str, after: str) -> str:
     """Return the change of a file, for `git apply`; nothing if there is none."""
     names = (f"a/{path}" if before else "/dev/null", f"b/{path}" if after else "/dev/null")
-    return "".join(_marked(difflib.unified_diff(_lines(before), _lines(after), *names)))
-
-
-def _lines(text: str) -> list[str]:
-    return [f"{line}\n" for line in text.split("\n")[:-1]] + ([last] if (last := text.rpartition("\n")[2]) else [])
-
-
-def _marked(lines: Iterator[str]) -> Iterator[str]:
-    for line in lines:
-        yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
+    lines = difflib.unified_diff(old, new, *names)
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _block(lines: str, how: str) -> str:

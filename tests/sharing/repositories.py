@@ -85,8 +85,8 @@ class Team:
     def work(self) -> Path:
         """Do one thing in one clone, and return it."""
         clone = self.pick.choice(self.clones)
-        acts = (self.share, self.correct, self.judge, self.withdraw, self.fold)
-        acts += (self.merge, self.rebase, self.squash, self.cherry_pick, self.revert)
+        acts = [self.share, self.correct, self.judge, self.withdraw, self.fold]
+        acts += [self.merge, self.rebase, self.squash, self.cherry_pick, self.revert]
         (act,) = self.pick.choices(acts, (22, 8, 8, 6, 3, 20, 8, 8, 10, 7))
         act(clone)
         assert not git(clone, "status", "--porcelain").strip()
