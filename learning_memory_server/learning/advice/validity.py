@@ -43,7 +43,9 @@ class Validity:
 
     def said(self) -> set[tuple[str, str, Effect]]:
         """Return for which entry each thing helped or misled, whether it was shown or cited."""
-        cited = ((entry.id, each.id, each.effect) for entry in self.collector.timeline.citing for each in entry.outcome.cited)
+        cited = (
+            (entry.id, each.id, each.effect) for entry in self.collector.timeline.citing for each in entry.outcome.cited
+        )
         return self.advice.said().union(cited)
 
     def successors(self) -> Mapping[str, str]:
