@@ -20,7 +20,6 @@ from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.index.engines.qdrant_requests import product
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
@@ -228,7 +227,7 @@ def _status_facts(
     return [
         ("journal", f"{journal['path']} ({out.readable_size(journal['bytes'])})"),
         ("index", document["index"]),
-        ("server", _described(document["server"], lambda server: server and product(server["version"]))),
+        ("server", _described(document["server"], _product)),
         ("in use by", _described(document["locked_by"], reading.in_use_by)),
         ("hub", _described(hub, reading.describe_hub) if hub else "none is running"),
         ("entries", f"{entries['resolved']:,} resolved"),
@@ -270,6 +269,14 @@ def _server(settings: Settings) -> dict[str, Any] | None:
     from learning_memory_server.server.composition.backends import server_version  # noqa: PLC0415 - a second to import
 
     return asyncio.run(server_version(settings, settings.qdrant_url))
+
+
+def _product(server: Mapping[str, Any] | None) -> str | None:
+    if server is None:
+        return None
+    from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
+
+    return product(server["version"])
 
 
 def _counts(counts: Mapping[str, int]) -> Text:
