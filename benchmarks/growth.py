@@ -13,6 +13,7 @@ import asyncio
 import itertools
 import json
 import math
+import resource
 import shutil
 import statistics
 import subprocess
@@ -25,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.hub import FRONT, Memory, resident, timed
+from benchmarks.hub import FRONT, Memory, processor_seconds, resident, timed
 from benchmarks.population import populate, themes
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.loading import load_packaged
@@ -49,7 +50,7 @@ COMMANDS: Final = {
     "failures": (),
 }
 _PAUSE: Final = 0.02
-_TURNS: Final = 3
+_TURNS: Final = 2
 
 Figures = dict[str, float]
 
@@ -82,13 +83,16 @@ class Measured(Memory):
         """Keep p50 and p95 of calls that take turns, and what another client waited for its calls meanwhile."""
         taken: dict[str, list[float]] = {name: [] for name in steps}
         with self.other_client() as waits:
+            before = processor_seconds(self.hub())[0]
             for _ in range(calls):
                 for name, work in steps.items():
                     taken[name].append(timed(work))
+            used = processor_seconds(self.hub())[0] - before
         for name, seconds in taken.items():
             self.note(name, statistics.median(seconds))
             if calls > _TURNS:
                 self.note(f"{name} p95", _share(seconds, 0.95))
+        self.note(f"{' and '.join(steps)}, CPU of the hub", used / calls)
         self.note(f"others during {' and '.join(steps)} p99", _share(waits, 0.99))
         self.note(f"others during {' and '.join(steps)} most", max(waits))
 
@@ -113,13 +117,21 @@ class Measured(Memory):
             calling.join()
             other.close()
 
-    def command(self, *words: str, **settings: str) -> float:
-        """Return the seconds that a command takes."""
+    def command(self, *words: str, **settings: str) -> tuple[float, float]:
+        """Return the seconds that a command takes, and those of a processor."""
         environment = self.environment | {f"LEARNING_MEMORY_{name}": value for name, value in settings.items()}
-        command = [*FRONT, *words]
-        return timed(
-            partial(subprocess.run, command, env=environment, cwd=self.checkout, check=True, capture_output=True)
+        run = partial(
+            subprocess.run, [*FRONT, *words], env=environment, cwd=self.checkout, check=True, capture_output=True
         )
+        before = _of_children()
+        return timed(run), _of_children() - before
+
+    def commands(self, where: str, **settings: str) -> None:
+        """Keep the shortest times of each command in a few turns."""
+        for name, words in COMMANDS.items():
+            taken = [self.command(name, *words, **settings) for _ in range(_TURNS)]
+            self.note(f"{name}, {where}", min(seconds for seconds, _ in taken))
+            self.note(f"{name}, {where}, CPU", min(seconds for _, seconds in taken))
 
     def start(self, name: str) -> StdioSession:
         """Start a hub, and keep when the first call is answered and when the first search uses the index."""
@@ -142,14 +154,13 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
         made = Measured(Path(folder), store, checkout)
         try:
             for part in ("journal", "index"):
-                size = sum(512 * path.stat().st_blocks for path in (made.storage / part).rglob("*") if path.is_file())
+                # Of the original: a copy has the holes of its files filled.
+                size = sum(512 * path.stat().st_blocks for path in (store / part).rglob("*") if path.is_file())
                 made.figures[f"disk {part}, MB"] = size / 2**20
-            for name in COMMANDS:
-                made.note(f"{name}, no hub", min(_commands(made, name, COMMANDS_START_HUB="false")))
+            made.commands("no hub", COMMANDS_START_HUB="false")
             session = made.start("start without mark")
             _tools(made, session, calls)
-            for name in COMMANDS:
-                made.note(f"{name}, hub", min(_commands(made, name)))
+            made.commands("hub")
             made.note_ram("after commands")
             _clusters(made, session, calls)
             page = Path(folder) / "page.html"
@@ -162,8 +173,9 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
     return made.figures
 
 
-def _commands(made: Measured, name: str, **settings: str) -> list[float]:
-    return [made.command(name, *COMMANDS[name], **settings) for _ in range(_TURNS)]
+def _of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _tools(made: Measured, session: StdioSession, calls: int) -> None:
