@@ -84,9 +84,8 @@ async def answer(
         return task.result()
     except LearningMemoryError as error:
         return {"error": error.to_control_body()}
-    except (
-        Exception
-    ):  # the top level of every operation: the hub serves others, and the command shows only the sentence
+    except Exception:
+        # The top level of every operation: the hub serves others, and the command shows only the sentence.
         log.exception("command.crashed")
         return {"error": unforeseen().to_control_body()}
 

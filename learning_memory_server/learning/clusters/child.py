@@ -70,6 +70,7 @@ class ChildFitting:
             talk = loop.run_in_executor(None, _answer, child, await prepare())
             answer = await asyncio.shield(talk)
         except BaseException:
+            # Also if it is cancelled: the child's late answer would be taken for that of the next request.
             self._child = None
             child.kill()
             if talk is not None:
