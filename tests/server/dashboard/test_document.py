@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
+from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
 from tests.server.dashboard.making import CALLER, THEMES, dashboard_of, entry, fill, learn, store
+from tests.sharing.repositories import git
 
 
 @pytest.fixture
@@ -148,6 +150,25 @@ async def test_a_new_entry_moves_no_other(services: Services) -> None:
     # The engine and the processor round in their own ways.
     assert {name: after[name] for name in before} == {
         name: pytest.approx(place, abs=2e-4) for name, place in before.items()
+    }
+
+
+async def test_what_became_of_files_is_told_of_a_project_whose_folder_is_known(
+    services: Services, tmp_path: Path
+) -> None:
+    await services.index.open()
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    git(folder, "init", "-q")
+    here, there = (
+        entry(number, anchors=(Anchor("cart.py", "0" * 40),), project=name)
+        for number, name in enumerate((CALLER.project, "acme/blog"))
+    )
+    services.collector.add_resolved([here, there])
+    document = await dashboard_of(services).document(None, {CALLER.project: str(folder)})
+    assert {each["id"]: each.get("freshness") for each in document["entries"]} == {
+        here.id: "its file is gone",
+        there.id: None,
     }
 
 

@@ -207,6 +207,20 @@ def test_the_map_zooms_pans_and_labels_what_is_seen(browser: Browser, whole: Pat
     seen.require_quiet()
 
 
+@pytest.mark.parametrize("word", ["constructor", "__proto__", "<img src=x onerror=window.pwned=1>", "%ff", "'"])
+def test_an_address_that_means_nothing_shows_a_page_all_the_same(browser: Browser, whole: Path, word: str) -> None:
+    seen = Seen(browser, whole)
+    query = "&".join(
+        f"{name}={word}" for name in ("project", "q", "outcome", "domain", "days", "state", "axis", "sort", "show")
+    )
+    for name in VIEWS:
+        shown = seen.view(f"{name}?{query}")
+        assert shown.locator("main h2").inner_text()
+        assert shown.evaluate("window.pwned") is None
+    assert shown.evaluate("LM.parse('nowhere?project=x').view") == "overview"
+    seen.require_quiet()
+
+
 async def few(services: object) -> None:
     from tests.server.dashboard.making import learn  # noqa: PLC0415
 

@@ -49,7 +49,7 @@ LM.facets = {
 };
 LM.days = {7: "last 7 days", 30: "last 30 days", 90: "last 90 days", 365: "last year"};
 LM.isOfProject = (thing) => !LM.at.project || thing.project === LM.at.project;
-LM.isRecent = (entry) => !(LM.at.days in LM.days) || LM.madeAt - entry.at <= LM.at.days * 864e5;
+LM.isRecent = (entry) => !Object.hasOwn(LM.days, LM.at.days) || LM.madeAt - entry.at <= LM.at.days * 864e5;
 LM.passes = (entry, name) => !LM.at[name] || [LM.facets[name](entry)].flat().includes(LM.at[name]);
 LM.matches = (entry) => LM.isOfProject(entry) && LM.isRecent(entry) && Object.keys(LM.facets).every((name) => LM.passes(entry, name)) && LM.hasWords(entry);
 LM.found = () => LM.data.entries.filter(LM.matches);
@@ -61,7 +61,7 @@ LM.isFiltered = () => LM.words.length > 0 || ["project", "days", ...Object.keys(
 LM.chips = (isOfEntries) => {
   const names = {q: "words", project: "project", ...(isOfEntries && {outcome: "outcome", domain: "domain", strategy: "strategy", days: "resolved", state: "state"})};
   const chips = Object.entries(names).filter(([name]) => LM.at[name]).map(([name, title]) =>
-    LM.anchor({[name]: ""}, {class: "chip", "aria-label": `Without ${title} ${LM.short(LM.at[name], 60)}`}, `${title}: ${name === "days" ? LM.days[LM.at.days] ?? LM.short(LM.at.days, 20) : LM.short(LM.at[name], 60)}`, LM.make("span", {"aria-hidden": "true"}, " ✕")));
+    LM.anchor({[name]: ""}, {class: "chip", "aria-label": `Without ${title} ${LM.short(LM.at[name], 60)}`}, `${title}: ${name === "days" ? (Object.hasOwn(LM.days, LM.at.days) ? LM.days[LM.at.days] : LM.short(LM.at.days, 20)) : LM.short(LM.at[name], 60)}`, LM.make("span", {"aria-hidden": "true"}, " ✕")));
   if (!chips.length) return null;
   const shown = isOfEntries ? LM.make("span", {role: "status"}, `${LM.found().length.toLocaleString("en")} of ${LM.count(LM.data.entries.length, "entry", "entries")} match.`) : null;
   const all = LM.words.length && LM.at.view !== "search" ? LM.anchor({view: "search"}, {}, `All that has these words: ${LM.hitCount().toLocaleString("en")}`) : null;

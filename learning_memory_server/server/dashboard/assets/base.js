@@ -95,7 +95,7 @@ LM.share = (part, of) => (of < LM.few ? `${part.toLocaleString("en")} of ${of.to
 // A command that acts on what is shown, to copy.
 LM.program = "learning-memory-server";
 LM.command = (...words) => [LM.program, ...words].map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
-LM.inProject = () => (LM.at.project ? ["--project", LM.at.project] : []);
+LM.inProject = () => { const project = LM.at.project || LM.data.project; return project ? ["--project", project] : []; };
 LM.act = (...words) => {
   const text = LM.make("code", {}, LM.command(...words));
   const button = LM.make("button", {type: "button", "aria-label": `Copy ${text.textContent}`, click: async () => {
@@ -142,7 +142,7 @@ LM.switcher = (label, options, chosen, choose) =>
     ),
   );
 LM.axisSwitcher = () => LM.switcher("What to compare", LM.axes, LM.axis(), (axis) => LM.go({axis}));
-LM.axis = () => (LM.at.axis in LM.axes ? LM.at.axis : "full");
+LM.axis = () => (Object.hasOwn(LM.axes, LM.at.axis) ? LM.at.axis : "full");
 // Where colours mean something else, such as clusters, shapes alone tell outcomes.
 LM.key = (colour) =>
   LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign({...outcome, colour: colour ?? outcome.area}), outcome.name)));

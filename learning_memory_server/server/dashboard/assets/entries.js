@@ -52,7 +52,7 @@ LM.columns = {
 };
 LM.sorting = () => {
   const [name, turn] = (LM.at.sort ?? "").split("-");
-  return name in LM.columns ? {name, isTurned: turn === "turned"} : {name: "resolved", isTurned: false};
+  return Object.hasOwn(LM.columns, name) ? {name, isTurned: turn === "turned"} : {name: "resolved", isTurned: false};
 };
 LM.sorted = (entries) => {
   const {name, isTurned} = LM.sorting();

@@ -33,7 +33,7 @@ LM.views.push({
   },
 });
 
-LM.told = () => LM.data.told[LM.at.project ?? ""] ?? {times: 0, helped: 0, misled: 0, words: "nothing yet"};
+LM.told = () => (Object.hasOwn(LM.data.told, LM.at.project ?? "") ? LM.data.told[LM.at.project ?? ""] : {times: 0, helped: 0, misled: 0, words: "nothing yet"});
 // A line of the overview: what there is to know, more about it, and the command.
 LM.fact = (line, more, ...words) => LM.make("li", {}, LM.make("div", {}, line), more && LM.make("div", {class: "soft small"}, more), words.length ? LM.act(...words) : null);
 LM.overviewCard = (title, ...lines) => LM.card(title, null, LM.make("ul", {class: "rows tight"}, lines));
