@@ -49,7 +49,7 @@ LM.valueParts = (value) => {
   const cluster = LM.data.axes[axis].clusters.find((each) => each.cluster_id === value.cluster);
   const shown = LM.shownFor(value);
   return [
-    LM.make("div", {class: "facts"}, LM.badge(LM.standing(value)), judged ? scale : null, LM.make("span", {}, judged ? `${supporting} for, ${contradicting} against` : "no verdict yet"), LM.make("span", {}, LM.cameOf(shown))),
+    LM.make("div", {class: "facts"}, LM.badge(LM.standing(value)), judged >= LM.least ? scale : null, LM.make("span", {}, judged ? `${supporting} for, ${contradicting} against` : "no verdict yet"), LM.make("span", {}, LM.cameOf(shown))),
     LM.make("p", {class: "text", dir: "auto"}, LM.thing(value.id, LM.plain(value.text))),
     LM.make("div", {class: "facts"},
       LM.make("span", {}, `made ${LM.date(value.created_at)}`),
