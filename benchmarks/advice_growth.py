@@ -107,7 +107,13 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
         advisors = {
             "without": Silence(),
             "with": Advisor(
-                finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
+                finder,
+                services.advice_log,
+                services.collector,
+                services.value_log,
+                services.clock,
+                trials=services.trials,
+                within=None,
             ),
         }
         tools = {kind: Boundary(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors}

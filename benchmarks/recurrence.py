@@ -209,7 +209,13 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
             )
             # However long it takes: figures must not depend on the machine.
             advisor = Advisor(
-                finder, services.advice_log, services.collector, services.value_log, services.clock, within=None
+                finder,
+                services.advice_log,
+                services.collector,
+                services.value_log,
+                services.clock,
+                trials=services.trials,
+                within=None,
             )
             if not asked[0][0]:
                 services.collector.add_resolved(list(entries))

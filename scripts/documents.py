@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.server.views.calibration_views import CalibrationView, LiftView
+from learning_memory_server.server.views.calibration_views import CalibrationView, SavingView
 from learning_memory_server.server.views.cluster_views import AxisView, Exemplar
 from learning_memory_server.server.views.entry_views import EntryKey, Member, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
@@ -191,7 +191,7 @@ class Told(TypedDict):
     unknown: int
     remedies: int
     remedies_followed_by_success: int
-    lift: LiftView
+    saving: SavingView
 
 
 class StatusDocument(TypedDict):

@@ -29,8 +29,10 @@ def calibration(project: ProjectOption = None) -> Result:
     The first and the last confidence stated for an entry are scored apart.
     """
     stored = Stored(open_settings())
-    entries = stored.entries.list_resolved(EntryQuery(project=chosen_project(project, stored.settings)))
-    document = calibration_views.calibration(entries, stored.advice.all())
+    project = chosen_project(project, stored.settings)
+    entries = stored.entries.list_resolved(EntryQuery(project=project))
+    trials = [each for each in stored.trials.all() if project in {None, each.project}]
+    document = calibration_views.calibration(entries, trials)
     _show(document)
     return Result(document)
 
@@ -48,7 +50,7 @@ def _show(document: dict[str, Any]) -> None:
             ("held", _held(document["overall"])),
             ("first stated", _stated(document["first"])),
             ("last stated", _stated(document["last"])),
-            ("advice", calibration_views.lift_in_words(document["lift"])),
+            ("advice", calibration_views.saving_in_words(document["saving"])),
         ]
     )
     if document["last"]["count"]:

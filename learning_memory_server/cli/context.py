@@ -43,7 +43,7 @@ def context() -> Result:
         ordered(standings, ValueOrder.SUPPORT),
         lessons,
         settings.budget_bytes,
-        stored.advice.withheld_from(still_open) | validity.silenced(lessons, caller.folder),
+        validity.silenced(lessons, caller.folder),
         about=words_about(place_in(folder_of(os.environ)), still_open),
         freshness=lambda entry: validity.words(entry, caller.folder),
     )

@@ -209,7 +209,7 @@ def status() -> Result:
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
-        "told": calibration_views.told(resolved, stored.advice.all(), failures.all()),
+        "told": calibration_views.told(stored.advice.all(), failures.all(), stored.trials.all()),
     }
     out.facts(_status_facts(document, still_open, hub))
     return Result(document)

@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeVar, cast, get_args, get_type_hints
 import msgspec
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
@@ -131,6 +131,7 @@ GHAP: Final = Codec("ghap", Ghap, lambda entry: entry.requests)
 VALUE: Final = Codec("value", Value, lambda value: (value.request,), {"is_earlier": "earlier"})
 VERDICT: Final = Codec("verdict", Verdict, lambda verdict: verdict.requests, {"stance": "verdict"})
 ADVICE: Final = Codec("advice", Advice)
+TRIAL: Final = Codec("trial", Trial)
 FAILURE: Final = Codec("failure", Failure)
 # Where its chunks are is written so that a start need not chunk it again.
 MEMORY: Final = Codec("memory", Memory, lambda memory: (memory.request,), {"chunking": "cuts"}, {"metadata": {}})

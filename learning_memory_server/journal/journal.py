@@ -30,10 +30,9 @@ class Journal:
         self.path = path
         self.entries = Log(path / "entries", monthly=True, disk=disk)
         self.memories = Log(path / "memories", monthly=True, disk=disk)
-        small = [
-            Log(path / name, disk=disk) for name in ("values", "verdicts", "advice", "failures", "clusters", "servers")
-        ]
-        self.values, self.verdicts, self.advice, self.failures, self.clusters, self.servers = small
+        names = ("values", "verdicts", "advice", "trials", "failures", "clusters", "servers")
+        small = [Log(path / name, disk=disk) for name in names]
+        self.values, self.verdicts, self.advice, self.trials, self.failures, self.clusters, self.servers = small
         self._logs = (self.entries, *small, self.memories)
         self._open = path / "open"
         self._disk = disk

@@ -3,20 +3,23 @@
 A forecast is a stated confidence and whether the prediction came true: an entry that was confirmed counts as 1, a
 falsified one as 0, an abandoned one not at all.
 
-Whether advice helps is read from entries for which it was withheld at random. Advice is shown where something similar
-happened before, so entries with and without it differ anyway. Only a coin can make them comparable: an entry's advice
-is withheld with a known probability, and both kinds are compared.
+What advice saves is read from sessions in which it was withheld at random. Advice is shown where something similar
+happened before, so sessions with and without it differ anyway. Only a coin can make them comparable: where there is
+something to tell for the first time, all advice of the session is withheld with a known probability, and the failing
+calls of both kinds from then on are compared.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
-from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.advice import Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.support import wilson_interval
 from learning_memory_server.model.vocabulary import OutcomeStatus
@@ -194,86 +197,74 @@ def _mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """A judged entry for which there was advice."""
-
-    withheld: bool  # whether the advice was withheld
-    probability: float  # the probability with which it was to be withheld, above 0 and below 1
-    held: bool  # whether the hypothesis held
+LEAST: Final = 20
+"""Sessions from which on an interval is given: before, the variance is hardly known."""
+_ALPHA: Final = 0.05
+_TUNED: Final = 100
+"""The number of sessions at which the interval is narrowest, compared with one for this number alone."""
+_OVER: Final = timedelta(days=1)
+"""After what time a session counts as over: an unfinished one has fewer failing calls, whatever it was told."""
+_MOST: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """The entries whose advice was shown, or those whose advice was withheld."""
+    """The sessions that were told what there was to tell, or those from which it was withheld."""
 
-    count: int  # how many
-    held: int  # how many held
-    share: float | None
-    """The share that held, weighted by the inverse of the probability that an entry came into this arm; None if the arm
-    is empty."""
-    effective: float  # the number of equally weighted entries that would tell as much: at most `count`
+    sessions: int
+    failed: int  # their failing calls, since there was something to tell
 
 
 @dataclass(frozen=True, slots=True)
-class Lift:
-    """By how much more often hypotheses held where advice was shown. Shares are from 0 to 1, lifts from -1 to 1."""
+class Saving:
+    """How many failing calls a session advice saves, of those since there was something to tell."""
 
-    shown: Arm  # the entries with advice
-    withheld: Arm  # the entries whose advice was withheld
-    difference: float | None  # the difference of the shares; None if an arm is empty
-    interval: tuple[float, float]  # its 95 % interval
+    shown: Arm
+    withheld: Arm
+    saved: float | None = None  # below 0 if it costs some; None if an arm is empty, or both have fewer than `LEAST`
+    interval: tuple[float, float] | None = None  # its 95 % interval, at whatever number of sessions one looks
+    needed: int | None = None  # after about how many sessions a saving of one would show
 
 
-def trials_of(advice: Iterable[Advice], entries: Iterable[Ghap]) -> list[Trial]:
-    """Return a trial of each judged entry for which there was advice.
+def saving(trials: Iterable[Trial], now: datetime) -> Saving:
+    """Return what advice saves, from the sessions that are over and could have come into either arm.
 
-    An entry's advice is all shown or all withheld.
+    Each session adds an unbiased estimate: its failing calls, less the mean of the sessions before it, divided by the
+    probability of its arm. Their mean has an interval that holds at all times together: it may be looked at daily, and
+    the trial may be ended when it says something.
+
+    Source: I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy and A. Ramdas, Time-uniform central limit theory and
+    asymptotic confidence sequences, Annals of Statistics 52 (2024), 2613-2640, theorem 2.2. It is exact only in the
+    limit. Where few sessions are withheld, those with many failing calls can be missing among them, and the variance
+    with them: it is never taken for less than that of both arms together would give.
     """
-    first: dict[str, Advice] = {}
-    for each in advice:
-        first.setdefault(each.ghap_id, each)
-    return [
-        Trial(first[entry.id].withheld, first[entry.id].probability, entry.outcome.status is OutcomeStatus.CONFIRMED)
-        for entry in entries
-        if entry.id in first and entry.outcome.status is not OutcomeStatus.ABANDONED
-    ]
-
-
-def lift(trials: Sequence[Trial]) -> Lift:
-    """Return the lift of advice.
-
-    The interval joins the Wilson intervals of both arms. Source: R. G. Newcombe, Interval estimation for the difference
-    between independent proportions, Statistics in Medicine 17 (1998), 873-890, method 10. Trials that could not have
-    come into the other arm tell nothing and are left out.
-    """
-    fair = [trial for trial in trials if 0 < trial.probability < 1]
-    shown = _arm([(1 / (1 - trial.probability), trial.held) for trial in fair if not trial.withheld])
-    withheld = _arm([(1 / trial.probability, trial.held) for trial in fair if trial.withheld])
-    if shown.share is None or withheld.share is None:
-        return Lift(shown, withheld, None, (-1.0, 1.0))
-    difference = shown.share - withheld.share
-    shown_low, shown_high = _interval(shown)
-    withheld_low, withheld_high = _interval(withheld)
-    below = math.hypot(shown.share - shown_low, withheld_high - withheld.share)
-    above = math.hypot(shown_high - shown.share, withheld.share - withheld_low)
-    return Lift(shown, withheld, difference, (difference - below, difference + above))
-
-
-def _arm(weighted: Sequence[tuple[float, bool]]) -> Arm:
-    total = math.fsum(weight for weight, _ in weighted)
-    if not total:
-        return Arm(0, 0, None, 0.0)
-    return Arm(
-        count=len(weighted),
-        held=sum(held for _, held in weighted),
-        share=math.fsum(weight for weight, held in weighted if held) / total,
-        # L. Kish, Survey Sampling (1965): what unequal weights cost.
-        effective=total**2 / math.fsum(weight**2 for weight, _ in weighted),
+    fair = sorted(
+        (each for each in trials if 0 < each.probability < 1 and each.failed is not None),
+        key=lambda each: (each.created_at, each.id),
     )
+    arms: dict[bool, list[int]] = {False: [], True: []}
+    total, estimates, variances = 0, list[float](), list[float]()
+    for number, trial in enumerate(each for each in fair if now - each.created_at >= _OVER):
+        failed, probability = trial.failed or 0, trial.probability
+        apart = failed - (total / number if number else 0.0)
+        estimates.append(apart / probability if trial.withheld else -apart / (1 - probability))
+        variances.append(apart**2 / (probability * (1 - probability)))
+        total += failed
+        arms[trial.withheld].append(failed)
+    shown, withheld = (Arm(len(arms[name]), sum(arms[name])) for name in (False, True))
+    count = len(estimates)
+    if count < LEAST or not (shown.sessions and withheld.sessions):
+        return Saving(shown, withheld)
+    saved = _mean(estimates)
+    spread = math.sqrt(max(_mean([(each - saved) ** 2 for each in estimates]), _mean(variances)) * count / (count - 1))
+    half = spread * _width(count)
+    needed = bisect_left(range(1, _MOST), -1.0, key=lambda number: -spread * _width(number)) + 1
+    return Saving(shown, withheld, saved, (saved - half, saved + half), max(needed, LEAST))
 
 
-def _interval(arm: Arm) -> tuple[float, float]:
-    share = arm.share or 0.0
-    # Rounding could take the product above the whole.
-    return wilson_interval(min(share * arm.effective, arm.effective), arm.effective)
+def _width(count: int) -> float:
+    """Return the half of the interval after so many estimates of variance 1."""
+    start = -2 * math.log(_ALPHA)
+    squared = (start + math.log(start + 1)) / _TUNED
+    grown = count * squared + 1
+    return math.sqrt(2 * grown / (count**2 * squared) * math.log(math.sqrt(grown) / _ALPHA))

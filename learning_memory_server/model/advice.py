@@ -91,6 +91,18 @@ class Advice(Stored):
         return advice_id(self.ghap_id, self.revision, self.channel)
 
 
+@dataclass(frozen=True, slots=True)
+class Trial(Stored):
+    """A session in which there was something to tell unasked, and whether that was withheld from then on."""
+
+    id: str  # the hash of the agent session
+    project: str
+    created_at: datetime  # when there was something to tell for the first time
+    withheld: bool
+    probability: float  # the probability that it would be
+    failed: int | None = None  # how many of its commands have failed since; None while none is known to have ended
+
+
 def advice_id(ghap_id: str, revision: int, channel: Channel) -> str:
     """Return the id of the advice on an entry's iteration through a channel: the same for the same three, anywhere."""
     return f"advice_{hashlib.sha256(f'{ghap_id} {revision} {channel}'.encode()).hexdigest()[:24]}"

@@ -150,7 +150,8 @@ class Settings(BaseModel):
     )
     advice_withheld: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, lt=1)] = Field(
         default=0,
-        description="The share of entries for which they are withheld at random, to measure whether they help.",
+        description="The share of sessions from which all that is told unasked is withheld at random, to measure what it "
+        "saves.",
     )
     check_in_calls: Annotated[Number, Field(ge=0)] = Field(
         default=0,

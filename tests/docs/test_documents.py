@@ -44,6 +44,7 @@ MADE_ELSEWHERE: Final = (
     "values.jsonl",
     "verdicts.jsonl",
     "advice.jsonl",
+    "trials.jsonl",
     "failures.jsonl",
     "servers.jsonl",
     "clusters.jsonl",

@@ -73,7 +73,8 @@ def patient(services: Services) -> Advisor:
         is_everywhere=False,
         background=BACKGROUND,
     )
-    return Advisor(finder, services.advice_log, services.collector, services.value_log, services.clock, within=None)
+    log, trials = services.advice_log, services.trials
+    return Advisor(finder, log, services.collector, services.value_log, services.clock, trials=trials, within=None)
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import utc_now
@@ -49,6 +50,7 @@ class Stored:
         self.memories = Records(self.journal.memories, MEMORY)
         self.failures = FailureLog(self.journal.failures)
         self.advice = AdviceLog(self.journal.advice)
+        self.trials = Trials(self.journal.trials, utc_now)
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""

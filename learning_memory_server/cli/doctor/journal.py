@@ -12,7 +12,7 @@ from learning_memory_server.cli.access.hub_client import HubClient
 from learning_memory_server.cli.doctor import Finding, green, red, yellow
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError
 from learning_memory_server.index.engines.owner import server_from_data
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, TRIAL, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
 from learning_memory_server.server.settings import Settings
@@ -32,6 +32,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("value", journal.values, VALUE.decode),
         ("verdict", journal.verdicts, VERDICT.decode),
         ("advice line", journal.advice, ADVICE.decode),
+        ("trial", journal.trials, TRIAL.decode),
         ("failure line", journal.failures, FAILURE.decode),
         ("memory", journal.memories, MEMORY.decode),
         ("cluster change", journal.clusters, None),

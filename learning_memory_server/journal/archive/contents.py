@@ -18,8 +18,8 @@ from learning_memory_server.model.entry import Ghap
 Key = tuple[str, str]
 """A kind and an id."""
 
-_OF_ANOTHER_FOLDER: Final = "server"
-"""A kind that is not imported: it says where another storage folder has points."""
+_OF_ANOTHER_FOLDER: Final = frozenset({"server", "trial"})
+"""Kinds that are not imported: where another storage folder has points, and what its sessions were told."""
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 
@@ -95,7 +95,7 @@ def _take(contents: Contents, record: JournalRecord) -> None:
         contents.forgotten.add((record.kind, record.id))
     elif record.kind == GHAP.kind:
         contents.entries[record.id] = entry_of_record(record)
-    elif record.kind == _OF_ANOTHER_FOLDER:
+    elif record.kind in _OF_ANOTHER_FOLDER:
         return
     elif record.kind == CLUSTERS:
         contents.clusters.append(checked_record(record))

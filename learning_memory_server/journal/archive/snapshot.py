@@ -15,8 +15,8 @@ from learning_memory_server.journal.line import DamagedLineError, JournalRecord,
 from learning_memory_server.journal.log import Line
 
 _GHAP: Final = "ghap"
-_STAYS: Final = "servers.jsonl"
-"""Not in archives: it says where this storage folder has points, and an import has other points."""
+_STAYS: Final = frozenset({"servers.jsonl", "trials.jsonl"})
+"""Not in archives: they say where this storage folder has points, and what this machine's sessions were told."""
 
 
 @dataclass(slots=True)
@@ -172,7 +172,7 @@ def _segments(journal: Path) -> list[Path]:
     with journal_errors(journal):
         folders = {*Journal(journal).folders, *(path for path in matching(journal, "*") if path.is_dir())}
     files = (path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))
-    found = sorted(path for path in files if path != journal / _STAYS)
+    found = sorted(path for path in files if path.parent != journal or path.name not in _STAYS)
     return sorted(found, key=lambda path: path.parent.name == "entries")
 
 

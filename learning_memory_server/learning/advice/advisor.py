@@ -1,10 +1,9 @@
-"""Advice at the moment of belief: what to show, what to withhold, and what came of it."""
+"""Advice at the moment of belief: what to show, and what came of it."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
+from collections.abc import Awaitable, Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field, replace
 from time import monotonic
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.memories.store import MemoryLog
     from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
     from learning_memory_server.learning.advice.log import AdviceLog
+    from learning_memory_server.learning.advice.trials import Trials
     from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
@@ -48,16 +48,6 @@ log = structlog.get_logger()
 
 
 @dataclass(frozen=True, slots=True)
-class Toss:
-    """Whether an entry's advice is withheld, and the probability with which it was to be."""
-
-    withheld: bool
-    probability: float
-    items: dict[Channel, tuple[Item, ...]] = field(default_factory=dict)
-    """What an agent was shown, or would have been, before it had the entry."""
-
-
-@dataclass(frozen=True, slots=True)
 class Related:
     """What to show: experiences, then values."""
 
@@ -76,10 +66,10 @@ class Advisor:
     values: ValueLog
     clock: Clock
     _: KW_ONLY
-    withheld: float = 0.0  # the share of entries whose advice is withheld, to measure its effect
+    trials: Trials  # the sessions from which everything is withheld, to measure what it saves
     within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
-    chance: Callable[[], float] = random.random  # returns a random number from 0 to 1
-    _ahead: dict[tuple[str, str, str], Toss] = field(default_factory=dict, init=False)
+    # What agents were shown, or would have been, before they had an entry.
+    _ahead: dict[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=dict, init=False)
     _rules: dict[str, set[str]] = field(default_factory=dict, init=False)
 
     def loaded(self, session: str) -> set[str]:
@@ -100,8 +90,8 @@ class Advisor:
         if channel is Channel.START and (
             ahead := self._ahead.pop((entry.project, entry.agent_session, entry.agent), None)
         ):
-            for early, shown in ahead.items.items():
-                self._record(entry, early, shown, ahead)
+            for early, shown in ahead.items():
+                self._record(entry, early, shown)
         self.finder.shared.look()
         if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
             return self._shown(known, folder)
@@ -175,29 +165,24 @@ class Advisor:
 
         They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
         """
+        if not items:
+            return True
         if entry := self.collector.find_current(caller):
-            return not (items and self._record(entry, channel, items).withheld)
-        key = caller.project, caller.session, caller.agent or ""
-        if (ahead := self._ahead.get(key)) is None:
-            ahead = self._ahead[key] = self._tossed()
-        if items:
-            ahead.items[channel] = _joined(ahead.items.get(channel, ()), items)
-        if len(self._ahead) > _SESSIONS:
-            self._ahead.pop(next(iter(self._ahead)))
-        return not ahead.withheld
+            self._record(entry, channel, items)
+        else:
+            ahead = self._ahead.setdefault((caller.project, caller.session, caller.agent or ""), {})
+            ahead[channel] = _joined(ahead.get(channel, ()), items)
+            if len(self._ahead) > _SESSIONS:
+                self._ahead.pop(next(iter(self._ahead)))
+        return self.trials.may_tell(caller)
 
-    def _tossed(self) -> Toss:
-        return Toss(bool(self.withheld) and self.chance() < self.withheld, self.withheld)
-
-    def _record(self, entry: Ghap, channel: Channel, items: Sequence[Item], toss: Toss | None = None) -> Advice:
+    def _record(self, entry: Ghap, channel: Channel, items: Sequence[Item]) -> Advice:
         """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""
         known = self.log.find(advice_id(entry.id, entry.iteration_count, channel))
         if known:
             advice = replace(known, items=_joined(known.items, items))
         else:
-            # The same for every channel and hypothesis of an entry: what was withheld once is not shown next time.
-            before = self.log.of(entry)
-            toss = Toss(before[0].withheld, before[0].probability) if before else toss or self._tossed()
+            trial = self.trials.of(entry.project, entry.agent_session)
             advice = Advice(
                 entry.id,
                 entry.iteration_count,
@@ -205,8 +190,8 @@ class Advisor:
                 tuple(items),
                 entry.project,
                 self.clock(),
-                withheld=toss.withheld,
-                probability=toss.probability,
+                withheld=trial is not None and trial.withheld,
+                probability=trial.probability if trial else 0.0,
             )
         if advice != known:
             self.log.add(advice)

@@ -68,12 +68,6 @@ class AdviceLog(Records[Advice]):
             self._effects = state, {name: (misled[name], helped[name]) for name in names}
         return self._effects[1]
 
-    def withheld_from(self, entries: Iterable[Ghap]) -> frozenset[str]:
-        """Return the ids of what is withheld for these entries."""
-        return frozenset(
-            item.id for entry in entries for advice in self.of(entry) if advice.withheld for item in advice.items
-        )
-
     def counts(self) -> dict[str, int]:
         """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
         return counts_of(self.all())

@@ -52,18 +52,17 @@ class SessionContext:
 
     collector: ObservationCollector  # where the entries are
     values: ValueStore  # where the values are
-    advisor: Advisor  # records what is shown, and knows what is withheld
+    advisor: Advisor  # records what is shown, and knows from whom it is withheld
     budget: int  # bytes of UTF-8 that the text has at most
 
     def text(self, caller: Caller, place: str = "") -> str:
         """Return the text for a caller's project; empty if there is nothing to say.
 
         `place` says where the caller works: a branch, and files. Lessons that share its words come first. The values
-        and lessons in it are recorded as advice. Without those that are withheld for an open entry.
+        and lessons in it are recorded as advice.
         """
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
-        others = self.advisor.log.withheld_from(each for each in still_open if each is not current)
         elsewhere = self.collector.list_elsewhere(caller)
         lessons = latest(self.collector, caller.project, self.advisor.finder.shared)
         found = context(
@@ -71,7 +70,7 @@ class SessionContext:
             self.values.list_values(project=caller.project),
             lessons,
             self.budget,
-            others | self.advisor.loaded(caller.session) | self.advisor.validity.silenced(lessons, caller.folder),
+            self.advisor.loaded(caller.session) | self.advisor.validity.silenced(lessons, caller.folder),
             elsewhere,
             words_about(place if "\n" in place else f"{place}\n{self._last_files(caller)}", still_open),
             lambda entry: self.advisor.validity.words(entry, caller.folder),

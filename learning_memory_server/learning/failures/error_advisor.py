@@ -7,7 +7,7 @@ agents repeated are failures put together by the edit that mended them.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
@@ -73,8 +73,11 @@ class ErrorAdvisor:
         self._episodes = episodes
         self._pending = PendingFailures(redaction)
 
-    async def saw(self, ran: Ran) -> Known:
-        """Record a command that failed, or that mends one of the last failures of its session."""
+    async def saw(self, ran: Ran, may_tell: Callable[[], bool] = lambda: True) -> Known:
+        """Record a command that failed, or that mends one of the last failures of its session.
+
+        `may_tell` is asked only if there is something to tell; what may not be told does not count as shown.
+        """
         ran, known = ran.with_known_end(), Known()
         try:
             result = await self._pending.saw(ran if self._episodes else replace(ran, edits=()))
@@ -87,7 +90,7 @@ class ErrorAdvisor:
             if found:
                 self._failures.add(*found, at=ran.at)
             if result.failure:
-                known = self._recorded(result, result.failure, ran.folder)
+                known = self._recorded(result, result.failure, ran.folder, may_tell)
             elif ran.has_failed is False:
                 self._worked(ran)
         except LearningMemoryError as problem:
@@ -133,7 +136,7 @@ class ErrorAdvisor:
             return ""
         return f"This command failed in {len(sessions) + 1} sessions of this project, and never worked here."
 
-    def _recorded(self, result: Seen, failure: Failure, folder: str | None) -> Known:
+    def _recorded(self, result: Seen, failure: Failure, folder: str | None, may_tell: Callable[[], bool]) -> Known:
         """Record a failure, and return what is known of it."""
         # Nothing here awaits, so what is known cannot change before it is written.
         before = self._failures.find(failure.id)
@@ -143,6 +146,8 @@ class ErrorAdvisor:
         remedy = remedy_for(failure.command, known, named=failure.named, session=failure.session, folder=folder)
         told = episode_for(failure, result.error, known) if result.error and not remedy else None
         fact = line_of(*told, known) if told else "" if remedy else self._in_vain(failure)
+        if (remedy or fact) and not may_tell():
+            remedy, told, fact = None, None, ""
         source = remedy.failure if remedy else told[0] if told else None
         shown, support = source.id if source else None, remedy.support if remedy else None
         if before is None or before.imported:

@@ -29,6 +29,7 @@ from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
@@ -110,6 +111,7 @@ class Kept:
         self.value_log = ValueLog(journal.values)
         self.verdicts = VerdictLog(journal.verdicts)
         self.advice_log = AdviceLog(journal.advice)
+        self.trials = Trials(journal.trials, clock, settings.advice_withheld)
         self.failure_log = FailureLog(journal.failures)
         self.memory_log = MemoryLog(journal.memories, backends.chunkers(settings))
         self.servers = ServerLog(journal.servers)
@@ -189,7 +191,7 @@ class Services(Indexed):
         self.values = ValueStore(values, verdicts, collector, self.clusterer, index, self.writer, clock)
         is_everywhere = settings.advice_scope == "all"
         finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere, shared=self.shared)
-        self.advisor = Advisor(finder, self.advice_log, collector, values, clock, withheld=settings.advice_withheld)
+        self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, episodes=settings.episodes)
         self.session_context = SessionContext(collector, self.values, self.advisor, settings.budget_bytes)

@@ -18,7 +18,7 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Advice, Item
+from learning_memory_server.model.advice import Advice, Item, Trial
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import (
     calibration_views,
@@ -107,7 +107,9 @@ class Dashboard:
                 for each in reversed(services.memory_log.all())
                 if _is_of(project, each.project)
             ],
-            "told": await asyncio.to_thread(_told, project, entries, advice, list(chain.from_iterable(errors))),
+            "told": await asyncio.to_thread(
+                _told, project, services.trials.all(), advice, list(chain.from_iterable(errors))
+            ),
             "health": await services.statistics.collect(),
         }
 
@@ -213,17 +215,17 @@ def _advice(advice: Advice) -> dict[str, Any]:
 
 
 def _told(
-    project: str | None, entries: Sequence[Ghap], advice: Sequence[Advice], failures: Sequence[Failure]
+    project: str | None, trials: Sequence[Trial], advice: Sequence[Advice], failures: Sequence[Failure]
 ) -> dict[str, dict[str, Any]]:
     """Return what `status` says agents were told, of each project; of all, under the empty name."""
-    names = {each.project for kind in (entries, advice, failures) for each in kind} if project is None else set[str]()
+    names = {each.project for kind in (trials, advice, failures) for each in kind} if project is None else set[str]()
     found = {}
     for name in ("", *names):
         of = name or None
         told = calibration_views.told(
-            [each for each in entries if _is_of(of, each.project)],
             [each for each in advice if _is_of(of, each.project)],
             [each for each in failures if _is_of(of, each.project)],
+            [each for each in trials if _is_of(of, each.project)],
         )
         found[name] = {**told, "words": calibration_views.told_in_words(told)}
     return found

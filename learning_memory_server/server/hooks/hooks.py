@@ -282,7 +282,10 @@ class Hooks:
         now, session = self.clock(), event.session
         ran = Ran(caller.project, session, event.command, output, has_failed, now, folder, edits=tuple(edits))
         edits.clear()
-        return await self.error_advisor.saw(replace(ran, entry=entry.id) if entry else ran)
+        ran = (replace(ran, entry=entry.id) if entry else ran).with_known_end()
+        if ran.has_failed is not None:
+            self.advisor.trials.ended(caller, has_failed=ran.has_failed)
+        return await self.error_advisor.saw(ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller))
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.collector.find_current(caller)

@@ -11,19 +11,19 @@ from learning_memory_server.capture.entries.tally import Tally
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice.log import counts_of
 from learning_memory_server.learning.calibration import (
-    Lift,
+    LEAST,
     Score,
     first_stated,
     last_stated,
-    lift,
     rate,
     rates_by,
+    saving,
     score,
-    trials_of,
 )
-from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.views import fields
 
@@ -73,23 +73,23 @@ class ScoreView(TypedDict):
 
 
 class ArmView(TypedDict):
-    """Entries whose advice was shown, or withheld at random; `share` of them held, weighted by the probability."""
+    """Sessions that were told what there was to tell, or were not, at random, and their failing calls from then on."""
 
-    count: int
-    held: int
-    share: float | None
+    sessions: int
+    failed: int
 
 
-class LiftView(TypedDict):
-    """By how much more often hypotheses held with advice: the `difference` and its 95 % interval.
+class SavingView(TypedDict):
+    """How many failing calls a session advice saves, and the 95 % interval, which may be looked at daily.
 
-    The difference is null while nothing was withheld, or nothing shown that could have been withheld.
+    Both are null while there are too few sessions; `needed` is after how many a saving of one call would show.
     """
 
     shown: ArmView
     withheld: ArmView
-    difference: float | None
-    interval: list[float]
+    saved: float | None
+    interval: list[float] | None
+    needed: int | None
 
 
 class CalibrationView(TypedDict):
@@ -101,7 +101,7 @@ class CalibrationView(TypedDict):
     by_domain: list[RateView]
     by_strategy: list[RateView]
     by_project: list[RateView]
-    lift: LiftView
+    saving: SavingView
 
 
 class CalibrationStats(TypedDict):
@@ -115,8 +115,8 @@ class CalibrationStats(TypedDict):
     brier_last: NotRequired[float]
 
 
-def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, Any]:
-    """Return a `CalibrationView` of resolved entries, and of the advice on them among all advice."""
+def calibration(entries: Sequence[Ghap], trials: Iterable[Trial]) -> dict[str, Any]:
+    """Return a `CalibrationView` of resolved entries and of the sessions from which advice could be withheld."""
     by_project = rates_by(entries, lambda entry: entry.project)
     by_domain = rates_by(entries, lambda entry: entry.domain.value)
     by_strategy = rates_by(entries, lambda entry: entry.strategy.value)
@@ -127,17 +127,18 @@ def calibration(entries: Sequence[Ghap], advice: Iterable[Advice]) -> dict[str, 
         "by_domain": [fields(RateView, one) for one in by_domain],
         "by_strategy": [fields(RateView, one) for one in by_strategy],
         "by_project": [fields(RateView, one) for one in by_project],
-        "lift": lift_view(lift(trials_of(advice, entries))),
+        "saving": saving_view(trials),
     }
 
 
-def lift_view(found: Lift) -> dict[str, Any]:
-    """Return a `LiftView`."""
+def saving_view(trials: Iterable[Trial]) -> dict[str, Any]:
+    """Return a `SavingView`."""
+    found = saving(trials, utc_now())
     arms = {"shown": fields(ArmView, found.shown), "withheld": fields(ArmView, found.withheld)}
-    return fields(LiftView, found, **arms)
+    return fields(SavingView, found, **arms)
 
 
-def told(resolved: Iterable[Ghap], advice: Sequence[Advice], failures: Iterable[Failure]) -> dict[str, Any]:
+def told(advice: Sequence[Advice], failures: Iterable[Failure], trials: Iterable[Trial]) -> dict[str, Any]:
     """Return how often agents were told something unasked, and what came of it."""
     counts = counts_of(advice)
     remedies = [each for each in failures if each.shown]
@@ -148,7 +149,7 @@ def told(resolved: Iterable[Ghap], advice: Sequence[Advice], failures: Iterable[
         "unknown": max(counts["items"] - counts["helped"] - counts["misled"], 0),
         "remedies": len(remedies),
         "remedies_followed_by_success": sum(each.remedy is not None for each in remedies),
-        "lift": lift_view(lift(trials_of(advice, resolved))),
+        "saving": saving_view(trials),
     }
 
 
@@ -156,9 +157,8 @@ def told_in_words(told: Mapping[str, Any]) -> str:
     """Return what `told` returns as `status` and the dashboard say it."""
     parts = []
     if told["times"]:
-        effect = (
-            f"; with withholding on: {lift_in_words(told['lift'])}" if told["lift"]["difference"] is not None else ""
-        )
+        saves = told["saving"]
+        effect = f"; with withholding on: {saving_in_words(saves)}" if saves["interval"] is not None else ""
         parts.append(
             f"{_times(told['times'])}, helped {told['helped']:,}, misled {told['misled']:,}, "
             f"unknown {told['unknown']:,} (as agents say{effect})"
@@ -169,15 +169,24 @@ def told_in_words(told: Mapping[str, Any]) -> str:
     return "; ".join(parts) or "nothing yet"
 
 
-def lift_in_words(found: Mapping[str, Any]) -> str:
-    """Return by how much more often hypotheses held with advice, from a `LiftView`."""
-    if found["difference"] is None:
-        return "its effect is unknown: none was withheld at random"
+def saving_in_words(found: Mapping[str, Any]) -> str:
+    """Return how many failing calls a session advice saves, from a `SavingView`."""
+    shown, withheld = found["shown"]["sessions"], found["withheld"]["sessions"]
+    if not (shown or withheld):
+        return "what it saves is unknown: none was withheld at random"
+    sessions = f"{shown:,} sessions with it, {withheld:,} without"
+    if found["interval"] is None:
+        return f"what it saves cannot be said yet ({sessions}); it takes {LEAST} sessions, of both kinds"
     low, high = found["interval"]
+    if low <= 0 <= high:
+        return (
+            f"it cannot be said yet that it saves failing calls: {found['saved']:.1f} a session "
+            f"(95 %: {low:.1f} to {high:.1f}; {sessions}); a saving of one shows after about {found['needed']:,} sessions"
+        )
+    verb, bounds = "saves" if low > 0 else "costs", sorted((abs(low), abs(high)))
     return (
-        f"{100 * found['difference']:+.0f} points more held with it, "
-        f"95 % interval {100 * low:+.0f} to {100 * high:+.0f} "
-        f"({found['shown']['count']:,} shown, {found['withheld']['count']:,} withheld)"
+        f"it {verb} {abs(found['saved']):.1f} failing calls a session "
+        f"(95 %: {bounds[0]:.1f} to {bounds[1]:.1f}; {sessions})"
     )
 
 

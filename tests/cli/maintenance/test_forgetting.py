@@ -2,6 +2,7 @@
 
 import asyncio
 import gzip
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
@@ -21,6 +23,7 @@ from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
 from tests.command_line import printed, refusal
 from tests.stored_secrets import sow, traces
+from tests.support import NOON
 
 ONE = "ghap_20260101_000003_abcdef"
 
@@ -189,3 +192,16 @@ def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) ->
 def in_line(text: str) -> str:
     """Return the output without the line breaks of a narrow terminal."""
     return " ".join(text.split())
+
+
+@pytest.mark.usefixtures("filled")
+def test_trials_are_forgotten_with_their_project_and_are_in_no_archive(run: Any, storage: Path, tmp_path: Path) -> None:
+    trials = Trials(Journal(storage / "journal").trials, lambda: NOON, 0.5)
+    for project in ("garden", "kitchen"):
+        trials.may_tell(Caller(project, f"session in {project}"))
+    assert run("export", str(tmp_path / "all.tar.gz")).exit_code == 0
+    with tarfile.open(tmp_path / "all.tar.gz") as archive:
+        assert not [name for name in archive.getnames() if "trials" in name]
+    run("forget", "--project", "garden", "--yes")
+    kept = Trials(Journal(storage / "journal").trials, lambda: NOON).all()
+    assert [each.project for each in kept] == ["kitchen"]

@@ -1,6 +1,6 @@
 """What is shown, what is withheld, and what is kept of it."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ from learning_memory_server.index.ranking.threshold import least_of_advice
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.entry import Ghap
 from tests.learning.advice.parts import MeasuredModel, finder_over
 from tests.learning.values.parts import value
+from tests.server.hooks.test_kept_failures import FullDisk
 from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, open_parts, start
 
 OLD = about("pool", 1)
@@ -31,9 +33,10 @@ async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
         yield opened
 
 
-def advisor(parts: Parts, **options: Any) -> Advisor:
+def advisor(parts: Parts, withheld: float = 0.0, chance: Callable[[], float] = lambda: 0.0, **options: Any) -> Advisor:
     """An advisor that may take its time: the machine may be busy."""
-    given = {"within": None, **options}
+    trials = Trials(Journal(parts.journal.path).trials, parts.clock, withheld, chance)
+    given = {"within": None, "trials": trials, **options}
     return Advisor(
         finder_over(parts), AdviceLog(parts.journal.advice), parts.collector, parts.values, parts.clock, **given
     )
@@ -226,8 +229,6 @@ async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entr
     entry = started(parts)
     assert await shows.advise(entry, Channel.START) == Related()
     assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], True), (Channel.START, [OLD.id], True)]
-    assert shows.log.withheld_from([entry]) == {OLD.id}
-    assert shows.log.withheld_from([]) == frozenset()
 
 
 async def test_what_is_withheld_from_an_entry_is_withheld_from_its_sessions_context(parts: Parts) -> None:
@@ -286,7 +287,10 @@ async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeat
 
 async def test_what_is_withheld_is_withheld_at_prompts_too(parts: Parts) -> None:
     assert await advisor(parts, withheld=0.5, chance=lambda: 0.4).find_lesson(PROMPT, ALICE, ()) is None
-    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, ALICE, ()) is not None
+    # The toss holds for the session.
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, ALICE, ()) is None
+    another = replace(ALICE, session="another")
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, another, ()) is not None
 
 
 async def test_only_the_beginning_of_a_long_prompt_counts(parts: Parts) -> None:
@@ -295,3 +299,18 @@ async def test_only_the_beginning_of_a_long_prompt_counts(parts: Parts) -> None:
     found = await advisor(parts).find_lesson(long[:2_000], ALICE, ())
 
     assert await advisor(parts).find_lesson(long, ALICE, ()) == found
+
+
+def test_a_full_disk_is_no_concern_of_the_command_that_ended(tmp_path: Path) -> None:
+    trials = Trials(Journal(tmp_path).trials, lambda: NOON, 0.5, lambda: 0.0)
+    trials.ended(ALICE, has_failed=True)
+    assert not trials.may_tell(ALICE)
+    for has_failed in (False, True, False, True):
+        trials.ended(ALICE, has_failed=has_failed)
+    again = Trials(Journal(tmp_path).trials, lambda: NOON)
+    assert [each.failed for each in again.all()] == [2]
+    assert not again.may_tell(ALICE)
+    assert again.may_tell(CAROL)
+    full = Trials(Journal(tmp_path, disk=FullDisk()).trials, lambda: NOON)
+    full.ended(ALICE, has_failed=True)
+    assert [each.failed for each in full.all()] == [2]

@@ -89,8 +89,8 @@ def test_values_advice_failures_memories_open_entries_are_in_it(filled: tuple[di
     assert withheld["items"][0]["score"] is None
     told = document["told"][""]
     assert told == document["told"][CALLER.project]
-    assert told["lift"]["shown"]["count"] == told["lift"]["withheld"]["count"] == 1
-    assert told["words"].startswith("2 times, helped 1, misled 1, unknown 0 (as agents say; with withholding on: ")
+    assert told["saving"]["interval"] is None
+    assert told["words"].startswith("2 times, helped 1, misled 1, unknown 0 (as agents say)")
     (error,) = document["errors"]
     again, mended = error["failures"]
     assert (error["times"], error["remedy"]) == (2, "docker compose up")

@@ -28,7 +28,7 @@ def test_the_overview_says_what_matters_with_a_command_for_each_line(browser: Br
     for words in (
         "16 confirmed, 15 falsified, 2 abandoned",
         "16 of 31 judged entries held, 52 %. Agents say 62 %, 52 % come true: 10 points too sure.",
-        "Told 3 times, helped 1, misled 2, unknown 0 (as agents say; with withholding on: ",
+        "Told 3 times, helped 1, misled 2, unknown 0 (as agents say)",
         "Helped most, 1 time: Watch for this",
         "Draw the first page within a second",
         "since today",

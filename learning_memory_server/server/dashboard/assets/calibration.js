@@ -33,15 +33,15 @@ LM.views.push({
     }
     if (!judged.length) return view.append(LM.nothingFound());
     const forecasts = LM.forecasts(entries);
-    const lift = LM.told().lift ?? {difference: null};
-    const points = (share) => `${share >= 0 ? "+" : "−"}${Math.abs(100 * share).toFixed(1)}`;
+    const saving = LM.told().saving ?? {interval: null, shown: {sessions: 0}, withheld: {sessions: 0}};
+    const calls = (number) => `${number >= 0 ? "" : "−"}${Math.abs(number).toFixed(1)}`;
     const fact = (name, figure, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, figure, LM.make("small", {}, more)));
     view.append(
       LM.make("dl", {class: "figures"},
         fact("Hypotheses that held", LM.share(LM.heldOf(judged), judged.length), judged.length < LM.few ? "too few to rely on it" : `${LM.heldOf(judged).toLocaleString("en")} of ${LM.count(judged.length, "judged entry", "judged entries")}`),
         forecasts.length ? fact("Stated confidence", LM.percent(d3.mean(forecasts, (one) => one.confidence)), forecasts.length < LM.few ? `of ${LM.count(forecasts.length, "entry", "entries")}, too few to rely on it` : `of these ${LM.percent(d3.mean(forecasts, (one) => one.held))} held`) : fact("Stated confidence", "none", "no agent has stated any"),
         forecasts.length ? fact("Brier score", LM.brier(forecasts).toFixed(3), forecasts.length < LM.few ? "of too few to rely on it" : "0 is perfect, 0.25 is guessing") : fact("Brier score", "none", "it needs stated confidence"),
-        lift.difference === null ? fact("What advice adds", "unknown", "none was withheld at random") : Math.min(lift.shown.count, lift.withheld.count) < LM.few ? fact("What advice adds", "unknown", `${lift.shown.count} shown and ${lift.withheld.count} withheld: too few to tell`) : fact("What advice adds", `${points(lift.difference)} points`, `95 % interval ${lift.interval.map(points).join(" to ")}; ${lift.shown.count} shown, ${lift.withheld.count} withheld`),
+        saving.interval === null ? fact("What advice saves", "unknown", saving.shown.sessions || saving.withheld.sessions ? "of too few sessions" : "none was withheld at random") : fact("What advice saves", `${calls(saving.saved)} failing calls a session`, `95 % interval ${saving.interval.map(calls).join(" to ")}; ${saving.shown.sessions} sessions with it, ${saving.withheld.sessions} without`),
       ),
     );
     if (forecasts.length) {
