@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 READY := $(VENV)/.ready
 TORCH := $(VENV)/.torch
 
-.PHONY: demo test test-torch quick coverage check lines docs site dist clean size
+.PHONY: demo test test-torch quick bench coverage check lines docs site dist clean size
 
 # Python compiles 50,000 lines for each run and each process that tests start, unless it may keep the result.
 test test-torch quick coverage: export PYTHONDONTWRITEBYTECODE =
@@ -25,6 +25,10 @@ test-torch: $(TORCH)
 # Every test that is not marked slow, for the time between two edits.
 quick: $(READY)
 	$(BIN)/pytest -q -n 2 -m "not slow"
+
+# All benchmarks, and one page of what they say: build/bench.md. Takes hours; DATA=FOLDER has recorded data.
+bench: $(READY)
+	$(BIN)/python -m benchmarks $(if $(DATA),--data $(DATA))
 
 # Apart, because it doubles the time: every process that a test starts is measured, too.
 coverage: $(READY)

@@ -19,6 +19,9 @@ The rules, judgements and prompts were written down before any arm ran. The arms
 - last edit: the files of the last earlier session in which the error was gone after edits, always.
 - remedies: all that this server says at failures without episodes; `episodes`, those alone.
 - server: all that this server says; and each of its channels alone.
+- Other memories: the files of --memory (`benchmarks.memories` says what they are). What they are told is
+  the same: a lesson is what bm25 finds, and commands are in full. They count like this server, each moment's answers
+  together.
 
 With --sessions, it also counts what is told at the failures of all sessions if the same sessions come a second time:
 `again`, by how they were mended.
@@ -28,23 +31,26 @@ with 95 % intervals bootstrapped by session; how often something is told elsewhe
 that pass in silence, which cost no byte of ours; calls until it works, if agents follow what they are told.
 """
 
+from __future__ import annotations
+
 import argparse
 import asyncio
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.memories import MemoryMissingError, Moment, run
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.recurrence_edits import edits_of, is_right_of_edits, last_edit
 from benchmarks.values import groups
-from learning_memory_server.cli.recurring import PROMPT, START, Session, failures, last_success, tell
+from learning_memory_server.cli.recurring import PROMPT, START, Failed, Session, failures, last_success, tell
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
@@ -75,33 +81,38 @@ def main() -> None:
     parser.add_argument("--sessions", type=Path)
     parser.add_argument("--entries", type=Path)
     parser.add_argument("--judgements", type=Path, default=JUDGEMENTS)
+    parser.add_argument("--memory", type=Path, action="append", default=[])
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
+    others = Others(options.memory)
     configure_logging("error")
     embedder = load_packaged()
     report = {}
     if options.sessions:
-        report["sessions"] = asyncio.run(of_sessions(read_sessions(options.sessions), embedder))
+        report["sessions"] = asyncio.run(of_sessions(read_sessions(options.sessions), embedder, others))
     if options.entries:
         judged = json.loads(options.judgements.read_text("utf-8"))["pairs"]
-        report["entries"] = asyncio.run(of_entries(read_entries(options.entries), judged, embedder))
-    report["prompts"] = asyncio.run(of_prompts(embedder))
+        report["entries"] = asyncio.run(of_entries(read_entries(options.entries), judged, embedder, others))
+    report["prompts"] = asyncio.run(of_prompts(embedder, others))
     again = asyncio.run(twice(read_sessions(options.sessions))) if options.sessions else {}
     if options.json:
-        print(json.dumps({**report, "again": again}))
+        print(json.dumps({**report, "again": again, "memories": others.went}))
         return
+    for name, went in others.went.items():
+        print(f"{name}: {went}")
     for name, count in again.items():
         print(f"{count:6} {name}")
     for name, found_by_arm in report.items():
         print(f"\n{name}: {next(iter(found_by_arm.values()))['moments']} moments")
-        print(f"  {'':12}{'told':>21}{'right':>21} of elsewhere   bytes  silent  calls  when")
+        print(f"  {'':24}{'told':>21}{'right':>21} of elsewhere   bytes  silent  calls  rightly  per KB  ahead  when")
         for arm, found in found_by_arm.items():
             shares = "".join(f"{_shown(found[part], found[f'{part}_interval']):>21}" for part in ("told", "right"))
             counts = f"{found['judged']:>4}{found['elsewhere']:>9}{found['speech']:>9}{found['silent']:>8}"
-            print(f"  {arm:12}{shares}{counts}{found['calls'] or '-':>7}  {' '.join(found['when'])}")
+            rightly = f"{found['rightly']:>9}{found['per_kilobyte']:>8}  {found['ahead']} {found['ahead_interval']}"
+            print(f"  {arm:24}{shares}{counts}{found['calls'] or '-':>7}{rightly}  {' '.join(found['when'])}")
 
 
-async def of_sessions(sessions: Sequence[Session], embedder: Embedder) -> dict[str, Any]:
+async def of_sessions(sessions: Sequence[Session], embedder: Embedder, memories: Others) -> dict[str, Any]:
     """Return the figures of each arm for the errors of sessions."""
     found = failures(sessions)
     cures, told = last_success(found), await tell(Settings(), sessions)
@@ -130,11 +141,32 @@ async def of_sessions(sessions: Sequence[Session], embedder: Embedder) -> dict[s
             of_project.append((failed.session, lesson))
     at_failures = [(failed.session, failed.place) for failed in found]
     others = {
-        "last edit": [last.get(place, "") for place in at_failures],
-        "remedies": [without[place] for place in at_failures],
-        "episodes": [told[place] if _EPISODE in told[place] else "" for place in at_failures],
+        "last edit": {"event": [last.get(place, "") for place in at_failures]},
+        "remedies": {"event": [without[place] for place in at_failures]},
+        "episodes": {"event": [told[place] if _EPISODE in told[place] else "" for place in at_failures]},
     }
+    asked = [
+        {"start": (each.session, START), "prompt": (each.session, PROMPT), "failure": (each.session, each.place)}
+        for each in found
+    ]
+    others |= memories.say("sessions", _moments(sessions, found), asked)
     return arms(happened, said, len(sessions), len(told), embedder, others=others)
+
+
+def _moments(sessions: Sequence[Session], found: Sequence[Failed]) -> Iterator[Moment]:
+    """Return all that happens in sessions; what an agent learned of failures comes at their ends."""
+    failed = {(each.session, each.place): each for each in found}
+    for session in sessions:
+        about = session.id, session.project
+        yield Moment("start", *about, "", key=(session.id, START))
+        yield Moment("prompt", *about, session.task, key=(session.id, PROMPT))
+        for place, call in enumerate(session.calls):
+            if call.has_failed:
+                yield Moment("failure", *about, call.command, call.output, has_failed=True, key=(session.id, place))
+            yield Moment("command", *about, call.command, call.output, has_failed=bool(call.has_failed))
+        for each in (failed[key] for key in failed if key[0] == session.id):
+            if each.cure:
+                yield Moment("lesson", *about, f"{each.error[1]} {each.command}", each.cure)
 
 
 async def twice(sessions: Sequence[Session]) -> dict[str, Any]:
@@ -161,7 +193,7 @@ def _again(session: Session) -> Session:
 
 
 async def of_entries(
-    entries: Sequence[Ghap], judgements: Sequence[Mapping[str, Any]], embedder: Embedder
+    entries: Sequence[Ghap], judgements: Sequence[Mapping[str, Any]], embedder: Embedder, memories: Others
 ) -> dict[str, Any]:
     """Return the figures of each arm for the starts of entries."""
     applicable: dict[str, set[str]] = {}
@@ -170,16 +202,21 @@ async def of_entries(
         if pair.get("applies", True):
             applicable.setdefault(pair["later"], set()).add(pair["earlier"])
     said = await _told(entries, [(entry, entry.goal) for entry in entries])
-    happened, known = [], list[Lesson]()
+    happened, known, moments = [], list[Lesson](), list[Moment]()
     for entry in entries:
         right = applicable.get(entry.id, set())
         query = f"{entry.goal}\n{entry.hypothesis}"
         happened.append(_asked(entry.id, entry.project, query, tuple(known), right))
         known.append(_lesson(entry))
-    return arms(happened, said, len(entries), 3 * len(entries), embedder, most=ADVICE_SHOWN)
+        asked = {"start": "", "prompt": entry.goal, "start_ghap": query}
+        moments += [Moment(kind, entry.id, entry.project, text, key=(entry.id, kind)) for kind, text in asked.items()]
+        moments.append(Moment("lesson", entry.id, entry.project, known[-1].found_by, known[-1].told))
+    places = [{kind: (entry.id, kind) for kind in asked} for entry in entries]
+    others = memories.say("entries", moments, places)
+    return arms(happened, said, len(entries), 3 * len(entries), embedder, most=ADVICE_SHOWN, others=others)
 
 
-async def of_prompts(embedder: Embedder) -> dict[str, Any]:
+async def of_prompts(embedder: Embedder, memories: Others) -> dict[str, Any]:
     """Return the figures of each arm for prompts, of which some are about something that is known."""
     data = json.loads(PROMPTS.read_text("utf-8"))
     stored = {
@@ -194,7 +231,34 @@ async def of_prompts(embedder: Embedder) -> dict[str, Any]:
     ]
     said = await _told(list(stored.values()), [(None, text) for text, _ in asked])
     happened = [_asked(text, "shop", text, known, right) for text, right in asked]
-    return arms(happened, said, len(asked), len(asked), embedder)
+    moments = [Moment("lesson", each.id, "shop", each.found_by, each.told) for each in known]
+    moments += [Moment("prompt", text, "shop", text, key=text) for text, _ in asked]
+    others = memories.say("prompts", moments, [{"prompt": text} for text, _ in asked])
+    return arms(happened, said, len(asked), len(asked), embedder, others=others)
+
+
+class Others:
+    """Other memories, by their files, and how their runs went."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = files
+        self.went: dict[str, dict[str, Any]] = {}
+
+    def say(
+        self, part: str, moments: Iterable[Moment], places: Sequence[Mapping[str, Any]]
+    ) -> dict[str, dict[str, list[str]]]:
+        """Return what each says, by its name and channel, at the places of events; none of those that are not here."""
+        happened, found = list(moments), {}
+        for file in self.files:
+            try:
+                said, went = run(file, happened)
+            except MemoryMissingError as missing:
+                self.went[f"{file.stem}, {part}"] = {"never_run": str(missing)}
+                continue
+            self.went[f"{file.stem}, {part}"] = went
+            channels = {channel: [said.get(each[channel], "") for each in places] for channel in places[0]}
+            found[went["version"]] = {name: texts for name, texts in channels.items() if any(texts)}
+        return found
 
 
 async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]]) -> list[dict[str, str]]:

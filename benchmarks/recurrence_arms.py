@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     """For each event, what was said there or before it, by channel."""
 
 _DIGITS: Final = 4
+_DRAWS: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
     embedder: Embedder,
     *,
     most: int = 1,
-    others: Mapping[str, Sequence[str]] | None = None,
+    others: Mapping[str, Mapping[str, list[str]]] | None = None,
 ) -> dict[str, Any]:
     """Return the figures of each arm.
 
@@ -77,25 +78,62 @@ def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
         events: How many events there are at which something could be said.
         embedder: The model of `dense`.
         most: How many lessons bm25 and dense tell.
-        others: What other ways say at each event, by their names.
+        others: What other ways say at each event, by their names and channels.
     """
     server = {name: [each.get(name, "") for each in said] for name in said[0]}
     spoken = sum(_bytes(event, texts, name) for name, texts in server.items() for event, texts in [(happened, texts)])
     size = spoken // max(sessions, 1)
-    ways: dict[str, dict[str, list[str]]] = {
+    ways: dict[str, Mapping[str, list[str]]] = {
         "nothing": {},
         "file": {"start": [_file(event.known, size) for event in happened]},
         "last": {"event": [event.last for event in happened]},
         "bm25": {"event": _from_threshold(happened, [_bm25(event)[:most] for event in happened])},
         "dense": {"event": _from_threshold(happened, _dense(happened, embedder, most))},
-        **{name: {"event": list(texts)} for name, texts in (others or {}).items()},
+        **(others or {}),
         "server": server,
         **{f"- {name}": {name: texts} for name, texts in server.items()},
     }
-    return {name: _figures(happened, channels, events) for name, channels in ways.items()}
+    counted = {name: _figures(happened, channels, events) for name, channels in ways.items()}
+    ours = counted["server"][1]
+    return {
+        name: {**found, **_rightly(rows, ours, found["speech"], counted["server"][0]["speech"])}
+        for name, (found, rows) in counted.items()
+    }
 
 
-def _figures(happened: Sequence[Event], channels: Mapping[str, list[str]], events: int) -> dict[str, Any]:
+def _rightly(rows: Sequence[Row], ours: Sequence[Row], speech: int, our_speech: int) -> dict[str, Any]:
+    """Return how often a way was right, also for a kilobyte said, and by how much the server is ahead in both.
+
+    The 95 % intervals are bootstrapped by session, the same sessions for both; what was said is taken as it was.
+    """
+    by_session: dict[str, list[int]] = {}
+    for row, our in zip(rows, ours, strict=True):
+        found = by_session.setdefault(row.session, [0, 0])
+        found[0] += bool(row.right)
+        found[1] += bool(our.right)
+    counts = np.array(list(by_session.values()) or [[0, 0]])
+    drawn = np.random.default_rng(0).integers(len(counts), size=(_DRAWS, len(counts)))
+    right, our_right = np.moveaxis(counts[drawn].sum(axis=1), -1, 0)
+    size, our_size = (max(each, 1) / 1024 for each in (speech, our_speech))
+    total, our_total = (int(each) for each in counts.sum(axis=0))
+
+    def interval(values: Any) -> list[float]:  # noqa: ANN401 - an array
+        return [round(float(each), 2) for each in np.quantile(values, [0.025, 0.975])]
+
+    return {
+        "rightly": total,
+        "rightly_interval": interval(right),
+        "per_kilobyte": round(total / size, 2),
+        "ahead": our_total - total,
+        "ahead_interval": interval(our_right - right),
+        "ahead_per_kilobyte": round(our_total / our_size - total / size, 2),
+        "ahead_per_kilobyte_interval": interval(our_right / our_size - right / size),
+    }
+
+
+def _figures(
+    happened: Sequence[Event], channels: Mapping[str, list[str]], events: int
+) -> tuple[dict[str, Any], list[Row]]:
     rows, elsewhere, when = [], 0, Counter[str]()
     for place, event in enumerate(happened):
         heard = {name: texts[place] for name, texts in channels.items() if texts[place]}
@@ -115,7 +153,7 @@ def _figures(happened: Sequence[Event], channels: Mapping[str, list[str]], event
         }
     )
     spoken += sum(bool(text) for name, texts in channels.items() if name not in _ONCE for text in texts)
-    return {**figures(rows, speech, events - spoken), "elsewhere": elsewhere, "when": dict(when)}
+    return {**figures(rows, speech, events - spoken), "elsewhere": elsewhere, "when": dict(when)}, rows
 
 
 _ONCE: Final = frozenset({"start", "prompt"})

@@ -43,6 +43,7 @@ MADE_ELSEWHERE: Final = (
     "qdrant-owner.json",
     "values.jsonl",
     "verdicts.jsonl",
+    "bench.md",
     "advice.jsonl",
     "trials.jsonl",
     "failures.jsonl",
