@@ -38,11 +38,7 @@ class Worker:
     def learn(self, moment: Moment) -> None:
         """Save a lesson."""
         if moment.kind == "lesson":
-            saved = {
-                "title": moment.text[:200],
-                "text": f"{moment.text}\n{moment.output}",
-                "project": moment.repository,
-            }
+            saved = {"title": moment.text, "text": moment.output, "project": moment.repository}
             self._ids.setdefault(moment.session, []).append(_request("POST", "memory/save", saved)["id"])
 
     def ask(self, moment: Moment) -> str:
