@@ -34,6 +34,7 @@ class Worker:
     def __init__(self) -> None:
         self.version = f"claude-mem {_request('GET', 'version')['version']}, by hand"
         self._ids: dict[str, list[int]] = {}
+        self._gone = set[int]()
 
     def learn(self, moment: Moment) -> None:
         """Save a lesson."""
@@ -53,8 +54,11 @@ class Worker:
 
     def forget(self, session: str) -> None:
         """Delete a session's observations."""
-        for number in self._ids.get(session, ()):
-            _request("DELETE", f"observation/{number}")
+        for number in self._ids.pop(session, ()):
+            # The same text twice is one observation.
+            if number not in self._gone:
+                _request("DELETE", f"observation/{number}")
+                self._gone.add(number)
 
 
 def _request(method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
