@@ -240,7 +240,7 @@ class EdgeStore(VectorStore):
                 )
                 return [Hit(str(hit.id), hit.score) for hit in shard.engine.query(request)]
 
-        return await best_hits(fetch, query, limit, lambda: self.count(collection))
+        return await best_hits(fetch, query, limit)
 
     @override
     async def flush(self) -> None:

@@ -74,25 +74,25 @@ def read_vector(vectors: object, name: str) -> NDArray[np.float32] | None:
     return np.array(cast("dict[str, list[float]]", vectors)[name], dtype=np.float32) if vectors else None
 
 
+_MORE: Final = 8
+"""All hits at once took 600 ms among 100,000 points, of which 2,500 tied: that was the tail of searches."""
 _MARGIN: Final = 8
 """Hits to fetch beyond the limit at first."""
 
 
 async def best_hits(
-    fetch: Callable[[int], Awaitable[list[Hit]]],
-    query: Vector | SparseVector,
-    limit: int,
-    everything: Callable[[], Awaitable[int]],
+    fetch: Callable[[int], Awaitable[list[Hit]]], query: Vector | SparseVector, limit: int
 ) -> list[Hit]:
     """Return the `limit` best hits, equal scores ordered by id; cosines without a rounding error past -1 or 1.
 
-    Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and all
-    of them if the last one ties with the last that would be kept.
+    Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and
+    eight times as many while the last one ties with the last that would be kept.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)
-    if len(hits) == asked and hits[-1].score == hits[limit - 1].score:
-        hits = await fetch(max(asked, await everything()))
+    while len(hits) == asked and hits[-1].score == hits[limit - 1].score:
+        asked *= _MORE
+        hits = await fetch(asked)
     best = sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
     if isinstance(query, SparseVector):
         return best
