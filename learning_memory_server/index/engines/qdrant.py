@@ -224,7 +224,7 @@ class QdrantStore(VectorStore):
         async def fetch(asked: int) -> list[Hit]:
             return await self._points.query(place, asked_for, asked, where=where, ids=ids, params=params)
 
-        return await best_hits(fetch, query, limit)
+        return await best_hits(fetch, query, limit, lambda: self.size(collection))
 
     async def flush(self) -> None:
         """Do nothing: whether writes survive a power loss is up to the server's settings."""

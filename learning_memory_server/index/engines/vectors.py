@@ -81,17 +81,21 @@ _MARGIN: Final = 8
 
 
 async def best_hits(
-    fetch: Callable[[int], Awaitable[list[Hit]]], query: Vector | SparseVector, limit: int
+    fetch: Callable[[int], Awaitable[list[Hit]]],
+    query: Vector | SparseVector,
+    limit: int,
+    everything: Callable[[], Awaitable[int]] | None = None,
 ) -> list[Hit]:
     """Return the `limit` best hits, equal scores ordered by id; cosines without a rounding error past -1 or 1.
 
     Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and
-    eight times as many while the last one ties with the last that would be kept.
+    eight times as many while the last one ties with the last that would be kept; where each request is a round trip,
+    `everything` says how many there are, and all are fetched.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)
     while len(hits) == asked and hits[-1].score == hits[limit - 1].score:
-        asked *= _MORE
+        asked = max(asked + 1, await everything() + 1 if everything else asked * _MORE)
         hits = await fetch(asked)
     best = sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
     if isinstance(query, SparseVector):
