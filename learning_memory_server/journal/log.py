@@ -266,3 +266,6 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes, bool]]:
         for number, line in enumerate(file, start=1):
             size -= len(line)
             yield number, line, size <= 0
+            if size <= 0:
+                # What comes after that is being written: perhaps the rest of a line whose beginning was just read.
+                return

@@ -298,3 +298,15 @@ def test_a_torn_line_of_any_length_is_set_aside_whole(log: Log, segment: Path) -
     assert aside.read_bytes() == torn
     assert log.read().records == [record(1)]
     assert log.read().damage == []
+
+
+def test_the_rest_of_a_line_that_is_written_meanwhile_is_no_line(log: Log, segment: Path) -> None:
+    log.append([record(1), record(2)])
+    whole = segment.read_bytes()
+    segment.write_bytes(whole[:-20])
+
+    reading = log.raw_lines()
+    begun = [next(reading)[2], next(reading)[2]]
+    segment.write_bytes(whole)
+
+    assert b"".join([*begun, *(line for _, _, line in reading)]) == whole[:-20]
