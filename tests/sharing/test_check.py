@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import jwt, private_key
+from learning_memory_server.model import limits
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.sharing.check import doubtful, named, objections, parts_of
 from tests.redaction.public_formats import OTHERS, SECRETS, made
@@ -44,6 +45,13 @@ def test_what_instructs_escapes_or_names_an_author_does_not_pass(text: str) -> N
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_engineers_write_passes(text: str) -> None:
     assert list(objections(lesson(1, Lesson=text), build_redactor())) == []
+
+
+@pytest.mark.parametrize("word", ["send", "user", "not", "passw", "aiemmat", "anteriori", "lade hoch", "```", "ignor", "a."])
+def test_a_long_text_takes_no_longer_than_its_length_asks_for(word: str) -> None:
+    # An expression that tries all ways to split this would take hours.
+    for text in (word + "a" * limits.NARRATIVE_MAX, word * 300, f"{word} " * 300, f"{word}{' ' * limits.NARRATIVE_MAX}."):
+        list(objections(lesson(1, Lesson=text), build_redactor()))
 
 
 def test_few_of_the_commands_and_messages_without_secrets_are_refused() -> None:
