@@ -47,10 +47,17 @@ def test_what_engineers_write_passes(text: str) -> None:
     assert list(objections(lesson(1, Lesson=text), build_redactor())) == []
 
 
-@pytest.mark.parametrize("word", ["send", "user", "not", "passw", "aiemmat", "anteriori", "lade hoch", "```", "ignor", "a."])
+@pytest.mark.parametrize(
+    "word", ["send", "user", "not", "passw", "aiemmat", "anteriori", "lade hoch", "```", "ignor", "a."]
+)
 def test_a_long_text_takes_no_longer_than_its_length_asks_for(word: str) -> None:
     # An expression that tries all ways to split this would take hours.
-    for text in (word + "a" * limits.NARRATIVE_MAX, word * 300, f"{word} " * 300, f"{word}{' ' * limits.NARRATIVE_MAX}."):
+    for text in (
+        word + "a" * limits.NARRATIVE_MAX,
+        word * 300,
+        f"{word} " * 300,
+        f"{word}{' ' * limits.NARRATIVE_MAX}.",
+    ):
         list(objections(lesson(1, Lesson=text), build_redactor()))
 
 
