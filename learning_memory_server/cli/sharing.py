@@ -115,7 +115,7 @@ async def join(yes: YesOption = False) -> None:
         found = await connection.run("join", folder=str(top), project=current_project(settings))
     out.say(f"Joined: {out.counted(found['lessons'], 'shared lesson')} of {top}.")
     for name, reason in found["left_out"].items():
-        out.notice(f"{name or top}: left out, because {reason}.")
+        out.notice(f"{one_line(name) or top}: left out, because {reason}.")
 
 
 @commands.command()
@@ -125,6 +125,7 @@ async def leave() -> None:
         # A folder in place of a clone that is gone will do.
         found = await connection.run("unjoin", folder=str(tree.top_of(Path.cwd())))
     out.say(f"Left: the shared lessons of {found['folder']} are forgotten here.")
+    out.say("To remove what is left of them in the index's files as well, run: learning-memory-server reindex")
 
 
 def offer_join(settings: Settings) -> None:

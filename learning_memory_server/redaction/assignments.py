@@ -116,8 +116,10 @@ _CLOSING: Final = r"""(?:\\{0,3}["'`]\]?|\*\*|\])?(?:[ \t]#?\d{1,2}(?=[ \t]{0,2}
 
 _ASSIGNED: Final = re.compile(
     _CLOSING
-    + r"(?:[ \t]{0,2}:[ \t]{0,2}[A-Za-z_&][\w.\[\]|<>? ]{0,40}?(?=[ \t]{0,2}=[^=]))?"  # a type before the equals sign
-    + r"[ \t]{0,40}(?P<separator>=>|:=|\?=|[=!]={1,2}|:{1,2}|=|->|(?<=[ \t])\|(?=[ \t]))\**[ \t]{0,40}"
+    # A type before the equals sign, or what C# has there.
+    + r"(?:(?:[ \t]{0,2}:[ \t]{0,2}|[ \t]{1,2}As[ \t]{1,2})(?:\[\])?[A-Za-z_&][\w.\[\]|<>? ]{0,40}?(?=[ \t]{0,2}=[^=])"
+    + r"|[ \t]{0,2}\{[ \t]{0,2}get;[\w; ]{0,30}\}(?=[ \t]{0,2}=[^=]))?"
+    + r"[ \t]{0,40}(?P<separator>=>|:=|\?=|[=!]={1,2}|:{1,2}|=|->|<-|(?<=[ \t])\|(?=[ \t]))\**[ \t]{0,40}"
     + rf"(?:{_QUOTED}|{_BARE})"
 )
 _ARGUMENT: Final = re.compile(rf"{_CLOSING}(?:[ \t]{{0,4}}(?P<between>[(,])[ \t]{{0,4}}|\s{{1,4}}value=){_QUOTED}")
