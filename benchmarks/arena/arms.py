@@ -3,8 +3,8 @@
 - nothing: no memory.
 - hooks: the hooks as commands, and no server whose tools an agent could ask. What they know is from failed commands.
 - installed: hooks and server, for Claude Code as its plugin. Lessons are what the agent itself has recorded.
-- file: notes as a person writes them, of as many bytes as the memory said in the same task of the arm `installed`.
-  They begin with the rule, which is the best that a file of that size can do.
+- file: notes as a person writes them, as long as what the memory said in the same task of the arm `installed`. They
+  begin with the rule, which is the best that a file of that size can do.
 
 A world is one arm, one time: a home that is new for each run, one project folder, and one memory for all its runs.
 """
@@ -55,7 +55,7 @@ class Agent:
 
     @property
     def is_scripted(self) -> bool:
-        """Whether it is no real agent."""
+        """Whether it is the scripted agent."""
         return self.command == SCRIPTED
 
 
@@ -92,7 +92,7 @@ class World:
         self._install()
         self._home.rename(self._first_home)
         if arm in LEARN:
-            # As left by other sessions: an agent that does not think is over before a hub is there that it starts.
+            # A hub, as other sessions leave one running: the scripted agent ends before a hub that it starts is ready.
             self._command("search", "anything")
 
     def environment(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from benchmarks.arena.tools import Call, RefusedError, Task
 
 
 class Kiln(Task):
-    """State: a failure that somebody left behind must be dealt with first, and so must each own one."""
+    """State: a failure that somebody left behind must be dealt with first, and so must each of the agent's own."""
 
     def begin(self) -> None:
         self._since: list[str] = []
@@ -90,7 +90,7 @@ class Gate(Task):
 
 
 class Uplink(Task):
-    """Limits: one that nobody says."""
+    """Limits: an undocumented one."""
 
     def begin(self) -> None:
         self.missing = set(self.given["rows"].encode().splitlines())

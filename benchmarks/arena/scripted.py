@@ -121,7 +121,7 @@ def attempt(task: Task, client: Client) -> str:
 
 
 def _try(task: Task, client: Client) -> str:
-    """Try what one tries at first, until a hook says what works."""
+    """Try the naive commands, until a hook says what works."""
     for command in map(task.filled, task.words.naive):
         _, told = client.run(command)
         if task.words.rule in told:

@@ -66,12 +66,12 @@ class Words:
     error: str  # what that says if it fails
     shows: list[tuple[str, str]]  # commands that show something; the first one shows nothing until all is done
     asks: str  # what an agent is to do
-    rule: str  # what somebody has learned who got it to work
+    rule: str  # what you know once you got it to work
     belief: str  # what an agent guesses at first
     naive: list[str]  # commands that it tries at first, each of which fails
     known: list[str]  # commands that solve it
     a: dict[str, str]  # the names and values of variant a, in which the rule is met first
-    b: dict[str, str]  # those of variant b, in which it is measured if it is known
+    b: dict[str, str]  # those of variant b, which measures whether the rule is known
     files: list[tuple[str, str]] = field(default_factory=list)  # what the folder has at first
 
 

@@ -24,13 +24,13 @@ show            showing                  Show everything about one entry, value,
 memories        searching                List memories, the texts that agents kept, the last one added first.
 values          listing                  List values, the principles learned from clusters, and the verdicts on each.
 clusters        showing                  Show what keeps recurring on an axis: clusters of similar experiences.
-failures        listing                  List errors of commands, the last seen first, and what mended them.
+failures        listing                  List errors of commands, the last seen first, and what fixed them.
 calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 replay          replay                   Show what past entries would have been told, from those resolved before each.
 # Bring in, keep, move, forget
-learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what mended them.
+learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
 import          maintenance.importing    Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
 export          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 backup          maintenance.exporting    Export to a dated file in a folder, and remove the oldest backups there.

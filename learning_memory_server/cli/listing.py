@@ -67,7 +67,7 @@ def notes_here(entries: Sequence[Ghap], stored: Stored) -> dict[str, dict[str, s
 
 @commands.command()
 def failures(limit: command.LimitOption = 20, project: command.ProjectOption = None) -> command.Result:
-    """List errors of commands, the last seen first, and what mended them.
+    """List errors of commands, the last seen first, and what fixed them.
 
     An error is what failing commands of a project have in common: the line that
     names it, without names, paths and numbers. What worked is a similar command
@@ -97,7 +97,7 @@ def listed(
 
 
 def error_views(found: Sequence[Sequence[Failure]], settings: Settings) -> list[dict[str, Any]]:
-    """Return errors with what mended them, as far as this folder's files show it."""
+    """Return errors with what fixed them, as far as this folder's files show it."""
     here = command.folders_here(settings) if found else {}
     return [repeated_error(known, here.get(known[-1].project)) for known in found]
 

@@ -59,7 +59,8 @@ def share(
         list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values.")
     ] = None,
     kind: Annotated[
-        files.Kind | None, typer.Option("--kind", help="Not the lessons, but what they say of the one in --about.")
+        files.Kind | None,
+        typer.Option("--kind", help="Share what the ID says about the lesson in --about, not the ID's lesson."),
     ] = None,
     about: Annotated[
         str | None,
@@ -72,7 +73,7 @@ def share(
     A LESSON is named by its file or by its id. Nothing is committed. What
     redaction would mark, what instructs its reader, and what names an author is
     not shared. You are asked about home folders, hosts of your own network, and
-    names and addresses that git's log or this machine has; --yes is no answer to
+    names and addresses that git's log or this machine has; --yes does not answer
     that. With --kind withdraws, a lesson is taken back, for which no ID is needed.
     """
     settings, top = open_settings(), repository()
@@ -95,7 +96,7 @@ def share(
         if file.name in there or out.agrees("Write this file?", yes=yes):
             written.append(_write(top, file))
     if written:
-        out.say(f"Written: {out.counted(len(written), 'file')}. Commit and review as any other change.")
+        out.say(f"Written: {out.counted(len(written), 'file')}. Commit and review them like any other change.")
     if len(written) < len(wanted):
         raise typer.Exit(1)
 
@@ -104,11 +105,11 @@ def share(
 async def join(yes: YesOption = False) -> None:
     """Read the shared lessons of this repository: say so once for each clone.
 
-    Those on the default branch, as last fetched, are then told as your own are,
+    Those on the default branch, as last fetched, are then told like your own,
     with the author that git names. Those of other branches are only found.
     """
     settings, top = open_settings(), repository()
-    question = f"Read the shared lessons of {top}? Whoever can write to its default branch writes them."
+    question = f"Read the shared lessons of {top}? Anyone who can write to its default branch can write them."
     if not out.agrees(question, yes=yes):
         raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:
@@ -173,7 +174,7 @@ def lessons_fold(yes: YesOption = False) -> None:
     written = _write(top, files.fold(gone, f"{utc_now():%Y-%m-%d}"))
     for name in gone:
         (top / files.FOLDER / name).unlink()
-    out.say(f"Removed. {written} names it: commit all of it together.")
+    out.say(f"Removed. {written} names them: commit all of it together.")
 
 
 @commands.command()

@@ -57,7 +57,7 @@ def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]
     elif random := [word for word in _RANDOM.findall(text) if _is_random(word)]:
         yield "it has what looks like a secret", ", ".join(random)
     if one_line(text) != " ".join(text.split()):
-        yield "it has characters that nobody sees", ""
+        yield "it has invisible characters", ""
     plain = unicodedata.normalize("NFKC", text)
     if mixed := [word for word in re.findall(r"\w+", plain) if not word.isascii() and len(_alphabets(word)) > 1]:
         yield "it has words of more than one alphabet", ", ".join(mixed)

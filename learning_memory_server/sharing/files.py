@@ -82,7 +82,7 @@ _NEEDED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedEntry(Ghap):
-    """A shared lesson as an entry, which is found and told as one's own are.
+    """A shared lesson as an entry, which is found and told like your own.
 
     Args:
         author: Who brought it to the default branch, as git has it; empty if that is unknown.

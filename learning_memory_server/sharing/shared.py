@@ -46,7 +46,7 @@ SHARED: Final = "shared.json"
 """The file, in the data folder."""
 _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05
-"""What the score of a shared lesson loses until somebody else, or one's own work, has confirmed it."""
+"""What the score of a shared lesson loses until somebody else, or your own work, has confirmed it."""
 
 log = structlog.get_logger()
 
@@ -84,7 +84,7 @@ class SharedLessons:
         file: Where what was read is kept; None for nothing at all.
         gate: Finds secrets.
         changed: Called when what belongs in the index has changed.
-        effects: Returns how often each thing misled and helped in one's own work.
+        effects: Returns how often each thing misled and helped in your own work.
     """
 
     file: Path | None = None
@@ -140,7 +140,7 @@ class SharedLessons:
         return [entry for entry in self.entries.values() if query.matches(entry)]
 
     def newest(self, own: Iterable[Ghap], project: str | None) -> Iterator[Ghap]:
-        """Merge what may be told unasked into one's own entries, which come the latest first."""
+        """Merge what may be told unasked into your own entries, latest first."""
         told = self._told.newest(project)
         return heapq.merge(own, told, key=lambda entry: entry.outcome.resolved_at, reverse=True)
 

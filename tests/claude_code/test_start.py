@@ -45,4 +45,4 @@ def test_one_command_after_the_installation_an_agent_is_told_what_its_predecesso
     status = subprocess.run(
         [COMMAND, "status"], env=claude.environment(), cwd=claude.project, capture_output=True, text=True, check=True
     )
-    assert "what mended an error: 1 time" in status.stdout
+    assert "what fixed an error: 1 time" in status.stdout

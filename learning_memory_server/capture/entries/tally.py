@@ -57,7 +57,7 @@ class Stated:
             self._squares += times * (confidence - held) ** 2
 
     def means(self) -> tuple[float, float, float] | None:
-        """Return the mean confidence, the share that held, and the Brier score; None of nothing."""
+        """Return the mean confidence, the share that held, and the Brier score; None without entries."""
         if not self.count:
             return None
         return self._confidence / self.count, self._held / self.count, self._squares / self.count

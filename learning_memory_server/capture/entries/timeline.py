@@ -24,7 +24,7 @@ class Timeline:
 
     def __init__(self, entries: Iterable[Ghap] = ()) -> None:
         self._all = sorted(entries, key=_order)
-        self.tally: Tally | None = None  # kept once somebody has counted all entries
+        self.tally: Tally | None = None  # kept once all entries have been counted
         self._by_project: defaultdict[str, list[Ghap]] = defaultdict(list)
         self._outcomes: defaultdict[Kind, Counter[OutcomeStatus]] = defaultdict(Counter)
         self._by_file: defaultdict[tuple[str, str], list[str]] = defaultdict(list)

@@ -173,7 +173,7 @@ async def learn_from(
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
 ) -> Result:
-    """Learn from Claude Code's past sessions of this project which commands failed, and what mended them.
+    """Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
 
     The transcripts are read on this machine, without a model, and stay as they
     are. Shows what would be kept, then asks: the line that names each error,

@@ -152,7 +152,7 @@ class QdrantStore(VectorStore):
         return len(await self._known(self._place(collection)))
 
     async def former_ids(self, collection: str) -> set[str]:
-        """Return the ids of one's own points in other variants of the collection; see the port."""
+        """Return the ids of the owner's points in other variants of the collection; see the port."""
         place = self._place(collection)
         former: dict[Place, set[str]] = {}
         for other in await self.catalog.others(place):
@@ -176,7 +176,7 @@ class QdrantStore(VectorStore):
             known.discard(ids)
 
     async def leave(self, collections: Collection[str]) -> int:
-        """Remove all of one's own points, from every variant of the collections, and return how many there were.
+        """Remove all of the owner's points, from every variant of the collections, and return how many there were.
 
         If a collection cannot be read or changed, all others are left before that is raised.
         """
@@ -212,7 +212,7 @@ class QdrantStore(VectorStore):
         place = self._place(collection)
         asked_for: list[float] | models.SparseVector | None
         if isinstance(query, SparseVector):
-            # Rarity is counted over one's own points. Before that it is checked.
+            # Rarity is counted over the owner's points. Before that it is checked.
             if _terms(collection, query) is None:
                 return []
             asked_for, params = _terms(collection, (await self._known(place)).weighted(query)), None
@@ -256,13 +256,13 @@ class QdrantStore(VectorStore):
         return self._places[collection]
 
     async def _known(self, place: Place) -> OwnTerms:
-        """Return what is known of one's own points, after reading them once."""
+        """Return what is known of the owner's points, after reading them once."""
         if place.label not in self._read:
             await self._read_all(place)
         return self._terms[place.label]
 
     async def _read_all(self, place: Place, fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """Read fields of one's own points by id, and the terms of those that are not known."""
+        """Read fields of the owner's points by id, and the terms of those that are not known."""
         async with self._reading.setdefault(place.label, asyncio.Lock()):
             # From now on it learns of every write.
             known = self._terms.setdefault(place.label, OwnTerms())
@@ -298,7 +298,7 @@ class RebuildInPlace:
         await self.store.write(self.collection, points, self.number)
 
     async def finish(self, ids: Collection[str]) -> None:
-        """Remove one's own points that belong to nothing; see the port."""
+        """Remove the owner's points that belong to nothing; see the port."""
         await self.store.finish_rebuild(self.collection, ids)
 
 

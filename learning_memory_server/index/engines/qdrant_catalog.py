@@ -257,9 +257,9 @@ class Examined:
     version: str
     is_one_cluster: bool  # whether all addresses are nodes of the same cluster
     unreachable: dict[str, StorageUnavailableError]  # why an address does not answer, by address
-    missing: list[str]  # the names of one's own collections that are not there
+    missing: list[str]  # the names of the owner's collections that are not there
     no_writing: StorageUnavailableError | None
-    """Why one's own collections could not be written to; None if they could, or none is there to try."""
+    """Why the owner's collections could not be written to; None if they could, or none is there to try."""
     no_creating: StorageUnavailableError | None  # why no collection could be created; None if it could
     former: list[str]  # collections that earlier versions of this program made
 

@@ -261,8 +261,8 @@ class OwnTerms:
     """The ids of one owner's points in a collection, each with its terms, and how rare a term is among them.
 
     The server knows no rarity of terms: it would count all owners' documents, and scores would depend on strangers. So
-    the terms of one's own points are counted here, and a query's weights carry their rarity. 30,000 points of 40 terms
-    take 10 MB.
+    the terms of the owner's points are counted here, and a query's weights carry their rarity. 30,000 points of 40
+    terms take 10 MB.
     """
 
     def __init__(self) -> None:

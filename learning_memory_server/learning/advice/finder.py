@@ -8,7 +8,8 @@ The score of an experience is 0.5 * cosine + 0.4 * coverage + 0.05 * z.
 - z: how many standard deviations the cosine is above the mean of the background, from -2 to 5. The background is the
   newest 200 entries of the project; the mean and the deviation of few entries are drawn towards what is usual.
 
-The best two are shown if they reach the threshold. Decision 20 has what else was tried, and what each is worth.
+The best two are shown if they reach the threshold. The first set, below, is that of `benchmarks.recurrence`. Decision
+20 has the second, what else was tried, and what each is worth.
 """
 
 from __future__ import annotations
@@ -67,8 +68,8 @@ in the first set, 30 would not be shown after one such time, and 44 not after tw
 _LEAD: Final = 0.5
 _LEAD_MOST: Final = 0.15
 _USUAL_LEAD: Final = 0.1
-"""What half a point of lead over the next experience counts as, up to which lead, and which one the threshold takes for
-usual. Where many match about as well, it is the project that matches and not the experience."""
+"""What half a point of lead over the next experience counts as, up to which lead, and which lead is usual to the
+threshold. Where many match about as well, it is the project that matches and not the experience."""
 _WEAKER: Final = 0.12
 """A second one is shown within this of the best. With these four, the first set's precision is .80 instead of .76 at
 the same reach (.74), 40 experiences are shown instead of 50, and the prompts of `benchmarks.recurrence` that something
@@ -144,7 +145,7 @@ def sunk(score: float, misled: int, helped: int) -> float:
 def best(scored: Iterable[Scored], least: float) -> list[Scored]:
     """Return the experiences to show, at most two: falsified hypotheses first among those that match as well.
 
-    The best needs the less, the more it leads; another one must be nearly as good.
+    The further the best one leads, the lower the score it needs; a second must be nearly as good.
     """
     ranked = sorted(scored, key=lambda each: -each.score)
     if not ranked:

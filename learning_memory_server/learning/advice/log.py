@@ -68,10 +68,6 @@ class AdviceLog(Records[Advice]):
             self._effects = state, {name: (misled[name], helped[name]) for name in names}
         return self._effects[1]
 
-    def counts(self) -> dict[str, int]:
-        """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
-        return counts_of(self.all())
-
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
         return [each.id for each in self.all() if each.ghap_id in ids or any(item.id in ids for item in each.items)]
@@ -85,15 +81,15 @@ class AdviceLog(Records[Advice]):
         )
 
 
-def counts_of(everything: Sequence[Advice]) -> dict[str, int]:
-    """Return the same of some of the advice."""
-    shown = {(advice.ghap_id, item.id) for advice in everything if not advice.withheld for item in advice.items}
-    said = {(advice.ghap_id, item.id, item.effect) for advice in everything for item in advice.items}
+def counts_of(advice: Sequence[Advice]) -> dict[str, int]:
+    """Return for how many entries advice was shown or withheld, how much, and how often it helped or misled."""
+    shown = {(each.ghap_id, item.id) for each in advice if not each.withheld for item in each.items}
+    said = {(each.ghap_id, item.id, item.effect) for each in advice for item in each.items}
     effects = Counter(effect for _, _, effect in said)
     return {
         "entries": len({name for name, _ in shown}),
         "items": len(shown),
-        "withheld_entries": len({advice.ghap_id for advice in everything if advice.withheld}),
+        "withheld_entries": len({each.ghap_id for each in advice if each.withheld}),
         "helped": effects[Effect.HELPED],
         "misled": effects[Effect.MISLED],
     }

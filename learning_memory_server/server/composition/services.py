@@ -166,7 +166,7 @@ class Indexed(Kept):
             lambda: self.writer.server_returned(),  # noqa: PLW0108 - it needs this to be built
             self.advice_log.effects,
         )
-        self.sources: tuple[DocumentSource, ...] = (*(self.collector, self.value_log, self.memory_log), self.shared)
+        self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, self.memory_log, self.shared)
         self.writer = IndexWriter(self.index, self.sources, self.outdated)
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.availability:

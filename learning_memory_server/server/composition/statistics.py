@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.capture.entries.tally import Tally
+from learning_memory_server.learning.advice.log import counts_of
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.server.views.calibration_views import calibration_stats
 from learning_memory_server.system.files import disk_use
@@ -87,7 +88,7 @@ class Statistics:
         return {
             "values": len(services.value_log.all()),
             "verdicts": {stance.value: stances[stance] for stance in Stance},
-            "advice": services.advice_log.counts(),
+            "advice": counts_of(services.advice_log.all()),
             "memories": {
                 "total": len(memories),
                 "chunks": sum(len(memory.chunking.spans) for memory in memories if memory.chunking),

@@ -70,7 +70,7 @@ class Dashboard:
     ) -> dict[str, Any]:
         """Return the data of the page, of one project or of all.
 
-        `folders` are those of the projects of which one is known: what became of files is told by what is in it.
+        `folders` has the folder of each project for which one is known: its files show what became of anchors.
         """
         services = self.services
         entries = services.collector.list_resolved(EntryQuery(project=project))

@@ -165,7 +165,7 @@ def told_in_words(told: Mapping[str, Any]) -> str:
         )
     if told["remedies"]:
         worked = told["remedies_followed_by_success"]
-        parts.append(f"what mended an error: {_times(told['remedies'])}, and {worked:,} then worked")
+        parts.append(f"what fixed an error: {_times(told['remedies'])}, and {worked:,} then worked")
     return "; ".join(parts) or "nothing yet"
 
 

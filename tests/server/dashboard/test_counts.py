@@ -65,7 +65,7 @@ def test_counts_agree(browser: Browser, storage: Path, project: str | None) -> N
     entries, confirmed, falsified, abandoned = figures["Entries"]
     assert (confirmed, confirmed + falsified) == (overall["held"], overall["total"])
     assert entries == confirmed + falsified + abandoned
-    assert figures["Errors of commands"] == [
+    assert figures["Command errors"] == [
         failures["total"],
         sum(len(each["failures"]) for each in failures["results"]),
     ]
@@ -77,7 +77,7 @@ def test_counts_agree(browser: Browser, storage: Path, project: str | None) -> N
     assert [entries, confirmed, falsified, abandoned] == [status["entries"]["resolved"], *outcomes.values()]
     assert list(outcomes) == ["confirmed", "falsified", "abandoned"]
     assert figures["Open"] == [status["entries"]["open"]]
-    assert figures["Errors of commands"] == [status["errors"], status["failures"]]
+    assert figures["Command errors"] == [status["errors"], status["failures"]]
     told = status["told"]
     assert figures["Told unasked"] == [told["times"], told["helped"], told["misled"]]
     assert (

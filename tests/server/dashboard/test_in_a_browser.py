@@ -106,7 +106,7 @@ def test_values_advice_memories_open_entries_and_health_are_listed(browser: Brow
         "score 0.61: it says something similar, with some of the same rare terms",
         "misled",
         "no reason was recorded",
-        "by a draw with a chance of 50 %",
+        "at random, with a chance of 50 %",
     ):
         assert words in advice
     shown = seen.view("failures")
@@ -114,10 +114,10 @@ def test_values_advice_memories_open_entries_and_health_are_listed(browser: Brow
     error = shown.locator("dialog[open]").inner_text()
     for words in (
         "seen 2 times",
-        "not mended",
+        "not fixed",
         "instead of docker-compose build",
-        "Shown, because it mended the same error (85 % of what is known of this error spoke for it)",
-        "Nothing mended it this time.",
+        "Shown because it fixed the same error (85 % of what is known about this error supported it)",
+        "Nothing fixed it this time.",
     ):
         assert words in error
     # It worked, and was shown the next time.

@@ -27,7 +27,7 @@ def test_the_overview_says_what_matters_with_a_command_for_each_line(browser: Br
     main = shown.locator("main").inner_text()
     for words in (
         "16 confirmed, 15 falsified, 2 abandoned",
-        "16 of 31 judged entries held, 52 %. Agents say 62 %, 52 % come true: 10 points too sure.",
+        "16 of 31 judged entries held, 52 %. Agents stated 62 % and 52 % held: 10 points too sure.",
         "Told 3 times, helped 1, misled 2, unknown 0 (as agents say)",
         "Helped most, 1 time: Watch for this",
         "Draw the first page within a second",
@@ -93,7 +93,7 @@ def test_the_table_has_the_lesson_first_and_facets_and_sorts(browser: Browser, w
     (row,) = shown.locator("[data-entry]").all()
     assert "stale" in row.inner_text()
     row.get_by_role("link").click()
-    assert "what took its place says otherwise" in shown.locator("dialog[open]").inner_text()
+    assert "a later entry contradicts it" in shown.locator("dialog[open]").inner_text()
     seen.require_quiet()
 
 

@@ -1,8 +1,8 @@
 "use strict";
-// The address: which view is shown, what is searched for and filtered by, and what is open. It is the part behind the #
-// of the page's address, so that each of them can be kept, sent and gone back to.
+// The address: the view, the search, the filters and what is open, in the part of the page's address behind the #, so
+// that each can be bookmarked, sent and gone back to.
 
-// In a chat the page is in a frame, whose address is not its own: there it is only remembered.
+// In a chat the page is in a frame, which has no address of its own: there it is only remembered.
 LM.isFramed = window.parent !== window;
 LM.framedAt = "";
 LM.address = () => (LM.isFramed ? LM.framedAt : location.hash.slice(1));
@@ -11,7 +11,7 @@ LM.parse = (address) => {
   const [view, query] = address.replace(/^\//, "").split("?");
   return {...Object.fromEntries(new URLSearchParams(query)), view: LM.views.some((each) => each.name === view) ? view : LM.views[0].name};
 };
-// The address after some changes; what is empty is left out. The stroke says that it is no place on this page.
+// The address after some changes, without what is empty. The slash shows that it is no element of this page.
 LM.link = (changes = {}, at = LM.at) => {
   const {view, ...rest} = {...at, ...changes};
   const query = new URLSearchParams(Object.entries(rest).filter(([, value]) => value)).toString();
@@ -53,17 +53,17 @@ LM.isRecent = (entry) => !Object.hasOwn(LM.days, LM.at.days) || LM.madeAt - entr
 LM.passes = (entry, name) => !LM.at[name] || [LM.facets[name](entry)].flat().includes(LM.at[name]);
 LM.matches = (entry) => LM.isOfProject(entry) && LM.isRecent(entry) && Object.keys(LM.facets).every((name) => LM.passes(entry, name)) && LM.hasWords(entry);
 LM.found = () => LM.data.entries.filter(LM.matches);
-// A list of its own, which views may turn around.
+// A new list, which views may reverse.
 LM.select = (things) => things.filter((thing) => LM.isOfProject(thing) && LM.hasWords(thing));
 LM.isFiltered = () => LM.words.length > 0 || ["project", "days", ...Object.keys(LM.facets)].some((name) => LM.at[name]);
 
-// What is filtered by, each with a link that takes it away.
+// The filters in use, each with a link that removes it.
 LM.chips = (isOfEntries) => {
   const names = {q: "words", project: "project", ...(isOfEntries && {outcome: "outcome", domain: "domain", strategy: "strategy", days: "resolved", state: "state"})};
   const chips = Object.entries(names).filter(([name]) => LM.at[name]).map(([name, title]) =>
     LM.anchor({[name]: ""}, {class: "chip", "aria-label": `Without ${title} ${LM.short(LM.at[name], 60)}`}, `${title}: ${name === "days" ? (Object.hasOwn(LM.days, LM.at.days) ? LM.days[LM.at.days] : LM.short(LM.at.days, 20)) : LM.short(LM.at[name], 60)}`, LM.make("span", {"aria-hidden": "true"}, " ✕")));
   if (!chips.length) return null;
   const shown = isOfEntries ? LM.make("span", {role: "status"}, `${LM.found().length.toLocaleString("en")} of ${LM.count(LM.data.entries.length, "entry", "entries")} match.`) : null;
-  const all = LM.words.length && LM.at.view !== "search" ? LM.anchor({view: "search"}, {}, `All that has these words: ${LM.hitCount().toLocaleString("en")}`) : null;
+  const all = LM.words.length && LM.at.view !== "search" ? LM.anchor({view: "search"}, {}, `Everything with these words: ${LM.hitCount().toLocaleString("en")}`) : null;
   return LM.make("div", {class: "chips small"}, chips, shown, all);
 };

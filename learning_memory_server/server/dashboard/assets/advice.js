@@ -3,7 +3,7 @@
 
 LM.adviceText = (item) => {
   const value = LM.value.get(item.id), entry = LM.data.entries[LM.number.get(item.id)] ?? LM.sharedLesson.get(item.id);
-  if (item.kind === "value") return value ? LM.valueLink(value) : LM.make("span", {class: "soft"}, "a value that is gone");
+  if (item.kind === "value") return value ? LM.valueLink(value) : LM.make("span", {class: "soft"}, "a value that was removed");
   return entry ? LM.thing(item.id, LM.short(LM.takeaway(entry) || entry.goal, 160)) : LM.entryLink(item.id);
 };
 LM.adviceWords = (advice) => {
@@ -15,12 +15,12 @@ LM.foundAdvice = () => LM.data.advice.filter((each) => LM.isOfProject(each) && L
 LM.views.push({
   name: "advice",
   title: "Advice",
-  say: "What agents were told unasked, and what was withheld to measure whether it helps.",
+  say: "What your agents were told unasked, and what was withheld to measure whether it helps.",
   count: () => LM.foundAdvice().length,
   draw: (view) => {
     const advice = LM.foundAdvice().reverse();
     if (!LM.data.advice.length) {
-      view.append(LM.nothing("Nothing was told unasked yet.", "When an agent starts an entry that resembles earlier ones, it is told what they taught, and that appears here. What past entries would have been told:", "replay"));
+      view.append(LM.nothing("Nothing has been told unasked yet.", "An agent that starts an entry like earlier ones is told what they taught, and you see it here. To see what past entries would have been told:", "replay"));
       return;
     }
     if (!advice.length) return view.append(LM.nothingFound());
@@ -28,7 +28,7 @@ LM.views.push({
       LM.list(advice, (each) => {
         const entry = LM.data.entries[LM.number.get(each.entry)];
         return LM.make("li", {},
-          LM.make("div", {class: "facts"}, each.withheld ? LM.badge("withheld", "withheld") : LM.badge("shown", "shown"), entry ? LM.outcome(entry.outcome_status) : LM.make("span", {}, "still open"), LM.make("span", {}, LM.date(each.at)), LM.make("span", {}, LM.channels[each.channel] ?? each.channel), each.withheld ? LM.make("span", {}, `by a draw with a chance of ${LM.percent(each.probability)}`) : null),
+          LM.make("div", {class: "facts"}, each.withheld ? LM.badge("withheld", "withheld") : LM.badge("shown", "shown"), entry ? LM.outcome(entry.outcome_status) : LM.make("span", {}, "still open"), LM.make("span", {}, LM.date(each.at)), LM.make("span", {}, LM.channels[each.channel] ?? each.channel), each.withheld ? LM.make("span", {}, `at random, with a chance of ${LM.percent(each.probability)}`) : null),
           LM.make("div", {class: "labelled"}, LM.make("span", {}, "For:"), LM.entryLink(each.entry)),
           LM.make("ul", {class: "items"}, each.items.map((item) => LM.make("li", {}, LM.make("div", {class: "labelled"}, item.effect ? LM.badge(item.effect) : null, LM.make("span", {class: "soft small"}, item.kind === "value" ? "value:" : "lesson:"), LM.adviceText(item)), LM.make("div", {class: "soft small"}, LM.matched(item))))),
         );

@@ -36,14 +36,14 @@ LM.read = (text) => {
   }
 };
 
-// Control characters are shown. So are those that nobody sees, in the data already.
+// Makes control characters visible. Invisible characters are visible in the data already.
 LM.plain = (text) =>
   String(text ?? "").replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g,
     (character) => (character === "\r" ? "" : `[U+${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}]`),
   );
 LM.short = (text, most = 160) => {
-  // Not all of a long text: thousands are shortened for a map.
+  // Cut first: a map shortens thousands of long texts.
   const line = LM.plain(String(text ?? "").slice(0, 4 * most)).replace(/\s+/g, " ").trim();
   return line.length <= most ? line : `${line.slice(0, most - 1).trimEnd()}…`;
 };
@@ -86,9 +86,9 @@ LM.bytes = (size) => {
   return `${unit && size < 100 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
 };
 LM.takeaway = (entry) => (entry.lesson && (entry.lesson.takeaway || entry.lesson.what_worked)) || entry.surprise || "";
-// What became of its files since, or what took its place; a file that only moved makes nothing stale.
+// Stale: its files changed, or a later entry replaced it. A file that only moved makes nothing stale.
 LM.isStale = (entry) => Boolean(entry.superseded_by || (entry.freshness && !entry.freshness.startsWith("its file moved to ")));
-// Up to so many judged entries, a share says little: figures are told instead.
+// Below this many judged entries a share says little, so counts are shown instead.
 LM.few = 10;
 LM.share = (part, of) => (of < LM.few ? `${part.toLocaleString("en")} of ${of.toLocaleString("en")}` : LM.percent(part / of));
 
@@ -100,7 +100,7 @@ LM.act = (...words) => {
   const text = LM.make("code", {}, LM.command(...words));
   const button = LM.make("button", {type: "button", "aria-label": `Copy ${text.textContent}`, click: async () => {
     getSelection().selectAllChildren(text);
-    // A chat may forbid it; then the text is selected.
+    // A chat may forbid it; then the selected text can be copied by hand.
     await navigator.clipboard?.writeText(text.textContent).then(() => { button.textContent = "Copied"; }, () => {});
   }}, "Copy");
   return LM.make("span", {class: "act"}, text, button);
@@ -116,12 +116,12 @@ LM.interval = (held, total) => {
   return [held ? (middle - spread) / scale : 0, held < total ? (middle + spread) / scale : 1];
 };
 
-// Parts that several views have.
+// Parts that several views share.
 LM.card = (title, say, ...content) =>
   LM.make("section", {class: "card"}, title && LM.make("h3", {}, title), say && LM.make("p", {class: "say"}, say), ...content);
-// What a view shows that has nothing to show: why, and what to do next.
+// An empty view: why it is empty, and what to do next.
 LM.nothing = (title, say, ...words) => LM.make("div", {class: "card nothing"}, LM.make("strong", {}, title), LM.make("p", {}, say), words.length ? LM.act(...words) : null);
-LM.nothingFound = () => LM.nothing("Nothing matches.", "Nothing here passes what you search for and filter by. Take something away above.");
+LM.nothingFound = () => LM.nothing("Nothing matches.", "Remove a search word or a filter above.");
 LM.badge = (kind, text) => LM.make("span", {class: `badge ${kind}`}, text ?? kind);
 LM.outcome = (status) => {
   const outcome = LM.outcomes[status];
@@ -143,10 +143,10 @@ LM.switcher = (label, options, chosen, choose) =>
   );
 LM.axisSwitcher = () => LM.switcher("What to compare", LM.axes, LM.axis(), (axis) => LM.go({axis}));
 LM.axis = () => (Object.hasOwn(LM.axes, LM.at.axis) ? LM.at.axis : "full");
-// Where colours mean something else, such as clusters, shapes alone tell outcomes.
+// Where colours mean something else, such as clusters, only shapes show outcomes.
 LM.key = (colour) =>
   LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign({...outcome, colour: colour ?? outcome.area}), outcome.name)));
-// A hundred of many, and more on request: thousands of rows would take seconds.
+// A hundred rows at a time: thousands would take seconds.
 LM.more = (things, row, list, box) => {
   const add = (from) => {
     list.append(...things.slice(from, from + 100).map(row));

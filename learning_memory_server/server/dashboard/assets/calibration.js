@@ -1,5 +1,5 @@
 "use strict";
-// Calibration: whether what was expected came true as often as it was said to.
+// Calibration: whether predictions come true as often as stated.
 
 LM.judged = (entries) => entries.filter((entry) => entry.outcome_status !== "abandoned");
 LM.heldOf = (entries) => entries.filter((entry) => entry.outcome_status === "confirmed").length;
@@ -22,13 +22,13 @@ LM.bins = (forecasts) =>
 LM.views.push({
   name: "calibration",
   title: "Calibration",
-  say: "Whether predictions come true as often as agents say they will, and whether that gets better.",
+  say: "Whether predictions come true as often as your agents say they will, and whether that improves.",
   hasEntries: true,
   draw: (view) => {
     const entries = LM.found();
     const judged = LM.judged(entries);
     if (!LM.judged(LM.data.entries).length) {
-      view.append(LM.nothing("Nothing was judged yet.", "An entry counts here once it is confirmed or falsified. What is open, and can be resolved:", "status"));
+      view.append(LM.nothing("Nothing has been judged yet.", "An entry counts here once it is confirmed or falsified. See what is open:", "status"));
       return;
     }
     if (!judged.length) return view.append(LM.nothingFound());
@@ -38,10 +38,10 @@ LM.views.push({
     const fact = (name, figure, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, figure, LM.make("small", {}, more)));
     view.append(
       LM.make("dl", {class: "figures"},
-        fact("Hypotheses that held", LM.share(LM.heldOf(judged), judged.length), judged.length < LM.few ? "too few to rely on it" : `${LM.heldOf(judged).toLocaleString("en")} of ${LM.count(judged.length, "judged entry", "judged entries")}`),
-        forecasts.length ? fact("Stated confidence", LM.percent(d3.mean(forecasts, (one) => one.confidence)), forecasts.length < LM.few ? `of ${LM.count(forecasts.length, "entry", "entries")}, too few to rely on it` : `of these ${LM.percent(d3.mean(forecasts, (one) => one.held))} held`) : fact("Stated confidence", "none", "no agent has stated any"),
-        forecasts.length ? fact("Brier score", LM.brier(forecasts).toFixed(3), forecasts.length < LM.few ? "of too few to rely on it" : "0 is perfect, 0.25 is guessing") : fact("Brier score", "none", "it needs stated confidence"),
-        saving.interval === null ? fact("What advice saves", "unknown", saving.shown.sessions || saving.withheld.sessions ? "of too few sessions" : "none was withheld at random") : fact("What advice saves", `${calls(saving.saved)} failing calls a session`, `95 % interval ${saving.interval.map(calls).join(" to ")}; ${saving.shown.sessions} sessions with it, ${saving.withheld.sessions} without`),
+        fact("Hypotheses that held", LM.share(LM.heldOf(judged), judged.length), judged.length < LM.few ? "too few to rely on" : `${LM.heldOf(judged).toLocaleString("en")} of ${LM.count(judged.length, "judged entry", "judged entries")}`),
+        forecasts.length ? fact("Stated confidence", LM.percent(d3.mean(forecasts, (one) => one.confidence)), forecasts.length < LM.few ? `from ${LM.count(forecasts.length, "entry", "entries")}, too few to rely on` : `${LM.percent(d3.mean(forecasts, (one) => one.held))} held`) : fact("Stated confidence", "none", "no agent has stated one"),
+        forecasts.length ? fact("Brier score", LM.brier(forecasts).toFixed(3), forecasts.length < LM.few ? "too few to rely on" : "0 is perfect, 0.25 is guessing") : fact("Brier score", "none", "needs stated confidence"),
+        saving.interval === null ? fact("What advice saves", "unknown", saving.shown.sessions || saving.withheld.sessions ? "too few sessions" : "nothing has been withheld at random") : fact("What advice saves", `${calls(saving.saved)} failing calls a session`, `95 % interval ${saving.interval.map(calls).join(" to ")}; ${saving.shown.sessions} sessions with it, ${saving.withheld.sessions} without`),
       ),
     );
     if (forecasts.length) {
@@ -65,7 +65,7 @@ LM.views.push({
   },
 });
 
-// From so many on an interval is drawn: that of three would be the longest line of all.
+// The fewest entries for which an interval is drawn: that of three would be the longest line of all.
 LM.least = 4;
 LM.reliability = (forecasts, width) => {
   const bins = LM.bins(forecasts);

@@ -4,12 +4,12 @@
 LM.views.push({
   name: "entries",
   title: "Entries",
-  say: "What was believed, tried and learned, one row an entry. A click shows the whole of it.",
+  say: "What was believed, tried and learned, one row per entry. Click a row to see all of it.",
   hasEntries: true,
   count: () => LM.found().length,
   draw: (view) => {
     if (!LM.data.entries.length) {
-      view.append(LM.nothing("No entry is resolved yet.", "Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"));
+      view.append(LM.nothing("No entry has been resolved yet.", "Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"));
       return;
     }
     view.append(LM.facetTools());

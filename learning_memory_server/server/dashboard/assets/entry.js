@@ -1,5 +1,5 @@
 "use strict";
-// The panel that shows all of one thing, whose id is in the address: an entry, a cluster, a value, an error or a memory.
+// The panel with all of an entry, cluster, value, error or memory, whose id is in the address.
 
 LM.reveal = (id) => {
   const dialog = document.getElementById("detail");
@@ -18,7 +18,7 @@ LM.reveal = (id) => {
   else if (LM.memory.has(id)) LM.show(id, LM.memoryParts(LM.memory.get(id), true), LM.act("show", id));
   else if (error) LM.show(error.id, LM.errorParts(error));
   else if (cluster) LM.show(`${id}, ${LM.axisName(axis)}`, LM.clusterParts(axis, cluster));
-  else LM.show(id, LM.make("p", {}, "This page does not have it: it was forgotten, or is of another project. The command looks in everything that is stored:"), LM.act("show", id));
+  else LM.show(id, LM.make("p", {}, "This page does not have it: it was forgotten, or belongs to another project. Look it up in everything that is stored:"), LM.act("show", id));
 };
 LM.show = (title, ...content) => {
   const dialog = document.getElementById("detail");
@@ -51,7 +51,7 @@ LM.entryParts = (entry, number) => {
     LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(LM.takeaway(entry) || entry.goal)),
     LM.staleNote(entry),
     entry.author === undefined ? null : LM.make("p", {class: "small"}, LM.plain(entry.shared)),
-    effects?.shown ? LM.make("p", {class: "soft small"}, `Shown unasked for ${LM.count(effects.shown, "entry", "entries")}: helped ${effects.helped}, misled ${effects.misled}, as agents say.`) : null,
+    effects?.shown ? LM.make("p", {class: "soft small"}, `Shown unasked for ${LM.count(effects.shown, "entry", "entries")}: helped ${effects.helped}, misled ${effects.misled}, according to agents.`) : null,
     LM.act("show", entry.id),
     LM.part("Goal", LM.takeaway(entry) ? entry.goal : ""),
     LM.part("Hypothesis", entry.hypothesis),
@@ -81,7 +81,7 @@ LM.openParts = (entry) => [
 ];
 LM.staleNote = (entry) => {
   if (!entry.freshness && !entry.superseded_by) return null;
-  return LM.make("p", {class: "notice"}, LM.isStale(entry) ? LM.make("strong", {}, "Stale: ") : null, [LM.plain(entry.freshness), entry.superseded_by && "what took its place says otherwise"].filter(Boolean).join("; "), entry.superseded_by ? [": ", LM.entryLink(entry.superseded_by)] : ".");
+  return LM.make("p", {class: "notice"}, LM.isStale(entry) ? LM.make("strong", {}, "Stale: ") : null, [LM.plain(entry.freshness), entry.superseded_by && "a later entry contradicts it"].filter(Boolean).join("; "), entry.superseded_by ? [": ", LM.entryLink(entry.superseded_by)] : ".");
 };
 
 // The values that an entry supports or contradicts.

@@ -1,10 +1,10 @@
 "use strict";
-// Health: whether everything that is stored can be read and found, how much it is, and what runs.
+// Health: whether everything stored can be read and found, how much there is, and what runs.
 
 LM.views.push({
   name: "health",
   title: "Health",
-  say: "Whether everything that is stored can be read and found, how much it is, and what runs. This is about all projects.",
+  say: "Whether everything stored can be read and found, how much there is, and what runs. Covers all projects.",
   draw: (view) => {
     const health = LM.data.health;
     const {index, journal} = health;
@@ -15,8 +15,8 @@ LM.views.push({
     view.append(
       ...(notice ? [notice] : []),
       LM.make("dl", {class: "figures"},
-        fact("Waiting for the index", index.pending === undefined ? "unknown" : index.pending.toLocaleString("en"), index.complete ? "everything can be found" : "what waits is found lexically"),
-        fact("Unreadable lines", journal.damaged_lines.toLocaleString("en"), journal.damaged_lines ? "the command doctor names them" : "the journal is sound"),
+        fact("Waiting for the index", index.pending === undefined ? "unknown" : index.pending.toLocaleString("en"), index.complete ? "everything can be found" : "found by words until then"),
+        fact("Unreadable lines", journal.damaged_lines.toLocaleString("en"), journal.damaged_lines ? "doctor names them" : "the journal is sound"),
         fact("Journal", LM.bytes(journal.bytes), LM.count(health.experiences.total, "resolved entry", "resolved entries")),
         "bytes" in index ? fact("Index", LM.bytes(index.bytes), index.engine) : fact("Index", "server", index.engine),
       ),

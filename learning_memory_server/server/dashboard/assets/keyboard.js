@@ -15,7 +15,7 @@ LM.walk = (area, plot, find) => {
   const place = (wantsFocus) => {
     const sign = signs[at];
     const [left, top] = [(100 * sign.x) / width, (100 * sign.y) / height];
-    // A new one each time: screen readers say what gets the focus, and nothing of a name that changes.
+    // A new button each time: screen readers announce what gets the focus, not a name that changes.
     const cursor = LM.make("button", {type: "button", class: "cursor", "aria-label": sign.text, style: {left: `${left}%`, top: `${top}%`}, click: () => sign.open?.(), keydown: press, focus: show, blur: hide});
     area.querySelector(".cursor")?.remove();
     area.append(cursor);
@@ -52,7 +52,7 @@ LM.walk = (area, plot, find) => {
   area.append(tip, first);
 };
 
-// The sign that one would go to: near, and rather straight ahead than aside.
+// The next sign in a direction: near, and straight ahead rather than aside.
 LM.nearest = (signs, at, right, down) => {
   const from = signs[at];
   let best = null, least = Infinity;

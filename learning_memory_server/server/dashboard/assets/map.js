@@ -1,10 +1,10 @@
 "use strict";
-// The map: entries that are alike are near each other.
+// The map: similar entries are near each other.
 
 LM.views.push({
   name: "map",
   title: "Map",
-  say: "Each sign is an entry; those that say similar things are near each other, and what keeps recurring is outlined.",
+  say: "Each sign is an entry. Similar entries are near each other, and clusters, which keep recurring, are outlined.",
   hasEntries: true,
   count: () => LM.found().length,
   draw: (view) => {
@@ -30,10 +30,10 @@ LM.views.push({
     const alone = points.filter((point) => !point.cluster).length;
     const side = LM.card(
       clusters.length ? LM.count(clusters.length, "cluster") : "No cluster",
-      clusters.length ? "What keeps recurring, the most frequent first. The bar shows how the members ended." : "Nothing recurs often enough yet to be a cluster.",
+      clusters.length ? "What keeps recurring, most frequent first. The bar shows the outcomes of the members." : "Nothing recurs often enough yet to be a cluster.",
       clusters.length ? LM.key() : null,
       LM.make("div", {class: "clusters"}, clusters.map(LM.clusterRow)),
-      alone ? LM.make("p", {class: "aside soft small"}, `${LM.count(alone, "entry", "entries")} in none, drawn pale.`) : null,
+      alone ? LM.make("p", {class: "aside soft small"}, `${LM.count(alone, "entry", "entries")} in no cluster, drawn pale.`) : null,
     );
     const card = LM.make("section", {class: "card"});
     view.append(LM.make("div", {class: "with-side"}, card, side));
@@ -44,10 +44,10 @@ LM.views.push({
 });
 
 LM.emptyAxis = {
-  full: ["The index has no vectors yet. They are made in the background; write this page again in a minute.", "dashboard"],
-  strategy: ["The index has no vectors yet. They are made in the background; write this page again in a minute.", "dashboard"],
-  surprise: ["No entry has recorded a surprise yet: one comes with an entry that is falsified."],
-  root_cause: ["No entry has recorded a root cause yet: one comes with an entry that is falsified."],
+  full: ["The index has no vectors yet. They are computed in the background. In a minute, make this page again:", "dashboard"],
+  strategy: ["The index has no vectors yet. They are computed in the background. In a minute, make this page again:", "dashboard"],
+  surprise: ["No surprise has been recorded yet. Agents record one when they falsify an entry."],
+  root_cause: ["No root cause has been recorded yet. Agents record one when they falsify an entry."],
 };
 
 LM.clusterRow = (cluster) =>
@@ -62,7 +62,7 @@ LM.clusterRow = (cluster) =>
 LM.drawMap = (all, clusters, width, height, transform) => {
   const pad = LM.isNarrow() ? 24 : 40;
   const domain = (of) => {
-    // All places are from -1 to 1. A search zooms in on what it finds, but never so far that a lone one fills the map.
+    // All places are from -1 to 1. A search zooms in on what it finds, but never so far that a single sign fills the map.
     const [low, high] = d3.extent(all, of);
     const middle = (low + high) / 2, reach = Math.max((high - low) / 2, 0.25) * 1.04;
     return [middle - reach, middle + reach];
@@ -100,7 +100,7 @@ LM.drawMap = (all, clusters, width, height, transform) => {
       symbol: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.symbol)},
       marks: [
         Plot.hull(outlined, {x: "x", y: "y", z: (point) => point.cluster.cluster_id, fill: (point) => point.cluster.colour, stroke: (point) => point.cluster.colour, fillOpacity: 0.07, strokeOpacity: 0.5, strokeWidth: 1.25, curve: "catmull-rom-closed"}),
-        // Two marks: what is the same for all signs of one is said once, which draws thousands faster.
+        // Two marks: what all signs of a mark share is set once, which draws thousands faster.
         ...[points.filter((point) => !point.cluster), points.filter((point) => point.cluster)].map((some, isMember) =>
           Plot.dot(some, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: isMember ? (point) => point.cluster.colour : "var(--noise)", fillOpacity: isMember ? 0.85 : 0.6, stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
         ),

@@ -1,15 +1,15 @@
 "use strict";
-// What is read rather than looked at: memories, and open entries.
+// Memories and open entries.
 
 LM.views.push({
   name: "memories",
   title: "Memories",
-  say: "Plain texts that agents kept: notes, decisions and documents, the last one added first.",
+  say: "Texts that your agents kept, latest first: notes, decisions and documents.",
   count: () => LM.select(LM.data.memories).length,
   draw: (view) => {
     const memories = LM.select(LM.data.memories);
     if (!LM.data.memories.length) {
-      view.append(LM.nothing("No text has been kept yet.", "Ask an agent to remember something, such as a decision and its reasons. What is kept is found again by:", "memories", "search", "the decision on retries"));
+      view.append(LM.nothing("No text has been kept yet.", "Ask an agent to remember something, such as a decision and its reasons. To find it again:", "memories", "search", "the decision on retries"));
       return;
     }
     view.append(memories.length ? LM.make("section", {class: "card"}, LM.list(memories, (memory) => LM.make("li", {}, LM.memoryParts(memory, false)))) : LM.nothingFound());
@@ -24,19 +24,19 @@ LM.memoryParts = (memory, isWhole) => {
     title ? LM.make("h3", {class: "text short", dir: "auto"}, LM.short(title, 200)) : null,
     LM.make("div", {class: "facts"}, LM.make("span", {}, LM.date(memory.date)), (Array.isArray(tags) ? tags : []).map((tag) => LM.badge("tag", LM.short(tag, 40))), source ? LM.line(source, 100) : null, Object.entries(more).slice(0, 4).map(([name, value]) => LM.line(`${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`, 80)), LM.line(memory.project, 60), isWhole ? null : LM.thing(memory.id, isLong ? "Show the whole text" : "Show it alone")),
     text,
-    memory.characters > memory.text.length ? LM.make("p", {class: "soft small"}, `The first ${memory.text.length.toLocaleString("en")} of ${LM.count(memory.characters, "character")}; the command has the rest.`) : null,
+    memory.characters > memory.text.length ? LM.make("p", {class: "soft small"}, `The first ${memory.text.length.toLocaleString("en")} of ${LM.count(memory.characters, "character")}; the command shows the rest.`) : null,
   ];
 };
 
 LM.views.push({
   name: "open",
   title: "Open",
-  say: "Entries that were started and not resolved yet, the newest first. An agent in their project can resolve or abandon them.",
+  say: "Entries that were started and not resolved yet, latest first. Ask an agent in their project to resolve or abandon them.",
   count: () => LM.select(LM.data.open).length,
   draw: (view) => {
     const open = LM.select(LM.data.open);
     if (!LM.data.open.length) {
-      view.append(LM.nothing("Nothing is open.", "Every entry that was started is resolved. What a new session of a project should know:", "context"));
+      view.append(LM.nothing("Nothing is open.", "Every entry that was started is resolved. See what a new session in a project would be told:", "context"));
       return;
     }
     if (!open.length) return view.append(LM.nothingFound());

@@ -1,16 +1,16 @@
 "use strict";
-// The overview: what one should know today, each line with its command.
+// The overview: what matters today, each line with the command to act on it.
 
 LM.views.push({
   name: "overview",
   title: "Overview",
-  say: "What was learned, what goes wrong again and again, and what to do about it.",
+  say: "What your agents learned, what keeps going wrong, and what you can do about it.",
   draw: (view) => {
     const entries = LM.data.entries.filter(LM.isOfProject);
     const open = LM.data.open.filter(LM.isOfProject);
     const errors = LM.data.errors.filter(LM.isOfProject);
     if (!entries.length && !open.length && !errors.length) {
-      view.append(LM.nothing("Nothing is stored yet.", "Add this memory to your agent, and let it learn from the sessions that it has had in a project. In the project's folder, run:", "start"));
+      view.append(LM.nothing("Nothing is stored yet.", "Add this memory to your agent, and let it learn from past sessions. In a project's folder, run:", "start"));
       return;
     }
     const judged = LM.judged(entries);
@@ -24,8 +24,8 @@ LM.views.push({
     view.append(
       LM.make("dl", {class: "figures"},
         fact("Entries", entries.length.toLocaleString("en"), `${by("confirmed")} confirmed, ${by("falsified")} falsified, ${by("abandoned")} abandoned`),
-        fact("Open", open.length.toLocaleString("en"), open.length ? "started, not resolved" : "everything is resolved"),
-        fact("Errors of commands", errors.length.toLocaleString("en"), `of ${LM.count(failed, "failing command")}`),
+        fact("Open", open.length.toLocaleString("en"), open.length ? "started, not resolved" : "all entries are resolved"),
+        fact("Command errors", errors.length.toLocaleString("en"), `of ${LM.count(failed, "failing command")}`),
         fact("Told unasked", LM.told().times.toLocaleString("en"), `helped ${LM.told().helped.toLocaleString("en")}, misled ${LM.told().misled.toLocaleString("en")}`),
       ),
       columns,
@@ -41,14 +41,14 @@ LM.overviewCard = (title, ...lines) => LM.card(title, null, LM.make("ul", {class
 LM.sureness = (forecasts) => {
   const [said, held] = [d3.mean(forecasts, (one) => one.confidence), d3.mean(forecasts, (one) => one.held)].map((share) => Math.round(100 * share));
   const judgement = said === held ? "just right" : `${Math.abs(said - held)} points too ${said > held ? "sure" : "unsure"}`;
-  const few = forecasts.length < LM.few ? ` Of ${LM.count(forecasts.length, "entry", "entries")}, too few to rely on it.` : "";
-  return `Agents say ${said} %, ${held} % come true: ${judgement}.${few}`;
+  const few = forecasts.length < LM.few ? ` Based on ${LM.count(forecasts.length, "entry", "entries")}: too few to rely on.` : "";
+  return `Agents stated ${said} % and ${held} % held: ${judgement}.${few}`;
 };
 LM.overviewSure = (entries, judged) => {
   const forecasts = LM.forecasts(entries);
   const held = LM.heldOf(judged);
-  const line = judged.length ? `${held.toLocaleString("en")} of ${LM.count(judged.length, "judged entry", "judged entries")} held${judged.length < LM.few ? "" : `, ${LM.percent(held / judged.length)}`}.` : "Nothing was judged yet.";
-  return LM.overviewCard("What held, and how sure one was", LM.fact([LM.make("strong", {}, line), " ", forecasts.length ? LM.sureness(forecasts) : judged.length ? "How sure one was, no entry says." : "An entry counts once it is confirmed or falsified."], LM.anchor({view: "calibration"}, {}, "Calibration"), "calibration", ...LM.inProject()));
+  const line = judged.length ? `${held.toLocaleString("en")} of ${LM.count(judged.length, "judged entry", "judged entries")} held${judged.length < LM.few ? "" : `, ${LM.percent(held / judged.length)}`}.` : "Nothing has been judged yet.";
+  return LM.overviewCard("What held, and how sure your agents were", LM.fact([LM.make("strong", {}, line), " ", forecasts.length ? LM.sureness(forecasts) : judged.length ? "No entry states a confidence." : "An entry counts once it is confirmed or falsified."], LM.anchor({view: "calibration"}, {}, "Calibration"), "calibration", ...LM.inProject()));
 };
 
 // Three of the last seven days, those first that helped most, then those that surprised.
@@ -61,10 +61,10 @@ LM.takeaways = (entries) => {
 };
 LM.overviewTakeaways = (entries) => {
   const {isOfWeek, best, rest} = LM.takeaways(entries);
-  if (!best.length) return LM.overviewCard("This week's takeaways", LM.fact("No entry has taught anything yet.", "A takeaway comes with an entry that an agent resolves.", "list"));
-  return LM.overviewCard(isOfWeek ? "This week's takeaways" : "The latest takeaways; this week has none",
+  if (!best.length) return LM.overviewCard("This week's takeaways", LM.fact("No entry has taught anything yet.", "Takeaways come from entries that agents resolve.", "list"));
+  return LM.overviewCard(isOfWeek ? "This week's takeaways" : "Latest takeaways (none this week)",
     ...best.map((entry) => LM.fact([LM.sign(LM.outcomes[entry.outcome_status]), " ", LM.thing(entry.id, LM.short(LM.takeaway(entry), 180))], LM.line(entry.goal, 110), "show", entry.id)),
-    rest > 0 ? LM.make("li", {class: "small"}, LM.anchor({view: "entries", days: "7"}, {}, `${rest.toLocaleString("en")} more of this week`)) : null);
+    rest > 0 ? LM.make("li", {class: "small"}, LM.anchor({view: "entries", days: "7"}, {}, `${rest.toLocaleString("en")} more this week`)) : null);
 };
 
 // The mistake that recurs most: the largest group of entries that were wrong for the same reason, else the most frequent
@@ -77,9 +77,9 @@ LM.overviewRecurs = (entries, errors) => {
   const error = d3.greatest(errors, (each) => each.times);
   const lines = [];
   if (cluster && ofProject(cluster)) lines.push(LM.fact(["Wrong for the same reason ", LM.make("strong", {}, LM.count(ofProject(cluster), "time")), ": ", LM.clusterLink("root_cause", cluster)], cluster.takeaway ? LM.line(cluster.takeaway, 160) : `${LM.count(cluster.last_30_days, "time")} in the last 30 days`, "show", cluster.cluster_id));
-  else if (kind) lines.push(LM.fact([`The most frequent root cause: `, LM.make("strong", {}, kind)], `${LM.count(times, "entry", "entries")}; too few are alike to be a cluster`, "clusters", "root_cause"));
+  else if (kind) lines.push(LM.fact([`The most frequent root cause: `, LM.make("strong", {}, kind)], `${LM.count(times, "entry", "entries")}, too few of them alike to form a cluster`, "clusters", "root_cause"));
   if (error) lines.push(LM.fact([error.times > 1 ? "Failed " : "A command failed ", LM.make("strong", {}, LM.count(error.times, "time")), ": ", LM.thing(error.id, LM.short(error.signature, 110))], error.remedy ? ["What worked: ", LM.make("code", {}, LM.short(error.remedy, 100))] : "No remedy is known.", "show", error.id));
-  return LM.overviewCard("The mistake that recurs most", ...(lines.length ? lines : [LM.fact("Nothing went wrong twice.", "What was wrong, and why, comes with a falsified entry; errors of past sessions, with a command.", "learn-from")]));
+  return LM.overviewCard("The mistake that recurs most", ...(lines.length ? lines : [LM.fact("Nothing went wrong twice.", "Falsified entries say what was wrong and why. This command finds the errors of past sessions:", "learn-from")]));
 };
 
 LM.overviewTold = () => {
@@ -92,21 +92,21 @@ LM.overviewTold = () => {
     return LM.fact([`${name} ${LM.count(counts[effect], "time")}: `, LM.thing(id, LM.short(entry ? LM.takeaway(entry) || entry.goal : LM.value.get(id).text, 140))], null, "show", id);
   };
   const told = LM.told();
-  const next = told.times || told.remedies ? null : "Agents are told when they start what resembles something earlier. What they would have been told in the past:";
+  const next = told.times || told.remedies ? null : "Agents are told when they start something that resembles earlier work. See what they would have been told in the past:";
   return LM.overviewCard("What helped, and what misled", LM.fact(["Told ", LM.make("span", {class: "told"}, told.words), "."], next ?? LM.anchor({view: "advice"}, {}, "Advice"), ...(next ? ["replay"] : ["status"])), line("helped", "Helped most,"), line("misled", "Misled most,"));
 };
 
 LM.overviewOpen = (open) => {
   const oldest = [...open].reverse();
   const days = (entry) => Math.floor((LM.madeAt - new Date(entry.created_at)) / 864e5);
-  if (!open.length) return LM.overviewCard("What is open", LM.fact("Nothing: every entry that was started is resolved.", "What a new session of a project would be told:", "context"));
+  if (!open.length) return LM.overviewCard("What is open", LM.fact("Nothing: every entry that was started is resolved.", "See what a new session in a project would be told:", "context"));
   return LM.overviewCard("What is open",
     ...oldest.slice(0, 3).map((entry) => LM.fact(LM.thing(entry.id, LM.short(entry.goal, 140)), days(entry) < 1 ? "since today; an agent in that project can resolve it" : `for ${LM.count(days(entry), "day")}; have an agent in that project resolve or abandon it`, "show", entry.id)),
-    open.length > 3 ? LM.make("li", {class: "small"}, LM.anchor({view: "open"}, {}, `All ${open.length.toLocaleString("en")} that are open`)) : null);
+    open.length > 3 ? LM.make("li", {class: "small"}, LM.anchor({view: "open"}, {}, `All ${open.length.toLocaleString("en")} open entries`)) : null);
 };
 
 LM.overviewStale = (entries) => {
   const stale = entries.filter(LM.isStale);
   if (!stale.length) return null;
-  return LM.overviewCard("What is stale", LM.fact(LM.anchor({view: "entries", state: "stale"}, {}, LM.count(stale.length, "lesson")), "Their files changed or are gone, or a later entry says otherwise. What is wrong by now can be forgotten:", "forget", stale[0].id));
+  return LM.overviewCard("What is stale", LM.fact(LM.anchor({view: "entries", state: "stale"}, {}, LM.count(stale.length, "lesson")), "Their files changed or are gone, or a later entry contradicts them. Forget what is no longer true:", "forget", stale[0].id));
 };

@@ -1,5 +1,5 @@
 "use strict";
-// Search: what has every word that is typed, in any form of the word, and a list of all that was found.
+// Search: matches everything that has all typed words, in any form, and lists it.
 
 // The stem of an English word, roughly: "caches", "cached" and "caching" are one, and so are "query" and "queries".
 LM.stems = new Map();
@@ -73,15 +73,15 @@ LM.hitCount = () => d3.sum(LM.kinds, (kind) => LM.hitsOf(kind).length) + LM.clus
 LM.views.push({
   name: "search",
   title: "Found",
-  say: "Everything that has all the words that you search for, also in another form: “cached” finds “caching”.",
+  say: "Everything that has all your words, in any form: “cached” finds “caching”.",
   isHidden: () => !LM.words.length,
   hasEntries: true,
   count: () => LM.hitCount(),
   draw: (view) => {
     const kinds = LM.kinds.map((kind) => ({...kind, hits: LM.hitsOf(kind)})).filter((kind) => kind.hits.length);
     const clusters = LM.clustersFound();
-    if (!LM.words.length) return view.append(LM.nothing("Nothing to search for yet.", "Type some words above; / puts the cursor there."));
-    if (!kinds.length && !clusters.length) return view.append(LM.nothing("Nothing was found.", "Try fewer words. The command also finds what says the same in other words:", "search", LM.words.join(" "), ...LM.inProject()));
+    if (!LM.words.length) return view.append(LM.nothing("Nothing to search for yet.", "Type some words above, or press / to get there."));
+    if (!kinds.length && !clusters.length) return view.append(LM.nothing("Nothing was found.", "Try fewer words, or search by meaning:", "search", LM.words.join(" "), ...LM.inProject()));
     for (const kind of kinds) {
       const most = 6, more = kind.hits.length - most;
       view.append(LM.make("section", {class: "card hits", "data-kind": kind.view},

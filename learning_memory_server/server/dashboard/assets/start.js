@@ -29,7 +29,7 @@ LM.describe = () => {
   about.replaceChildren(picker, ` ${when}`);
 };
 
-// What is typed filters the view; on the overview, which has nothing to filter, it shows what was found.
+// Typing filters the view; on the overview, which has nothing to filter, it shows the hits.
 LM.search = (text) => LM.go({q: text.trim(), ...(LM.at.view === "overview" && text.trim() && {view: "search"}), ...(LM.at.view === "search" && !text.trim() && {view: "overview"})}, false);
 
 LM.start = () => {

@@ -9,7 +9,7 @@ LM.views.push({
   draw: (view) => {
     const entries = LM.found();
     if (!LM.data.entries.length) {
-      view.append(LM.nothing("Nothing has happened yet.", "The first resolved entry starts this timeline. Past sessions of Claude Code have some to learn from, in a project's folder:", "learn-from"));
+      view.append(LM.nothing("Nothing has been resolved yet.", "The first resolved entry starts this timeline. To learn from past Claude Code sessions, run in a project's folder:", "learn-from"));
       return;
     }
     if (!entries.length) return view.append(LM.nothingFound());
@@ -21,7 +21,7 @@ LM.views.push({
     // A week at least: the bar of a single day would fill the chart.
     const around = Math.max(0, 3 - unit.count(first, last) / 2);
     const domain = [unit.offset(first, -Math.floor(around)), unit.offset(last, 1 + Math.ceil(around))];
-    // Of a few days, the default ticks are hours, of which bars by day say nothing.
+    // For a few days, the default ticks are hours, about which bars by day say nothing.
     const x = {type: "utc", domain, label: null, ...(days < 9 && {ticks: "day"})};
     const base = {width, marginLeft: 40, marginRight: 12, style: {background: "none"}};
     const bars = d3.flatRollup(entries, (group) => group.length, (entry) => +unit.floor(entry.at), (entry) => entry.outcome_status)
@@ -29,7 +29,7 @@ LM.views.push({
     const format = each === "month" ? d3.utcFormat("%B %Y") : LM.day;
     const when = (bar) => `${each === "day" ? "" : `${each} of `}${format(bar.start)}`;
     view.append(
-      LM.card("Entries", `How many were resolved each ${each}, by outcome.`, LM.make("div", {class: "tools"}, LM.key()),
+      LM.card("Entries", `Entries resolved each ${each}, by outcome.`, LM.make("div", {class: "tools"}, LM.key()),
         LM.chart(`Entries for each ${each}`, {
           ...base, height: 220, x, y: LM.counts(d3.max(d3.rollup(bars, (some) => d3.sum(some, (bar) => bar.count), (bar) => +bar.start).values())),
           color: {domain: Object.keys(LM.outcomes), range: Object.values(LM.outcomes).map((outcome) => outcome.area)},
@@ -57,8 +57,8 @@ LM.growth = (entries, x, base) => {
   const shown = new Set(entries.map((entry) => LM.number.get(entry.id)));
   const largest = axis.clusters.filter((cluster) => cluster.members.some((number) => shown.has(number))).slice(0, 8);
   const tools = LM.make("div", {class: "tools"}, LM.axisSwitcher());
-  const say = "How many members each of the eight largest clusters had by then.";
-  if (!largest.length) return LM.card("Clusters", say, tools, LM.make("p", {class: "nothing"}, "There is no cluster to follow yet: what recurs often enough becomes one."));
+  const say = "How the eight largest clusters grew.";
+  if (!largest.length) return LM.card("Clusters", say, tools, LM.make("p", {class: "nothing"}, "There is no cluster yet: what recurs often enough becomes one."));
   const steps = largest.flatMap((cluster) => {
     const times = cluster.members.filter((number) => shown.has(number)).map((number) => LM.data.entries[number].at).sort((a, b) => a - b);
     const name = LM.short(cluster.label.split(", ").slice(0, 2).join(", ") || cluster.cluster_id, 28);
@@ -82,7 +82,7 @@ LM.growth = (entries, x, base) => {
 
 LM.lives = (x, base, domain) => {
   const values = LM.select(LM.data.values);
-  if (!values.length) return LM.card("Values", null, LM.make("p", {class: "nothing"}, LM.isFiltered() ? "No value passes what you search for and filter by." : "No value has been made yet."));
+  if (!values.length) return LM.card("Values", null, LM.make("p", {class: "nothing"}, LM.isFiltered() ? "No value matches." : "No value has been made yet."));
   // A name is written across the half of the chart in which its value does not begin; a character is about 6.3 pixels wide.
   const room = Math.min(60, Math.floor((base.width / 2 - 16) / 6.3));
   const lives = values.map((value) => {
@@ -91,7 +91,7 @@ LM.lives = (x, base, domain) => {
   }).sort((a, b) => a.from - b.from).slice(-30);
   const end = d3.max([domain[1], ...lives.map((life) => d3.utcDay.offset(life.from, 1))]);
   const said = (life) => `${LM.short(life.value.text, 200)}\nmade ${LM.day(life.from)}${life.to ? `, superseded ${LM.day(life.to)}` : ""}`;
-  return LM.card("Values", "From when to when each value was in force; a cross marks one that another superseded.",
+  return LM.card("Values", "When each value was in force. A cross marks where another superseded it.",
     LM.chart("When values were in force", {
       ...base, marginLeft: 12, height: lives.length * 34 + 34, x: {...x, domain: [d3.min([domain[0], ...lives.map((life) => life.from)]), end]}, y: {axis: null, domain: lives.map((life) => life.value.id)},
       marks: [

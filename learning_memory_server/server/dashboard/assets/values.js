@@ -1,5 +1,5 @@
 "use strict";
-// Values: what they say, how they stand, what speaks for and against them, and what came of showing them.
+// Values: texts, standing, evidence for and against, and what came of showing them.
 
 LM.standing = (value) => (value.superseded_by ? "superseded" : value.standing);
 // Where a value was shown, with the entry it was shown for.
@@ -23,13 +23,13 @@ LM.cameOf = (shown) => {
 LM.views.push({
   name: "values",
   title: "Values",
-  say: "The principles that agents drew from clusters, with what speaks for and against each.",
+  say: "Principles that your agents drew from clusters, with the evidence for and against each.",
   count: () => LM.select(LM.data.values).length,
   draw: (view) => {
     const order = {supported: 0, unattested: 1, contested: 2, superseded: 3};
     const values = LM.select(LM.data.values).sort((a, b) => order[LM.standing(a)] - order[LM.standing(b)] || b.support.supporting - a.support.supporting || (a.created_at < b.created_at ? 1 : -1));
     if (!LM.data.values.length) {
-      view.append(LM.nothing("No value has been made yet.", "In a retrospective, an agent puts what a cluster has in common into a sentence, and keeps it. Ask yours for one; what it would be about:", "clusters", "root_cause"));
+      view.append(LM.nothing("No value has been made yet.", "In a retrospective, an agent sums up what a cluster has in common. Ask yours for one. It would be about these:", "clusters", "root_cause"));
       return;
     }
     if (!values.length) return view.append(LM.nothingFound());

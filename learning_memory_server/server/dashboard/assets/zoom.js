@@ -1,6 +1,6 @@
 "use strict";
-// Zooming and panning. While it moves, the drawing is only moved; at rest, it is drawn anew for what is seen, so that signs
-// keep their size and more labels fit.
+// Zooming and panning. While the map moves, the drawing is only transformed; at rest it is redrawn for what is visible, so
+// that signs keep their size and more labels fit.
 
 LM.zoomable = (width, height, draw) => {
   const area = LM.make("div", {class: "zoomed"});
@@ -35,5 +35,5 @@ LM.zoomable = (width, height, draw) => {
     if (press && !event.ctrlKey && !event.metaKey) press.click();
   });
   redraw();
-  return LM.make("div", {}, area, LM.make("div", {class: "zoom small soft"}, nearer, out, whole, LM.make("span", {class: "by-mouse"}, "Ctrl and the wheel zoom, dragging moves.")));
+  return LM.make("div", {}, area, LM.make("div", {class: "zoom small soft"}, nearer, out, whole, LM.make("span", {class: "by-mouse"}, "Zoom with Ctrl and the wheel, drag to move.")));
 };
