@@ -101,8 +101,8 @@ class JournalRecord:
             DamagedLineError: If the line is torn, edited or not a record.
             JournalUnavailableError: If it is undamaged, and in another format, or a newer program wrote it.
         """
-        # Of a line that is as it was written, the bytes without the checksum are what it is of. To write them again for
-        # that takes four times as long, and a start reads every line.
+        # In a line that is as it was written, the checksum covers the bytes without it. Writing these again to check it
+        # takes four times as long, and a start reads every line.
         before, _, after = line.rpartition(_SUM)
         if after[_DIGITS:] == b'"%s\n' % END and after[:_DIGITS] == _sha256(before + END).encode():
             with suppress(msgspec.MsgspecError, ValueError):
