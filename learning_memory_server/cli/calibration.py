@@ -125,7 +125,7 @@ def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:
         return f"{overall['share']:.0%} of what you guess comes true; how sure you were, no entry says."
     points = round(100 * stated["confidence"]) - round(100 * stated["share"])
     judgement = f"{abs(points)} points too {'sure' if points > 0 else 'unsure'}" if points else "just right"
-    few = f" Of {out.counted(stated['count'], 'entry')}, too few to rely on it." if stated["count"] < ENOUGH else ""
+    few = f" Based on {out.counted(stated['count'], 'entry')}: too few to rely on." if stated["count"] < ENOUGH else ""
     return f"You say {stated['confidence']:.0%}, {stated['share']:.0%} come true: {judgement}.{few}"
 
 
