@@ -65,10 +65,7 @@ def test_counts_agree(browser: Browser, storage: Path, project: str | None) -> N
     entries, confirmed, falsified, abandoned = figures["Entries"]
     assert (confirmed, confirmed + falsified) == (overall["held"], overall["total"])
     assert entries == confirmed + falsified + abandoned
-    assert figures["Command errors"] == [
-        failures["total"],
-        sum(len(each["failures"]) for each in failures["results"]),
-    ]
+    assert figures["Command errors"] == [failures["total"], sum(len(each["failures"]) for each in failures["results"])]
     assert f"{overall['held']} of {overall['total']} judged entries held" in shown.locator("main").inner_text()
     if project:
         assert entries == status["entries"]["by_project"][project]
