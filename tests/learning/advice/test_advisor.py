@@ -11,7 +11,7 @@ from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.ranking.threshold import least_of_advice
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.advice.log import AdviceLog, counts_of
 from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
@@ -167,7 +167,7 @@ async def test_advice_is_counted_once_for_an_entry_however_often_it_was_shown(pa
     judge.may_show(ALICE, Channel.CONTEXT, THEY)
     mark(parts, entry, Effect.HELPED)
     await advisor(parts, withheld=1.0).advise(started(parts), Channel.START)
-    assert AdviceLog(parts.journal.advice).counts() == {
+    assert counts_of(AdviceLog(parts.journal.advice).all()) == {
         "entries": 1,
         "items": 1,
         "withheld_entries": 1,
