@@ -4,8 +4,8 @@ The owner is a random id in a file of the storage folder. It is not kept in the 
 or come from an archive: two stores with the same owner would remove each other's points.
 
 The journal keeps which servers have had points of it: what is forgotten has to leave each of them, and a program that
-uses another engine by now would not know of them. The server is noted and not its collections: each can be listed on
-the server, and what is one's own in it. Whether points are still to be removed there is not noted either: it follows
+uses another engine by now would not know of them. The server is noted but not its collections: these, and the owner's
+points in them, can be listed on the server. Nor is it noted whether points are still to be removed there: it follows
 from the tombstones, and a server that is used again is compared with them.
 """
 
@@ -29,6 +29,8 @@ from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system import files
 
+KIND: Final = "server"
+"""How journal lines name this kind."""
 _RANDOM_NODE: Final = 1 << 40
 """The bit that says of `uuid.getnode()` that it was drawn at random."""
 
@@ -149,10 +151,6 @@ def _write(path: Path, kept: dict[str, Any]) -> None:
         files.replace(path, json.dumps(kept, indent=1).encode() + os.linesep.encode())
     except OSError as error:
         raise StorageUnavailableError(f"The file {path} cannot be written ({error.strerror}).") from error
-
-
-KIND: Final = "server"
-"""How journal lines name this kind."""
 
 
 @dataclass(frozen=True, slots=True)
