@@ -123,7 +123,8 @@ def entry_record(experience: View) -> out.Record:
     """Return the record of an experience, with what it taught."""
     lesson = experience.get("lesson") or {}
     learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
-    return out.Record(entry_facts(experience), experience["goal"], learned or "")
+    # A journal that somebody made by hand may have a goal that fits into no reply.
+    return out.Record(entry_facts(experience), experience.get("goal", ""), learned or "")
 
 
 def error_record(error: View, without_remedy: str = "") -> out.Record:

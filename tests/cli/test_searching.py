@@ -6,8 +6,12 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.log import Log
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import printed
+from tests.support import numbered
 
 pytestmark = pytest.mark.slow
 
@@ -59,3 +63,11 @@ def test_search_without_an_engine_is_lexical(run: Any, url: str, reason: str) ->
     assert found.exit_code == 0
     assert "mode: lexical" in found.stdout
     assert reason in " ".join(found.stderr.split())
+
+
+def test_a_goal_that_fits_into_no_reply_does_not_end_a_search(run: Any, storage: Path) -> None:
+    entry = numbered(1, goal="flaky " * 10_000)
+    Log(storage / "journal" / "entries", monthly=True).append([JournalRecord.of(GHAP, entry)])
+    found = run("search", "flaky")
+    assert found.exit_code == 0, found.output
+    assert "1 found, mode: hybrid" in found.stdout
