@@ -1,7 +1,5 @@
 """The `learning-memory-server` command."""
 
-from __future__ import annotations
-
 import os
 import sys
 

@@ -4,8 +4,6 @@ The commit and the digests are recorded when a model is first used, in a file of
 on that commit is used whatever other programs do to the cache, and a file that differs is an error.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

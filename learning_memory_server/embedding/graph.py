@@ -4,8 +4,6 @@ They follow the layout of sentence-transformers: `modules.json` lists the parts,
 vectors of a text's tokens become one, `config_sentence_transformers.json` has the prompts.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Collection
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Loading a model: the packaged one, at once or ahead of the first use, or another. Importing this is quick."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder

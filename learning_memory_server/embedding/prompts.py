@@ -1,7 +1,5 @@
 """What asymmetric models expect before a query and before a document."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from typing import Final

@@ -1,7 +1,5 @@
 """A model's files on this machine, found and identified without loading the model."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

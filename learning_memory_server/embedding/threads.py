@@ -1,7 +1,5 @@
 """Threads that run what may hang: they do not keep the process alive, and can be left behind."""
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable

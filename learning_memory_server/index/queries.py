@@ -1,7 +1,5 @@
 """The queries and the results of searches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -4,8 +4,6 @@ The order of events does not matter: whatever is written, forgotten, late or int
 bring the two together. See `kept_files.py` for what spares a start most of it.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ A caller waits for one attempt, a second at most. Two more are made in the backg
 pending until the writer catches up.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ Parts that are empty by default are left out while they are empty. Times are ISO
 have the dataclass's types; parts of unknown names are kept. A line of the journal, with its checksum, is in `line.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime

@@ -1,7 +1,5 @@
 """How the journal reads and writes files: what it needs of a disk, and the error when the disk refuses."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

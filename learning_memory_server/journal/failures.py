@@ -1,7 +1,5 @@
 """The failures in the journal: the newest few of each error, and of each project."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import chain

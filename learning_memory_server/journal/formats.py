@@ -3,8 +3,6 @@
 Every line and every open file names the format that it was written in. Nothing of another format is changed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeGuard

@@ -1,7 +1,5 @@
 """The journal as a whole. `journal/README.md` in the repository describes its files and format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace

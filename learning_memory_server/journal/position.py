@@ -1,7 +1,5 @@
 """How far logs were read, in a form that another process can check: what lies before must be the same bytes."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -3,8 +3,6 @@
 What arrives is redacted before it is stored. What was stored earlier, or before a pattern was known, is found here.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

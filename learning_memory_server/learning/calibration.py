@@ -9,8 +9,6 @@ something to tell for the first time, all advice of the session is withheld with
 calls of both kinds from then on are compared.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections import Counter

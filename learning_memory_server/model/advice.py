@@ -1,7 +1,5 @@
 """Advice: what was shown unasked about an entry, and whether it helped."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """A failure: a command that failed with an error, and the command or the edits that mended it."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime

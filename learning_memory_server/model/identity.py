@@ -1,7 +1,5 @@
 """What a caller is known by: the names of a folder, and this process's agent session."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

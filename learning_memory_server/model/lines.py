@@ -1,7 +1,5 @@
 """Texts on one line, and shortened ones."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -1,7 +1,5 @@
 """A memory: a text to keep, with metadata about it."""
 
-from __future__ import annotations
-
 import json
 import uuid
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Times: always timezone-aware, always UTC, ISO 8601 at the boundary."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 

@@ -1,7 +1,5 @@
 """What everything that the journal keeps has, and each part of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """How well a value holds up, judged by the verdicts on it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from enum import StrEnum

@@ -1,7 +1,5 @@
 """A value: a short principle whose topic was that of a cluster when it was accepted."""
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from datetime import datetime

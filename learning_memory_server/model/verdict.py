@@ -1,7 +1,5 @@
 """A verdict: what an agent saw of a value in one resolved entry."""
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,7 +1,5 @@
 """Lexical search directly over texts. It needs no index, so it is available immediately."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

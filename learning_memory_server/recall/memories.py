@@ -1,7 +1,5 @@
 """Memory search: hybrid once the index is complete, lexical until then, and whenever model or engine are late."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet

@@ -3,8 +3,6 @@
 Some names promise a secret, as `DB_PASSWORD` and `clientSecret` do; `next_page_token` and `cache_key` do not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from enum import Enum

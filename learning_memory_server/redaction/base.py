@@ -1,7 +1,5 @@
 """What a redactor does, and what a detector of secrets reports to it."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """How a form of secrets is described, and how texts are searched for it."""
 
-from __future__ import annotations
-
 import base64
 import binascii
 import re

@@ -1,7 +1,5 @@
 """The gate in front of the store, which calls and imports pass to have their secrets removed from JSON-like data."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import Counter

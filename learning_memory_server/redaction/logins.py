@@ -1,7 +1,5 @@
 """Passwords and keys where a program or a server reads them: URLs, headers, connection strings, commands, files."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

@@ -5,8 +5,6 @@ line of letters. So they run with a library that can give up, and a text on whic
 because it could hold the secret that the pattern is for.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The redactor: what any of its detectors finds is replaced, except what a user allows."""
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter

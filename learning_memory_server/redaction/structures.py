@@ -1,7 +1,5 @@
 """Keys, tokens and webhooks without a prefix: known by their shape, or by what is around them."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

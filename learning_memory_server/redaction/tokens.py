@@ -1,7 +1,5 @@
 """Tokens with the prefix of a vendor: one row for each kind, from the vendors' published formats."""
 
-from __future__ import annotations
-
 import re
 from typing import Final
 

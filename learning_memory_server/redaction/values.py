@@ -1,7 +1,5 @@
 """Which strings can be a secret's value: not placeholders, not names, not expressions, not ordinary words."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from typing import Final

@@ -1,7 +1,5 @@
 """The MCP server over the services: its tools, and what a client reads or inserts without an agent's call."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """The tool calls of a connection, the only place where a failure becomes a reply, and the log line of each call."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json

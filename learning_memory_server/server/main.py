@@ -1,7 +1,5 @@
 """The process behind `--direct`, and faster imports at the start of a server, while its client waits."""
 
-from __future__ import annotations
-
 import gc
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Bounds are checked before anything else reads the arguments: redaction, validati
 60 MB, and everybody else waits meanwhile.
 """
 
-from __future__ import annotations
-
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Settings: from `LEARNING_MEMORY_*` variables, else from a TOML file, else by default."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import os

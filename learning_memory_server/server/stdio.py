@@ -1,7 +1,5 @@
 """The server in one process: one client on stdin and stdout, and no hub."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator

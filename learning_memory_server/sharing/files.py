@@ -7,8 +7,6 @@ differs from all others in nearly every line, also from a copy: words are one or
 lines end elsewhere, and a fold has its names in an order of its own.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
@@ -20,14 +18,12 @@ from datetime import UTC, datetime
 from datetime import date as Date  # noqa: N812 - `date` is a field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
+from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.value import Value
 
 FOLDER: Final = ".learning-memory/lessons"
 """Where the files are in a repository."""

@@ -4,8 +4,6 @@ Each rule is a sentence in a list, above it a comment with where it comes from, 
 that is added stands between two marks, so that taking it out leaves the file as it was, byte for byte.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from collections.abc import Container, Sequence

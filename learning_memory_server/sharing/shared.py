@@ -4,8 +4,6 @@ What was read is kept in a file of the data folder, so that a start asks git for
 checked once. Whether a repository is joined is in that file alone: nothing in a repository can say it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import heapq
@@ -15,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 import structlog
@@ -23,8 +21,12 @@ import structlog
 from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import DeadlineExceededError, InvalidInputError, NotFoundError
-from learning_memory_server.index.document import documents_of
+from learning_memory_server.index.document import Document, documents_of
+from learning_memory_server.index.engines.base import Payload
+from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.log import Log
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.check import named, objections
@@ -32,13 +34,6 @@ from learning_memory_server.sharing.files import SharedEntry, SharedFile, entry_
 from learning_memory_server.sharing.state import state_of
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.version import VERSION
-
-if TYPE_CHECKING:
-    from learning_memory_server.index.document import Document
-    from learning_memory_server.index.engines.base import Payload
-    from learning_memory_server.index.queries import EntryQuery
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.redaction.base import Redactor
 
 T = TypeVar("T")
 

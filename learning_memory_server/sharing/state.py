@@ -6,8 +6,6 @@
 - Verdicts on the same evidence count once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What git has of a repository's shared files: names and sizes first, then each content once. It never fetches."""
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Starting a module of this program as another process."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

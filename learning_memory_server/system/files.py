@@ -3,8 +3,6 @@
 They raise what the operating system raises; callers say what the file is.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 from contextlib import suppress

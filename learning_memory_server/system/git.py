@@ -1,7 +1,5 @@
 """Git, asked about a folder that anybody may have made: it runs no program that this names, and never fetches."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

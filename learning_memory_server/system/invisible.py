@@ -1,7 +1,5 @@
 """Characters that nobody sees: they turn the direction of a text, hide words in it, or cut what is searched for."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Final

@@ -1,7 +1,5 @@
 """Folder locks: one process at a time may write. The kernel releases a lock when its process ends."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Releasing RAM that Python and the C library keep in a long-lived process."""
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import os

@@ -4,8 +4,6 @@ A file that cannot be understood counts as setting whatever it mentions, and a v
 certain counts as the one that is seen.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,17 +1,12 @@
 """What resolved entries add up to, kept as they come and go: counting 100,000 of them takes seconds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from learning_memory_server.index.document import is_on
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Tier
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.entry import Ghap
 
 
 class Tally:

@@ -4,8 +4,6 @@ Files go where the hub's own client keeps them, so that both find them. That cli
 file again that it was interrupted in, and does not compare digests.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Addresses of Qdrant servers: whether one is sound, and whether two mean the same server."""
 
-from __future__ import annotations
-
 import ipaddress
 import re
 from typing import Final

@@ -1,7 +1,5 @@
 """Shards of the embedded engine as directories on disk: created atomically, opened or refused with a clear error."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import shutil

@@ -9,8 +9,6 @@ points in them, can be listed on the server. Nor is it noted whether points are 
 from the tombstones, and a server that is used again is compared with them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

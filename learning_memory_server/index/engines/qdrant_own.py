@@ -4,8 +4,6 @@ Every request for points is made here. What is read has the owner's condition, w
 an id on the server is the caller's id XOR the owner's, so that the same entry in two journals is two points.
 """
 
-from __future__ import annotations
-
 import math
 from array import array
 from collections import Counter

@@ -21,8 +21,6 @@ usual one are within .01 in all 14 sets. For the contrast, rank 20 to 30 and 18 
 multilingual model was measured.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -6,8 +6,6 @@ counts most. A path, a version or a code such as `ORA-00942` becomes its parts a
 stored: if you change them, raise `Recipe.terms` in `index.recipe`.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import unicodedata

@@ -12,8 +12,6 @@ reads badly and that is far from all texts is in another language than they are:
 Decision 9 has what it silences and loses. `python -m benchmarks.thresholds` measures it with several models.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

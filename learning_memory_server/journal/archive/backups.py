@@ -1,7 +1,5 @@
 """A folder of dated archives: only the newest are kept."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from datetime import datetime

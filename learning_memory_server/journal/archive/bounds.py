@@ -1,7 +1,5 @@
 """How much an archive may hold. Anything beyond is refused before it is in memory, whatever its headers claim."""
 
-from __future__ import annotations
-
 from typing import IO, Final
 
 from learning_memory_server.errors import InvalidInputError

@@ -1,7 +1,5 @@
 """What an imported record must be like, so that it may be stored: what this program, or a later one, would write."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What importing an archive would do, without doing it."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field

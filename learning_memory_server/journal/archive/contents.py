@@ -1,7 +1,5 @@
 """The contents of an archive or a journal, in one form so that they can be compared."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Parsing GHAP entries to import: lines of JSON in this journal's format or the predecessor's."""
 
-from __future__ import annotations
-
 import difflib
 import json
 import re

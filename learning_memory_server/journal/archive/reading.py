@@ -1,7 +1,5 @@
 """An archive from an untrusted source: all of it is checked before any of it is used, and nothing is unpacked."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Archives that were made before: without what was forgotten since, or without secrets."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Final

@@ -1,7 +1,5 @@
 """The bytes of an archive: complete under its name, or not there at all."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import os

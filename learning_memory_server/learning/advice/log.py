@@ -1,7 +1,5 @@
 """The advice in the journal: one record for each entry, iteration and channel."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace

@@ -1,23 +1,18 @@
 """Tosses, once in a session, whether it is told anything unasked, and counts its failing calls from then on."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import TRIAL
+from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.advice import Trial
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.log import Log
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.moment import Clock
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.moment import Clock
 
 log = structlog.get_logger()
 

@@ -1,25 +1,20 @@
 """Whether experiences still hold: what became of the files that they are about, and which later one gave the lie."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.advice.finder import is_instructive
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.learning.advice.finder import Ranked, is_instructive
+from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.learning.anchors.project import split_digests
 from learning_memory_server.model.advice import Effect
-
-if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.journal.failures import FailureLog
-    from learning_memory_server.learning.advice.finder import Ranked
-    from learning_memory_server.learning.advice.log import AdviceLog
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap
 
 _NEAR: Final = 0.05
 """How far below the threshold an experience is judged: what is shown may be a little below it."""

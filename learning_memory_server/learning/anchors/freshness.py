@@ -1,7 +1,5 @@
 """What became of the files that experiences are about: judged when an experience is shown."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections import Counter, defaultdict
@@ -9,7 +7,7 @@ from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.learning.anchors.project import (
@@ -23,12 +21,10 @@ from learning_memory_server.learning.anchors.project import (
     tracked_by_git,
 )
 from learning_memory_server.model import limits
+from learning_memory_server.model.anchor import Anchor
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
-
-if TYPE_CHECKING:
-    from learning_memory_server.model.anchor import Anchor
-    from learning_memory_server.model.entry import Ghap
 
 _REMEMBERED: Final = 20_000
 """How many verdicts are remembered, of files by their stamps, of those that are away, and of entries."""

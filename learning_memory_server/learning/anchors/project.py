@@ -1,7 +1,5 @@
 """The files of a project: which may be anchored to, by which names, git's ids of them, and digests of their lines."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import posixpath

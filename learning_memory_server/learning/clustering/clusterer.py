@@ -7,8 +7,6 @@ Weights enter neither the density step nor membership: repeating points by weigh
 They move centroids, and so the ranking of members.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

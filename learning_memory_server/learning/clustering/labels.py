@@ -4,8 +4,6 @@ After Grootendorst, "BERTopic", 2022, a term's score is the share of the cluster
 texts per cluster / all texts with it). Counting texts, not occurrences, keeps one long text from naming a cluster.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections import Counter, defaultdict

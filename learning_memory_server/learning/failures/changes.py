@@ -3,8 +3,6 @@
 A change is made of edits of a few kinds, and of other operands. Whether an edit is harmless is not decided here.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest

@@ -4,8 +4,6 @@ One mistake may show as many errors: with the wrong interpreter, each script fai
 agents repeated are failures put together by the edit that mended them.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace

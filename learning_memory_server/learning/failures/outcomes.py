@@ -3,8 +3,6 @@
 Only counts are taken from an output.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

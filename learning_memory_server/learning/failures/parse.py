@@ -5,8 +5,6 @@ only shapes or hides its output is set aside: filters behind a pipe, `|| true`, 
 certain, as with loops, subshells and substitutions, `is_certain` is false.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ own command with that edit, and only if
   with the one that fails now. A session that tried the edit and failed with the same error has that against it.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

@@ -6,8 +6,6 @@ anything. Quoted names, paths, addresses, times, hashes and numbers are replaced
 another file has the same signature. Besides, the options, variables and commands that the error itself names.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ for (`tool_use`), and how it ended (`tool_result`), with the same id. The format
 everything that is not understood is passed over.
 """
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The page: one HTML file with the data, the styles and every script in it, that asks no network for anything."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

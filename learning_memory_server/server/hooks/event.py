@@ -4,8 +4,6 @@ The rows of Codex 0.169.0, Gemini CLI 0.61.0 and Copilot CLI 1.0.102 are what th
 take; those of VS Code, which is Copilot's, and Cursor are from their documentation.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

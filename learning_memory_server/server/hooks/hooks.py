@@ -3,8 +3,6 @@
 Nothing is said that is not worth an agent's attention, and nothing twice: most events are answered with silence.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

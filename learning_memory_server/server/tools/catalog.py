@@ -1,7 +1,5 @@
 """All tools, in the order in which clients see them."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from learning_memory_server.server.tools import ghap, hook, learning, memory, search, values

@@ -1,7 +1,5 @@
 """The GHAP loop: start, update, resolve, review."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated, Any, NotRequired, Required, TypeVar, cast
 

@@ -1,7 +1,5 @@
 """The tool that a client's hooks call. Models do not see it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Annotated, Final
 

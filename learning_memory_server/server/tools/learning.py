@@ -1,7 +1,5 @@
 """Retrospectives: what recurs, and the dashboard."""
 
-from __future__ import annotations
-
 from typing import Annotated, Final, NotRequired, cast
 
 from pydantic import Field

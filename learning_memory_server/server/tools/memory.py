@@ -1,7 +1,5 @@
 """The tools for memories, plain texts to add, find and delete; and for statistics."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime, time
 from typing import Annotated, Any, NotRequired

@@ -1,7 +1,5 @@
 """The tool that searches experiences."""
 
-from __future__ import annotations
-
 import asyncio
 from typing import Annotated, Final, NotRequired, cast
 

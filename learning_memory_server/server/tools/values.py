@@ -1,7 +1,5 @@
 """The principles that experience teaches: test, store, judge, list."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Final, NotRequired, cast
 
 from pydantic import Field

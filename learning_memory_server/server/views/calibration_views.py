@@ -1,7 +1,5 @@
 """Calibration as commands and statistics show it. Shares and scores are not rounded, so that they add up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NotRequired
 

@@ -1,7 +1,5 @@
 """Entries as replies show them: only the fields named here, and absent ones left out."""
 
-from __future__ import annotations
-
 from typing import Any, Final, NotRequired
 
 from typing_extensions import TypedDict

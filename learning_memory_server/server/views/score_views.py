@@ -1,7 +1,5 @@
 """The parts of a score as replies show them: the score can be computed from what is shown."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
