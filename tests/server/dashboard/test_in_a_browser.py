@@ -7,7 +7,7 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from learning_memory_server.learning.calibration import last_stated, score
 from learning_memory_server.server.composition.services import Services
@@ -50,7 +50,7 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(browser: Bro
     # Both values were drawn from the same cluster.
     assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
     shown.get_by_role("button", name="root_cause").click()
-    assert count(shown, '[data-mark="dot"] path') == 15
+    expect(shown.locator('[data-mark="dot"] path')).to_have_count(15)
     seen.require_quiet()
 
 
