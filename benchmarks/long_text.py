@@ -24,7 +24,7 @@ from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import ModelTokens
-from learning_memory_server.index.memory_documents import Chunker, documents_of
+from learning_memory_server.index.memory_chunks import Chunker, documents_of
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
 

@@ -26,7 +26,7 @@ from learning_memory_server.index.engines.base import SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
-from learning_memory_server.index.memory_documents import SHAPES, Chunker, point_ids
+from learning_memory_server.index.memory_chunks import SHAPES, Chunker, point_ids
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.index.ranking.terms import encode_query
 from learning_memory_server.index.writer import IndexWriter

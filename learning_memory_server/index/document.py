@@ -1,6 +1,6 @@
 """What goes into a collection: a text to find it by, and a payload that says what it is, without the text.
 
-A resolved entry is a document on each axis. `memory_documents` has those of memories.
+A resolved entry is a document on each axis. `memory_chunks` has those of memories.
 """
 
 from __future__ import annotations

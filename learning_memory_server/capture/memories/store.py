@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 import anyio
 
 from learning_memory_server.errors import LearningMemoryError, NotFoundError
-from learning_memory_server.index.memory_documents import documents_of, point_ids
+from learning_memory_server.index.memory_chunks import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.records import Forgetting, Records
@@ -25,7 +25,7 @@ from learning_memory_server.system.turns import has_written
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
-    from learning_memory_server.index.memory_documents import Chunk, Chunker, Span
+    from learning_memory_server.index.memory_chunks import Chunk, Chunker, Span
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller

@@ -17,7 +17,7 @@ from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.addresses import urls_of
-from learning_memory_server.index.memory_documents import Chunker
+from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.system import timeouts

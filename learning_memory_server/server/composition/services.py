@@ -21,7 +21,7 @@ from learning_memory_server.index.document import SHAPES
 from learning_memory_server.index.engines.owner import ServerLog
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
-from learning_memory_server.index.memory_documents import SHAPES as MEMORY_SHAPES
+from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.index.document import point_id
-from learning_memory_server.index.memory_documents import point_ids
+from learning_memory_server.index.memory_chunks import point_ids
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
 from learning_memory_server.journal.disk import journal_errors
 from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.embedding.tokens import EstimatedTokens
-from learning_memory_server.index.memory_documents import Chunker
+from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.memory import Memory
 from tests.support import NOON

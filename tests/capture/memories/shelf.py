@@ -15,7 +15,7 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
-from learning_memory_server.index.memory_documents import SHAPES, Chunker
+from learning_memory_server.index.memory_chunks import SHAPES, Chunker
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import Caller

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.memory_documents import Chunk
+from learning_memory_server.index.memory_chunks import Chunk
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving

@@ -11,7 +11,7 @@ import pytest
 
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import InvalidInputError, StorageUnavailableError
-from learning_memory_server.index.memory_documents import Chunker
+from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.line import JournalRecord

@@ -15,7 +15,7 @@ import pytest
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.embedding.tokens import EstimatedTokens
-from learning_memory_server.index.memory_documents import Chunker
+from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.journal import Journal

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, TokenMeasure
-from learning_memory_server.index.memory_documents import Chunker, Kind, Outline, blocks
+from learning_memory_server.index.memory_chunks import Chunker, Kind, Outline, blocks
 
 ESTIMATED = EstimatedTokens()
 MODEL = ModelTokens(model_folder(DEFAULT_MODEL))

@@ -3,7 +3,7 @@ import tracemalloc
 import pytest
 
 from learning_memory_server.embedding.tokens import EstimatedTokens
-from learning_memory_server.index.memory_documents import Chunker, documents_of
+from learning_memory_server.index.memory_chunks import Chunker, documents_of
 from learning_memory_server.model.memory import Memory
 from tests.support import NOON
 
