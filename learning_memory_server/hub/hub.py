@@ -45,7 +45,7 @@ from learning_memory_server.system.paths import LOCK
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
     from learning_memory_server.hub.early import OpenSession
-    from learning_memory_server.hub.main import Door
+    from learning_memory_server.hub.listener import Door
     from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.session import Session
 

@@ -1,0 +1,97 @@
+"""The socket that the hub listens on. Others can remove its file while the hub runs."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
+from learning_memory_server.system import locking
+from learning_memory_server.system.ipc import discovery, socket_security
+from learning_memory_server.system.paths import APPLICATION
+
+
+@contextmanager
+def open_door(place: discovery.Place) -> Iterator[Door]:
+    """Listen while the block runs, at the first place that only this user can use.
+
+    If neither of the data's own places is one, or the path of the second is too long for a socket, that is a new folder
+    in /tmp, which the lock file of the journal names.
+    """
+    made: list[Path] = []
+    try:
+        door = _first_door(place, made)
+        if door.path != place.socket:
+            locking.name_socket(place.journal, door.path)
+        try:
+            yield door
+        finally:
+            door.close()
+    finally:
+        for folder in made:
+            with suppress(OSError):
+                folder.rmdir()
+
+
+def _first_door(place: discovery.Place, made: list[Path]) -> Door:
+    for path in (place.socket, place.second_socket):
+        try:
+            return Door(path)
+        except (InvalidSettingsError, UntrustedSocketError) as error:
+            print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201 - its log
+    made.append(Path(tempfile.mkdtemp(prefix=f"{APPLICATION}-", dir="/tmp")))
+    return Door(made[0] / place.socket.name)
+
+
+class Door:
+    """A listening socket and its file, instead of a stale one. Only the process that locks the data has one."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        socket_security.prepare_folder(path.parent)
+        self.listener = self._bind()
+
+    def is_in_place(self) -> bool:
+        """Return whether the path still leads to this socket."""
+        return self._identity() == self._bound
+
+    def bind_again(self) -> socket.socket:
+        """Return a new listener at the path. Connections that were made through the old one stay."""
+        # After a logout the whole runtime directory is gone, and is not this program's to create.
+        if self.path.parent.parent.is_dir():
+            socket_security.prepare_folder(self.path.parent)
+        self.listener = self._bind()
+        return self.listener
+
+    def close(self) -> None:
+        """Stop listening, and remove the file if it is still this socket's."""
+        # Checked first: an open socket keeps others from getting its inode number.
+        if self.is_in_place():
+            self.path.unlink(missing_ok=True)
+        self.listener.close()
+
+    def _bind(self) -> socket.socket:
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            self.path.unlink(missing_ok=True)
+            listener.bind(str(self.path))
+            self.path.chmod(0o600)
+            listener.listen(128)
+        except OSError as error:
+            listener.close()
+            raise InvalidSettingsError(
+                f"The hub cannot listen at {self.path} ({error.strerror or error}).",
+                hint="Set XDG_RUNTIME_DIR to a folder that only you can use.",
+            ) from error
+        self._bound = self._identity()
+        return listener
+
+    def _identity(self) -> tuple[int, int] | None:
+        with suppress(OSError):
+            state = self.path.lstat()
+            return state.st_dev, state.st_ino
+        return None
