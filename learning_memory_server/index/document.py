@@ -130,19 +130,22 @@ def axis_texts(entry: Ghap) -> dict[Axis, str]:
     Each part is a line without a label: a label that every text has would pull all vectors together. What distinguishes
     entries comes first, because a model truncates long texts.
     """
+    return {axis: axis_text(entry, axis) for axis in Axis if is_on(axis, entry)}
+
+
+def axis_text(entry: Ghap, axis: Axis) -> str:
+    """Return the text of a resolved entry for one of the axes that it is on."""
     end = entry.outcome
     cause = end.root_cause
+    if axis is Axis.FULL:
+        return _text(*full_parts(entry), entry.domain)
+    if axis is Axis.SURPRISE:
+        return _text(end.surprise, entry.prediction, end.result, cause.description if cause else None)
+    if axis is Axis.ROOT_CAUSE:
+        return _text(_named(cause), entry.hypothesis, entry.domain, entry.strategy)
     worked = end.lesson.what_worked if end.lesson else None
     tries = f"{entry.iteration_count} iteration{'' if entry.iteration_count == 1 else 's'}"
-    texts = {
-        Axis.FULL: _text(*full_parts(entry), entry.domain),
-        Axis.STRATEGY: _text(entry.strategy, entry.goal, f"{end.status} after {tries}", worked),
-    }
-    if end.surprise:
-        texts[Axis.SURPRISE] = _text(end.surprise, entry.prediction, end.result, cause.description if cause else None)
-    if cause:
-        texts[Axis.ROOT_CAUSE] = _text(_named(cause), entry.hypothesis, entry.domain, entry.strategy)
-    return texts
+    return _text(entry.strategy, entry.goal, f"{end.status} after {tries}", worked)
 
 
 def full_parts(entry: Ghap) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import TYPE_CHECKING
 
-from learning_memory_server.index.document import Collection, axis_texts, is_on
+from learning_memory_server.index.document import Collection, axis_text, is_on
 from learning_memory_server.index.queries import FoundExperience, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.hybrid import Query
@@ -68,7 +68,7 @@ class ExperienceSearcher:
         selected = await self.recall.select(
             query,
             found,
-            lambda count: [axis_texts(each.entry)[query.axis] for each in found[:count]],
+            lambda count: [axis_text(each.entry, query.axis) for each in found[:count]],
             min(timeouts.RERANKING, began + timeouts.SEARCH - timeouts.EXPERIENCES_ANSWERING - monotonic()),
             lambda ranked: sorted(ranked, key=lambda each: self.shared.discount(each.entry) - each.score)[
                 : query.limit
@@ -99,7 +99,7 @@ def search_lexical(collector: ObservationCollector, query: ExperienceQuery) -> S
 
 
 def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult[FoundExperience]:
-    texts = [(entry, text) for entry in entries if (text := axis_texts(entry).get(query.axis)) is not None]
+    texts = [(entry, axis_text(entry, query.axis)) for entry in entries if is_on(query.axis, entry)]
     mode = SearchMode.LEXICAL
     found = [
         FoundExperience(entry, explanation=Explanation(mode=mode, bm25=bm25))

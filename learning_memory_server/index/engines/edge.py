@@ -7,6 +7,7 @@ of a few milliseconds, and yield to other tasks in between.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -70,6 +71,9 @@ _READ_BATCH: Final = 100
 _TURNS: Final = 20
 """Turns of the event loop after each batch of reads. A call of another session takes about this many from arrival to
 answer, and would otherwise wait for a batch at each of them. An idle turn takes 15 us."""
+_LONG: Final = 0.005
+"""Seconds that a query may take before others get their turns: it takes more among 30,000 points, and a search asks
+several."""
 _RELEASE_AFTER: Final = 1_000
 """Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
 _STAGED: Final = "_next"
@@ -238,7 +242,11 @@ class EdgeStore(VectorStore):
                     with_payload=False,
                     params=SearchParams(exact=True),
                 )
-                return [Hit(str(hit.id), hit.score) for hit in shard.engine.query(request)]
+                began = time.perf_counter()
+                found = [Hit(str(hit.id), hit.score) for hit in shard.engine.query(request)]
+            if time.perf_counter() - began > _LONG:
+                await _yield()
+            return found
 
         return await best_hits(fetch, query, limit)
 

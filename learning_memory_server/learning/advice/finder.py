@@ -22,7 +22,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
-from learning_memory_server.index.document import Collection, axis_texts, point_id
+from learning_memory_server.index.document import Collection, axis_text, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.index.ranking.threshold import (
@@ -280,7 +280,7 @@ class AdviceFinder:
         instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := instructive[:_EMBEDDED]):
             return []
-        vectors = await self.index.embeddings.embed_documents([axis_texts(each)[Axis.FULL] for each in few])
+        vectors = await self.index.embeddings.embed_documents([axis_text(each, Axis.FULL) for each in few])
         scale = self.index.scale.scale
         return [(each, scale.closeness(float(row @ vector))) for each, row in zip(few, vectors, strict=True)]
 
@@ -312,7 +312,7 @@ class AdviceFinder:
         known = self._terms.get(entry.id)
         # A redaction replaces an entry by another one with the same id.
         if known is None or known[0] is not entry:
-            known = entry, frozenset(terms(axis_texts(entry)[Axis.FULL]))
+            known = entry, frozenset(terms(axis_text(entry, Axis.FULL)))
             self._terms.pop(entry.id, None)
             self._terms[entry.id] = known
             if len(self._terms) > _REMEMBERED:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NotRequired
 
 from typing_extensions import TypedDict
 
-from learning_memory_server.index.document import axis_texts
+from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.values.log import lesson_of
 from learning_memory_server.model import limits
@@ -159,7 +159,7 @@ def _value_items(values: Iterable[Standing]) -> Iterator[tuple[Item, str]]:
 
 def _nearest(entries: Sequence[Ghap], about: AbstractSet[str]) -> list[Ghap]:
     """Return the entries that share several terms with what a session is about, those with the rarest first."""
-    shared = {each.id: about & frozenset(terms(axis_texts(each)[Axis.FULL])) for each in entries if about}
+    shared = {each.id: about & frozenset(terms(axis_text(each, Axis.FULL))) for each in entries if about}
     frequency = Counter(term for found in shared.values() for term in found)
     weights = {
         name: sum(math.log(1 + len(entries) / frequency[term]) for term in found) for name, found in shared.items()

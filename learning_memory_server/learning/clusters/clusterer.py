@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import structlog
 
 from learning_memory_server.errors import InsufficientDataError, LearningMemoryError, NoAnswerError
-from learning_memory_server.index.document import Collection, axis_texts, is_on, point_id
+from learning_memory_server.index.document import Collection, axis_text, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, LineageLog, clusters_of
@@ -58,7 +58,7 @@ def _material(
     points = {name: point_id("ghap", name) for name in entries}
     needed = (vectors, *others[: len(_TASK)])
     indexed = [name for name, point in points.items() if all(point in each for each in needed)]
-    texts = {name: axis_texts(entries[name])[axis] for name in indexed}
+    texts = {name: axis_text(entries[name], axis) for name in indexed}
     ids = sorted(indexed, key=lambda name: (texts[name], name))
     nothing = np.zeros_like(next(iter(vectors.values()), np.empty(0, np.float32)))
     found = [_matrix([each.get(points[name], nothing) for name in ids]) for each in (vectors, *others)]
@@ -215,7 +215,8 @@ class LiveAxis:
                 log.info("axis.clustered", axis=self.axis.value, count=len(fit.clusters), total=len(fit.ids))
                 self._fit, self._fitted_at, self._fitted, self._shown = fit, at, stamp, None
             finally:
-                trim_heap()
+                # With 100,000 experiences it takes a fifth of a second.
+                await asyncio.to_thread(trim_heap)
 
     async def _request(self) -> FitRequest:
         self._is_reading = True

@@ -19,7 +19,7 @@ from heapq import nsmallest
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from learning_memory_server.errors import NotFoundError
-from learning_memory_server.index.document import axis_texts
+from learning_memory_server.index.document import axis_text
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model import limits
 from learning_memory_server.model.cluster import ClusterId
@@ -330,7 +330,7 @@ def clusters_of(fit: AxisFit, at: datetime, lineage: Lineage, entries: Mapping[s
 
 def _unforgotten(label: str, axis: Axis, members: Iterable[Ghap]) -> str:
     """Return the label without terms that only forgotten members had."""
-    texts = [axis_texts(member)[axis].casefold() for member in members]
+    texts = [axis_text(member, axis).casefold() for member in members]
     terms = label.split(_BETWEEN_TERMS)
     return _BETWEEN_TERMS.join(term for term in terms if any(term.casefold() in text for text in texts))
 

@@ -11,6 +11,7 @@ members learned, and which hypotheses failed, the author can read.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.index.engines.base import Payload
+    from learning_memory_server.index.engines.base import Hit, Payload
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller
@@ -203,6 +204,8 @@ def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
     return newest
 
 
+_ASKED: Final = 5_000
+"""The most members that one request is about: the embedded engine takes 16 ms for it, and others wait."""
 _EMBEDDED: Final = 24
 """How many lessons, and how many hypotheses, are compared with the text itself. They are those of the members whose
 stored vectors are closest to it, which takes no model."""
@@ -223,9 +226,9 @@ async def closest_members(
 
     `members` come most central first; `vector` is the text embedded as a document.
     """
-    near = await _by_stored_vector(index, axis, members, vector)
-    learned = [entry for entry in near if lesson_of(entry)][:_EMBEDDED]
-    failed = [entry for entry in near if entry.outcome.status is OutcomeStatus.FALSIFIED][:_EMBEDDED]
+    falsified = [entry for entry in members if entry.outcome.status is OutcomeStatus.FALSIFIED]
+    learned = await _nearest(index, axis, list(filter(lesson_of, members)), vector)
+    failed = await _nearest(index, axis, falsified, vector)
     said = [*map(lesson_of, learned), *(entry.hypothesis for entry in failed)]
     try:
         cosines = (
@@ -242,17 +245,21 @@ def lesson_of(entry: Ghap) -> str:
     return (lesson.takeaway or lesson.what_worked) if lesson else ""
 
 
-async def _by_stored_vector(
+async def _nearest(
     index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: NDArray[np.float32]
-) -> list[Ghap]:
-    points = {entry.id: point_id("ghap", entry.id) for entry in members}
+) -> Sequence[Ghap]:
+    """Return the few members whose stored vectors are closest."""
+    by_point = await asyncio.to_thread(lambda: {point_id("ghap", entry.id): entry for entry in members})
+    points = list(by_point)
+    hits: list[Hit] = []
     try:
         async with index.in_time(timeouts.CLOSEST_READ):
-            found = await index.vectors_of(Collection.of(axis), list(points.values()))
+            for start in range(0, len(points), _ASKED):
+                some = frozenset(points[start : start + _ASKED])
+                hits += await index.nearest(Collection.of(axis), vector, limit=_EMBEDDED, ids=some)
     except (EmbeddingUnavailableError, StorageUnavailableError):
-        return list(members)
-    cosines = {name: float(found[point] @ vector) for name, point in points.items() if point in found}
-    return sorted(members, key=lambda entry: -cosines.get(entry.id, -1.0))
+        return members[:_EMBEDDED]
+    return [by_point[hit.id] for hit in sorted(hits, key=lambda hit: -hit.score)[:_EMBEDDED]]
 
 
 def _best(entries: Sequence[Ghap], cosines: Sequence[float]) -> tuple[Ghap, ...]:

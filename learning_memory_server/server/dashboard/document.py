@@ -81,7 +81,8 @@ class Dashboard:
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
         errors = [known for known in services.failure_log.errors() if _is_of(project, known[-1].project)]
         errors.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
-        asyncio.get_running_loop().call_later(_SENT, trim_heap)
+        loop = asyncio.get_running_loop()
+        loop.call_later(_SENT, loop.run_in_executor, None, trim_heap)
         return {
             "version": VERSION,
             "made_at": services.clock().isoformat(),
@@ -137,13 +138,16 @@ class Dashboard:
         """Return where the entries are that are in the index, on each axis."""
         import numpy as np  # noqa: PLC0415 - not before a map is wanted
 
+        def matrix_of(axis: Axis, found: Mapping[str, NDArray[np.float32]]) -> None:
+            # Sorted, because the order of writing must not matter.
+            ids[axis] = sorted(found)
+            matrices[axis] = np.array([found[point] for point in ids[axis]], np.float32)
+
         ids: dict[str, list[str]] = {}
         matrices: dict[str, NDArray[np.float32]] = {}
         for axis in Axis:
             if found := await self.services.index.vectors(Collection.of(axis)):
-                # Sorted, because the order of writing must not matter.
-                ids[axis] = sorted(found)
-                matrices[axis] = await asyncio.to_thread(np.array, [found[point] for point in ids[axis]], np.float32)
+                await asyncio.to_thread(matrix_of, axis, found)
         origins = {axis: await self.services.index.origin(Collection.of(Axis(axis))) for axis in ids}
         forgotten = len(self.services.collector.all_forgotten())
         frames = await self.frames.current(matrices, forgotten, origins)

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.index.document import axis_texts
+from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, LeftOut
 from learning_memory_server.index.ranking.fusion import LEXICAL_WEIGHT, RERANKED_WEIGHT, Explanation
 from learning_memory_server.index.ranking.terms import shared_terms
@@ -75,7 +75,7 @@ def scored_experience(
     view = entry_views.short_experience if is_short else entry_views.experience
     shown = view(found.entry, found.score)
     if explain:
-        terms = shared_terms(query.text, axis_texts(found.entry)[query.axis])
+        terms = shared_terms(query.text, axis_text(found.entry, query.axis))
         shown["explanation"] = score_parts(found.explanation) | lean({"axis": found.axis, "terms": terms or None})
     return shown
 
