@@ -4,8 +4,9 @@
   and at 95 % of the runs. The commands, outputs and prompts differ from run to run. The baseline is an event that is
   answered with nothing.
 - The command: milliseconds of `hook` with a hub running, next to those of a bare interpreter, their runs alternating.
-- What the agent is told: bytes and tokens of the longest of each kind. Tokens are estimated from those of the packaged
-  model, with the ratio that was measured for the tools' descriptions.
+- What the agent is told: bytes and tokens of the longest of each kind, and of a session of 4 prompts and 40 commands, 5
+  of which fail, in a project with lessons about all of them. Tokens are estimated from those of the packaged model,
+  with the ratio that was measured for the tools' descriptions.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +32,7 @@ from learning_memory_server.hub.front import hook
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 
 CEILING_MS = {"UserPromptSubmit": 60.0}
@@ -49,6 +51,12 @@ ENTRY = {
 }
 LOG = "tests/test_cart.py::test_total[{}] FAILED\n"
 OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= {} failed, 5 passed in 0.12s ="
+MENDED = {
+    "folder": "/work/shop",
+    "command": "python tools/seed.py",
+    "error": "Exit code 1\nModuleNotFoundError: No module named 'shop'",
+}
+MENDS = {"folder": "/work/shop", "command": "PYTHONPATH=src python tools/seed.py", "output": "seeded"}
 GIVEN: Mapping[str, Mapping[str, str]] = {
     "SubagentStop": {},
     "SessionStart": {},
@@ -66,6 +74,7 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
         "command": "pytest -q tests/t{number}.py",
         "error": "Exit code 1\nE   ValueError: the cart {number} has no total\n" + OUTPUT,
     },
+    "PostToolUseFailure with a remedy": MENDED,
     "Stop": {},
 }
 BASELINE = "SubagentStop"
@@ -98,6 +107,8 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
         await services.writer.complete()
         calls = Calls(services.injectable(), CALLER, has_hooks=True)
         await calls.call(0, "start_ghap", dict(ENTRY))
+        for kind, about in (("PostToolUseFailure", MENDED), ("PostToolUse", MENDS)):
+            await calls.call(0, "hook", {"event": kind, "session": "s", **about})
         for event, given in GIVEN.items():
             taken = []
             # The first runs load what is loaded once, and are not counted.
@@ -115,6 +126,7 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
                 longest[event] = max(longest.get(event, ""), result.text, key=len)
             counted = sorted(taken[5:])
             figures[event] = {"p50": counted[len(counted) // 2], "p95": counted[int(len(counted) * 0.95)]}
+        told = await told_in_a_session(services)
     counter = ModelTokens(model_folder(DEFAULT_MODEL))
     print(f"inside the hub, {entries} entries, {runs} runs")
     for event, found in figures.items():
@@ -128,7 +140,39 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
             f"  {name:30} p50 {found['p50']:6.1f} ms   p95 {found['p95']:6.1f} (goal {goal:.0f})   "
             f"longest {found['bytes']:4} bytes, about {found['tokens']} tokens"
         )
-    return {"entries": entries, "events": figures}
+    tokens = round(sum(counter.count(told)) * TOKENS)
+    size = sum(len(text.encode()) for text in told)
+    print(f"  a session of 40 commands, 5 of which fail: told {len(told)} times, {size} bytes, about {tokens} tokens")
+    return {"entries": entries, "events": figures, "session": {"told": len(told), "bytes": size, "tokens": tokens}}
+
+
+async def told_in_a_session(services: Services) -> list[str]:
+    """Return what an agent is told in the longest session that is likely, in a project that has lessons about it."""
+    calls = Calls(services.injectable(), replace(CALLER, project="project-0"), has_hooks=True)
+    told: list[str] = []
+
+    async def happens(event: str, **given: str) -> None:
+        result = await calls.call(0, "hook", {"event": event, "session": "s", "folder": CALLER.folder, **given})
+        if said := json.loads(result.text or "{}").get("hookSpecificOutput"):
+            told.append(said["additionalContext"])
+
+    await happens("PostToolUseFailure", **{**MENDED, "session": "earlier"})
+    await happens("PostToolUse", **{**MENDS, "session": "earlier"})
+    told.clear()
+    await happens("SessionStart")
+    for theme in themes()[:20:5]:
+        await happens("UserPromptSubmit", prompt=f"{theme}. Find out why, please.")
+    failing = [
+        MENDED,
+        *({"command": "make all", "error": f"Exit code 1\nmake: {theme}"} for theme in themes()[20:36:4]),
+    ]
+    for number in range(40):
+        if number % 8:
+            await happens("PostToolUse", command=f"pytest -q tests/t{number}.py", output="= 5 passed in 0.12s =")
+        else:
+            await happens("PostToolUseFailure", **failing[number // 8])
+    await happens("Stop")
+    return told
 
 
 def as_command(storage: Path, runs: int) -> dict[str, float]:
