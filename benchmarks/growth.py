@@ -140,8 +140,8 @@ class Measured(Memory):
         session = self.session(FRONT)
         session.call("start_ghap", **ENTRY)
         self.note(f"{name}: first call", time.perf_counter() - begun)
-        # In a project without entries: a search of all of them would take the time of what is waited for.
-        while session.call("search_experiences", query=themes()[0], project="none")["mode"] == "lexical":
+        # In a project with few entries: a search of all of them would take the time of what is waited for.
+        while session.call("search_experiences", query=themes()[0], project="current")["mode"] == "lexical":
             time.sleep(_PAUSE)
         session.call("search_experiences", query=themes()[0])
         self.note(f"{name}: hybrid", time.perf_counter() - begun)

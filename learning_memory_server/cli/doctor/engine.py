@@ -22,7 +22,8 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.index.engines.base import CollectionSpec
-from learning_memory_server.index.engines.owner import KnownServer, ServerLog, find_owner, open_owner
+from learning_memory_server.index.engines.owner import find_owner, open_owner
+from learning_memory_server.index.engines.server_log import KnownServer, ServerLog
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.composition.backends import open_server

@@ -11,7 +11,7 @@ from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import HubClient
 from learning_memory_server.cli.doctor import Finding, green, red, yellow
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError, LockUnavailableError
-from learning_memory_server.index.engines.owner import server_from_data
+from learning_memory_server.index.engines.server_log import server_from_data
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, TRIAL, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log

@@ -2,33 +2,19 @@
 
 The owner is a random id in a file of the storage folder. It is not kept in the journal, which may be a clone, a backup
 or come from an archive: two stores with the same owner would remove each other's points.
-
-The journal keeps which servers have had points of it: what is forgotten has to leave each of them, and a program that
-uses another engine by now would not know of them. The server is noted but not its collections: these, and the owner's
-points in them, can be listed on the server. Nor is it noted whether points are still to be removed there: it follows
-from the tombstones, and a server that is used again is compared with them.
 """
 
-import hashlib
 import json
 import os
 import platform
 import uuid
-from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.engines.addresses import clean_url, places_of, urls_of
-from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.journal.log import Log
 from learning_memory_server.system import files
 
-KIND: Final = "server"
-"""How journal lines name this kind."""
 _RANDOM_NODE: Final = 1 << 40
 """The bit that says of `uuid.getnode()` that it was drawn at random."""
 
@@ -149,79 +135,3 @@ def _write(path: Path, kept: dict[str, Any]) -> None:
         files.replace(path, json.dumps(kept, indent=1).encode() + os.linesep.encode())
     except OSError as error:
         raise StorageUnavailableError(f"The file {path} cannot be written ({error.strerror}).") from error
-
-
-@dataclass(frozen=True, slots=True)
-class KnownServer:
-    """A server that has, or had, points of an owner."""
-
-    urls: tuple[str, ...]  # its addresses, as they were set; several for a cluster
-    owner: str  # whose points
-    is_left: bool = False  # whether all of them were removed
-
-    @property
-    def id(self) -> str:
-        """The id of its lines in the journal."""
-        digest = hashlib.sha256("\n".join((self.owner, *sorted(self.urls))).encode()).hexdigest()
-        return f"{KIND}_{digest[:16]}"
-
-    @property
-    def places(self) -> frozenset[str]:
-        """What tells it apart from other servers."""
-        return places_of(",".join(self.urls))
-
-
-@dataclass(frozen=True)
-class ServerLog:
-    """The servers in the journal."""
-
-    log: Log
-
-    def use(self, url: str, owner: str, at: datetime) -> None:
-        """Note that a server is about to get points of an owner, unless that is known."""
-        self._note([KnownServer(tuple(map(clean_url, urls_of(url))), owner)], at)
-
-    def leave(self, url: str, owner: str, at: datetime) -> None:
-        """Note that a server has no points of an owner any more, under whatever addresses it is known; see `use`."""
-        left = [each for each in self.known(owner) if each not in self.elsewhere(url, owner)]
-        self._note((KnownServer(each.urls, owner, is_left=True) for each in left), at)
-
-    def known(self, owner: str | None = None) -> list[KnownServer]:
-        """Return the servers that were not left, the first one first; those of one owner, or of all."""
-        return [each for each in self._all() if not each.is_left and (owner is None or each.owner == owner)]
-
-    def elsewhere(self, url: str | None, owner: str | None = None) -> list[KnownServer]:
-        """Return those known servers that are not the one at `url`, under whatever addresses it is known."""
-        here, rest = self._here(url), self.known(owner)
-        return [each for each in rest if not each.places & here]
-
-    def is_same(self, url: str, other: str | None) -> bool:
-        """Return whether two settings mean the same server, as far as their addresses and the journal tell."""
-        return bool(self._here(url) & self._here(other))
-
-    def _here(self, url: str | None) -> frozenset[str]:
-        """Return the places of a server, and those of the same cluster that were noted together with one of them."""
-        here = places_of(url or "")
-        rest = self._all()
-        while joined := [each for each in rest if each.places & here]:
-            here = here.union(*(each.places for each in joined))
-            rest = [each for each in rest if each not in joined]
-        return here
-
-    def _all(self) -> list[KnownServer]:
-        last = {record.id: record.decoded(server_from_data) for record in self.log.read().records}
-        return list(last.values())
-
-    def _note(self, servers: Iterable[KnownServer], at: datetime) -> None:
-        known = self._all()
-        new = [each for each in servers if each not in known]
-        self.log.append([JournalRecord(KIND, each.id, at, _to_data(each)) for each in new])
-
-
-def _to_data(server: KnownServer) -> dict[str, Any]:
-    return {"urls": list(server.urls), "owner": server.owner, **({"left": True} if server.is_left else {})}
-
-
-def server_from_data(data: dict[str, Any]) -> KnownServer:
-    """Return the server that the data describes."""
-    return KnownServer(tuple(data["urls"]), data["owner"], data.get("left", False))

@@ -18,7 +18,7 @@ from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError, StorageUnavailableError, did_you_mean
 from learning_memory_server.index.document import SHAPES
-from learning_memory_server.index.engines.owner import ServerLog
+from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES
