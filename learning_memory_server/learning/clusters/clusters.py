@@ -29,10 +29,21 @@ from learning_memory_server.system import timeouts
 if TYPE_CHECKING:
     from learning_memory_server.journal.log import Log
     from learning_memory_server.learning.clustering.topic import ClusterEvidence
-    from learning_memory_server.learning.clusters.fitting import Matching
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
     from learning_memory_server.model.vocabulary import Axis
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """How the clusters of a run continue those of the previous run."""
+
+    numbers: tuple[int, ...]  # the number of each current cluster, in the order given; unique
+    next_number: int  # the number of the next new cluster. It only grows.
+    split_from: Mapping[int, int]  # for a new number, the previous number that most of its known members had
+    merged_into: Mapping[int, int]
+    """For a previous number that no cluster inherited, the current number that most of its members have. A previous
+    number that is neither here nor in `numbers` has no member in any cluster now."""
 
 
 @dataclass(slots=True)

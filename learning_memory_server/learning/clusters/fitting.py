@@ -12,7 +12,7 @@ from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clustering.labels import label_clusters
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
-from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster
+from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster, Matching
 from learning_memory_server.model import limits
 from learning_memory_server.model.cluster import ClusterId
 
@@ -24,18 +24,6 @@ if TYPE_CHECKING:
 
 INHERITED_SHARE: Final = 0.3
 """The minimum Jaccard index, over members known to both runs, at which a cluster keeps its number."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matching:
-    """How the clusters of a run continue those of the previous run."""
-
-    numbers: tuple[int, ...]  # the number of each current cluster, in the order given; unique
-    next_number: int  # the number of the next new cluster. It only grows.
-    split_from: Mapping[int, int]  # for a new number, the previous number that most of its known members had
-    merged_into: Mapping[int, int]
-    """For a previous number that no cluster inherited, the current number that most of its members have. A previous
-    number that is neither here nor in `numbers` has no member in any cluster now."""
 
 
 def inherit(previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int) -> Matching:

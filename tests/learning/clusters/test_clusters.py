@@ -13,10 +13,10 @@ from learning_memory_server.learning.clusters.clusters import (
     AxisFit,
     FittedCluster,
     Lineage,
+    Matching,
     Outcomes,
     clusters_of,
 )
-from learning_memory_server.learning.clusters.fitting import Matching
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, RootCause
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory

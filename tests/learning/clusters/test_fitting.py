@@ -6,7 +6,8 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.density import unit_rows
-from learning_memory_server.learning.clusters.fitting import FitRequest, Matching, fit, inherit, without_task
+from learning_memory_server.learning.clusters.clusters import Matching
+from learning_memory_server.learning.clusters.fitting import FitRequest, fit, inherit, without_task
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clustering.parts import causes_in_tasks
 
