@@ -122,7 +122,7 @@ def _stated(score: dict[str, Any]) -> str:
 def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:
     """Return what calibration comes to, in a sentence."""
     if not stated["count"]:
-        return f"{overall['share']:.0%} of what you guess comes true; how sure you were, no entry says."
+        return f"{overall['share']:.0%} of what you guess comes true. No entry states a confidence."
     points = round(100 * stated["confidence"]) - round(100 * stated["share"])
     judgement = f"{abs(points)} points too {'sure' if points > 0 else 'unsure'}" if points else "just right"
     few = f" Based on {out.counted(stated['count'], 'entry')}: too few to rely on." if stated["count"] < ENOUGH else ""
