@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+from array import array
 from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -42,6 +43,15 @@ class _Seen(NamedTuple):
     lost: int = 0
 
 
+class _Tracked(NamedTuple):
+    """A project's files as of one state of git's index."""
+
+    root: Path
+    stamp: int
+    blobs: dict[str, str]  # git's id of each
+    lines: dict[str, "array[int]"]  # the digests of the lines of those that were searched: 4 bytes for a line
+
+
 class Judged(NamedTuple):
     """What became of the files of an experience."""
 
@@ -61,6 +71,7 @@ class Freshness:
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
     _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
     _moved: dict[tuple[Path, Anchor], tuple[int, _Seen | None]] = field(default_factory=dict, init=False)
+    _tracked: _Tracked | None = field(default=None, init=False)
     _looking: asyncio.Future[None] | None = field(default=None, init=False)
 
     async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
@@ -131,22 +142,19 @@ class Freshness:
         known = {each: self._moved.get((root, each), (None, None)) for each in anchors}
         new = [each for each, (state, _) in known.items() if state != stamp]
         found = {each: moved for each, (state, moved) in known.items() if state == stamp and moved}
-        tracked = tracked_by_git(root) if new else {}
+        if not new:
+            return found
+        tracked = self._tracked
+        if tracked is None or (tracked.root, tracked.stamp) != (root, stamp):
+            self._tracked = tracked = _Tracked(root, stamp, tracked_by_git(root), {})
         files = {each.file for each in anchors}
-        places = {blob: name for name, blob in tracked.items() if name not in files}
+        places = {blob: name for name, blob in tracked.blobs.items() if name not in files}
         for anchor in new:
             place = places.get(anchor.blob)
             if place and anchor.blob in blob_ids(_content(root, place)):
                 found[anchor] = _Seen(place)
         searched = [each for each in new if each.lines and each not in found]
-        suffixes = {Path(each.file).suffix for each in searched}
-        with_line: dict[str, list[Anchor]] = defaultdict(list)
-        for anchor in searched:
-            for line in set(split_digests(anchor.lines)):
-                with_line[line].append(anchor)
-        for name in [each for each in tracked if Path(each).suffix in suffixes][:_SEARCHED]:
-            there = set(digests(_content(root, name).splitlines()))
-            kept = Counter(anchor for line in there for anchor in with_line.get(line, ()))
+        for name, kept in _with_lines_of(searched, tracked):
             for anchor, count in kept.items():
                 lost = _size(anchor) - count
                 if lost <= _size(anchor) // 2 and (anchor not in found or lost < found[anchor].lost):
@@ -169,6 +177,29 @@ def _main(entry: Ghap) -> Sequence[Anchor]:
 def _size(anchor: Anchor) -> int:
     # An archive may have half a digest.
     return -(-len(anchor.lines) // limits.DIGEST) or 1
+
+
+def _with_lines_of(anchors: Iterable[Anchor], tracked: _Tracked) -> Iterator[tuple[str, Counter[Anchor]]]:
+    """Yield files of the same kind, and how many of each anchor's lines they have."""
+    suffixes = {Path(each.file).suffix for each in anchors}
+    with_line: dict[int, list[Anchor]] = defaultdict(list)
+    for anchor in anchors:
+        for line in set(map(_number, split_digests(anchor.lines))):
+            with_line[line].append(anchor)
+    for name in [each for each in tracked.blobs if Path(each).suffix in suffixes][:_SEARCHED]:
+        if name not in tracked.lines:
+            lines = _content(tracked.root, name).splitlines()
+            tracked.lines[name] = array("I", set(map(_number, digests(lines))))
+        there = with_line.keys() & set(tracked.lines[name])
+        yield name, Counter(anchor for line in there for anchor in with_line[line])
+
+
+def _number(digest: str) -> int:
+    try:
+        return int(digest, 16)
+    except ValueError:
+        # From an archive that somebody made.
+        return 0
 
 
 def _lost(anchor: Anchor, there: Container[str]) -> int:
