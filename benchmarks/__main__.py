@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -35,6 +36,7 @@ _DATA: Final = {
 }
 """What each is given of --data: the whole folder, or a file or folder in it."""
 _NEEDED: Final = frozenset({"causes", "clustering", "experiences", "failures", "freshness", "retrieval"})
+_WITH_TORCH: Final = frozenset({"embedding"})
 
 
 def main() -> None:
@@ -67,6 +69,8 @@ def section(name: str, data: Path | None, minutes: float) -> str:
     arguments = [part for option, path in given.items() if path.exists() for part in (option, str(path))]
     if name in _NEEDED and not arguments:
         return f"## {name}\n\nNot run: its data is not here.\n"
+    if name in _WITH_TORCH and find_spec("sentence_transformers") is None:
+        return f"## {name}\n\nNot run: sentence-transformers is not installed.\n"
     if name == "recurrence":
         files = sorted((HERE / "memories").glob("[!_]*.py"))
         arguments += [part for file in files for part in ("--memory", str(file))]
@@ -80,8 +84,10 @@ def _output(arguments: Sequence[str], minutes: float) -> str:
         ran = subprocess.run(
             [sys.executable, *arguments], capture_output=True, text=True, check=False, timeout=60 * minutes
         )
-    except subprocess.TimeoutExpired:
-        return f"Ended after {minutes:g} minutes."
+    except subprocess.TimeoutExpired as late:
+        # Bytes, although text was asked for.
+        said = late.stdout.decode("utf-8", "replace") if isinstance(late.stdout, bytes) else ""
+        return f"{said}\nEnded after {minutes:g} minutes.".strip()
     lines = ran.stdout.strip()
     return lines if not ran.returncode else f"{lines}\nFAILED: {ran.stderr.strip().splitlines()[-1:]}".strip()
 
