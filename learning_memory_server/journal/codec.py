@@ -57,14 +57,11 @@ class Codec(Generic[T]):
 
     def decode(self, data: Data) -> T:
         """Return the thing that data describes."""
-        names = self.fields
-        parts = _sorted_out(
-            self.type, self.absent | {names[name]: part for name, part in data.items() if name in names}
-        )
+        named = {self.fields.get(name, name): part for name, part in data.items()} if self.names else data
+        parts = _sorted_out(self.type, self.absent | named)
         if "cluster_id" in parts:
             # It is a dataclass, too, but stands in the journal as a text.
             parts["cluster_id"] = ClusterId.parse(parts["cluster_id"])
-        parts["others"] = {name: part for name, part in data.items() if name not in names}
         return msgspec.convert(parts, self.type, from_attributes=True)
 
 
@@ -114,11 +111,11 @@ def _sorted_out(kind: Any, data: Any) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(data, dict):
         return data
     names, inner = _known(kind)
-    if others := data.keys() - names:
-        parts = {name: part for name, part in data.items() if name in names}
-        parts["others"] = {name: data[name] for name in others}
+    if data.keys() <= names:
+        parts = {**data} if inner else data
     else:
-        parts = {**data}
+        parts = {name: part for name, part in data.items() if name in names}
+        parts["others"] = {name: part for name, part in data.items() if name not in names}
     for name, kind_of_part in inner.items():
         if name in parts:
             parts[name] = _sorted_out(kind_of_part, parts[name])
