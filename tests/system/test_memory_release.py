@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.system.memory_release import release_mapped, trim_heap
+from learning_memory_server.system.memory_release import read_mapped, release_mapped, trim_heap
 
 SIZE = 4 * 1024 * 1024
 
@@ -50,6 +50,26 @@ def test_released_files_are_not_resident_and_keep_what_was_written(tmp_path: Pat
         mapped.close()
         unrelated.close()
     assert path.read_bytes() == b"c" + b"a" * (SIZE - 1)
+
+
+@pytest.mark.skipif(tuple(map(int, platform.release().split(".")[:2])) < (5, 14), reason="Linux cannot do it")
+def test_files_can_be_read_in_before_they_are_used(tmp_path: Path) -> None:
+    path, other = tmp_path / "vectors" / "one", tmp_path / "two"
+    path.parent.mkdir()
+    for file in (path, other):
+        file.write_bytes(bytes(SIZE))
+    with (
+        path.open("r+b") as vectors,
+        other.open("r+b") as rest,
+        mmap.mmap(vectors.fileno(), SIZE),
+        mmap.mmap(rest.fileno(), SIZE),
+    ):
+        assert resident(path) == resident(other) == 0
+
+        read_mapped(path.parent)
+
+        assert resident(path) == SIZE
+        assert resident(other) == 0
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other libraries have no such call")

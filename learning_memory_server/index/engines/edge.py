@@ -58,7 +58,7 @@ from learning_memory_server.index.engines.vectors import (
     checked_terms,
     wrong_dimension,
 )
-from learning_memory_server.system.memory_release import release_mapped
+from learning_memory_server.system.memory_release import read_mapped, release_mapped
 
 if TYPE_CHECKING:
     import qdrant_edge
@@ -114,6 +114,8 @@ class EdgeStore(VectorStore):
                 self._shards.require_space()
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
+        for vectors in (self._path / spec.name).glob(f"segments/*/vector_storage-{VECTOR}"):
+            await asyncio.to_thread(read_mapped, vectors)
         return reason
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> StagedRebuild:
