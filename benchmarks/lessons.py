@@ -39,6 +39,8 @@ WAYS: Final = {
     "tail": "{} 2>&1 | tail -20",
     "tail, status": "{} 2>&1 | tail -20; echo rc=$?",
     "true": "{} || true",
+    "status, more": "{}; echo rc=$?; ls",
+    "loop": "for each in 1; do {}; done",
 }
 FEW: Final = 12
 
@@ -105,6 +107,7 @@ async def _told(services: Services, row: dict[str, Any], way: str, shape: str) -
         else:
             shown = 0 if "tail" in way else status
             rest = f"\nrc={shown}" if "status" in way else ""
+            rest += "\nREADME.md" if "more" in way else ""
             event = Event(AFTER_TOOL, way, command=ran, output=output + rest)
         yield f"failure {failed}" if failed else "before", await _answer(services, event)
 

@@ -106,7 +106,7 @@ class Command:
     steps: tuple[Step, ...]  # what it does, without what only shapes the output
     is_certain: bool  # whether this is all that it does
     is_hidden: bool = False  # whether its status is not that of its last step
-    printed: str = ""  # what says its status in its output, a regular expression; empty if nothing does
+    printed: tuple[str, ...] = ()  # what says a status in its output: regular expressions
 
     @property
     def words(self) -> frozenset[str]:
@@ -118,6 +118,11 @@ class Command:
         """The programs that it runs, by name or path; `cd` only if there is no other."""
         named = [head(step.call)[1] for step in self.steps if step.call]
         return frozenset([name for name in named if name != "cd"] or named)
+
+    @property
+    def unsaid(self) -> int:
+        """How many of its programs have a status that is not its own: all but the last one, if that is not hidden."""
+        return sum(step.joined in {"", ";", "\n"} for step in self.steps) - (not self.is_hidden)
 
     @property
     def only_looks(self) -> bool:
@@ -134,7 +139,7 @@ class Command:
 def parse(text: str) -> Command:
     """Return a command as its steps."""
     read = _Reader(text)
-    return Command(read.text.strip(), tuple(read.steps), read.is_certain, read.is_hidden, read.printed)
+    return Command(read.text.strip(), tuple(read.steps), read.is_certain, read.is_hidden, tuple(read.printed))
 
 
 class _Reader:
@@ -143,7 +148,7 @@ class _Reader:
     def __init__(self, text: str) -> None:
         readable = _REDACTED.sub("redacted", text[:_LONGEST])
         self.is_certain = readable == text and not text.endswith("\N{HORIZONTAL ELLIPSIS}")
-        self.is_hidden, self.printed, self.text = False, "", ""
+        self.is_hidden, self.printed, self.text = False, dict[str, None](), ""
         self.steps: list[Step] = []
         words: list[tuple[str, int]] = []
         redirections: list[str] = []
@@ -199,7 +204,7 @@ class _Reader:
         status = _STATUS.search(said)
         if status and (not self.is_hidden or "PIPE" in status.group()):
             before = said[: status.start()].replace('"', "").replace("'", "").removeprefix("-e ")
-            self.printed = rf"^{re.escape(before)}(\d+)\b"
+            self.printed[rf"^{re.escape(before)}(\d+)\b"] = None
         self.is_hidden = True
 
 

@@ -55,33 +55,32 @@ class Ran:
     def is_in_doubt(self) -> bool:
         """Whether a program that it ran may have failed although its own status says nothing of that."""
         command = parse(self.command)
-        is_followed = any(step.joined in {";", "\n"} for step in command.steps[1:])
-        return (
-            not self.has_failed
-            and not command.only_reads
-            and (self.has_failed is None or command.is_hidden or is_followed)
-            and not self._printed()
-        )
+        unsaid = command.unsaid if self.has_failed is False else 1
+        return not self.has_failed and not command.only_reads and unsaid > len(self._printed())
 
     def with_known_end(self) -> Ran:
-        """Return it with what can be known of its end where its status is that of a filter, or is not said.
+        """Return it with what can be known of its end where its status is that of another program, or is not said.
 
-        A printed status is believed, and so is the error of a program that does not only read. What a client does not
+        Printed statuses are believed, and so is the error of a program that does not only read. What a client does not
         say, and nothing else tells, remains unknown.
         """
-        command = parse(self.command)
-        if self.has_failed or not (command.is_hidden or self.has_failed is None):
+        command, printed = parse(self.command), self._printed()
+        if self.has_failed:
             return self
-        if status := self._printed():
-            return replace(self, has_failed=status != "0")
+        if set(printed) - {"0"}:
+            return replace(self, has_failed=True)
+        if not (command.is_hidden or self.has_failed is None):
+            return self
+        if printed:
+            return replace(self, has_failed=False)
         if not command.only_reads and shows_error(self.output):
             return replace(self, has_failed=True)
         return self
 
-    def _printed(self) -> str:
-        """Return the exit status that its output says."""
-        pattern = parse(self.command).printed
-        return (re.findall(pattern, self.output, re.MULTILINE) or [""])[-1] if pattern else ""
+    def _printed(self) -> list[str]:
+        """Return the exit statuses that its output says."""
+        patterns = parse(self.command).printed
+        return [status for each in patterns for status in re.findall(each, self.output, re.MULTILINE)]
 
 
 class Mended(NamedTuple):
