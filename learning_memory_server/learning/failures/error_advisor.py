@@ -20,7 +20,7 @@ from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.learning.failures.changes import Edit
 from learning_memory_server.learning.failures.episodes import episode_for, line_of
 from learning_memory_server.learning.failures.outcomes import is_check
-from learning_memory_server.learning.failures.parse import parse
+from learning_memory_server.learning.failures.parse import looks, parse
 from learning_memory_server.learning.failures.pending import PendingFailures, Ran, Seen
 from learning_memory_server.learning.failures.remedies import line_about, mended, remedy_for, seen
 from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
@@ -47,15 +47,21 @@ class Known(NamedTuple):
     entry: str = ""  # the id of the entry that was open when the error was gone after these edits
 
 
+def _calls(ran: Ran) -> list[tuple[str, ...]]:
+    """Return what a command calls, without what only looks, if anything does more."""
+    steps = [step for step in parse(ran.command).steps if step.folder is None]
+    return [step.call for step in [step for step in steps if not looks(step)] or steps]
+
+
 def _question(ran: Ran) -> str:
     """Return what a command calls, and the line that names its error, else its last one."""
-    called = (" ".join(step.call) for step in parse(ran.command).steps if step.folder is None)
-    return f"{' '.join(called)[:_CALLS_MAX]}\n{error_line(ran.output) or last_line(ran.output)}"
+    called = " ".join(map(" ".join, _calls(ran)))
+    return f"{called[:_CALLS_MAX]}\n{error_line(ran.output) or last_line(ran.output)}"
 
 
 def _tools(ran: Ran) -> frozenset[str]:
     """Return the terms that name the programs of a command, and the scripts that they run."""
-    words = (word for step in parse(ran.command).steps for word in step.call[:2])
+    words = (word for call in _calls(ran) for word in call[:2])
     return frozenset(name[-1] for word in words if (name := terms(PurePath(word).stem)))
 
 

@@ -204,12 +204,18 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: F
     [
         ("cd a && ./kiln fire pot", "reading pot\nkiln: cone bent\n", True, "./kiln fire pot\nkiln: cone bent", set()),
         ("./kiln fire; echo rc=$?", "kiln: cone bent\nrc=2", False, "./kiln fire\nkiln: cone bent", set()),
+        # What ran after it, and worked, changes nothing, and what only looks is not asked about.
+        ("./kiln fire; echo rc=$?; ls", "kiln: cone bent\nrc=2\npot", False, "./kiln fire\nkiln: cone bent", set()),
+        ("./kiln a; echo a=$?; ./kiln b; echo b=$?", "a=2\nb=0", False, "./kiln a ./kiln b\n", set()),
+        ("ls pots", "ls: cannot access 'pots'", True, "ls pots\nls: cannot access 'pots'", set()),
         # Of these it is not known whether the kiln failed.
         ("./kiln fire | tail -3", "kiln: cone bent", False, "./kiln fire\nkiln: cone bent", {"kiln", "fire"}),
         ("./kiln fire || true", "done", False, "./kiln fire\n", {"kiln", "fire"}),
+        ("./kiln a; echo rc=$?; ./kiln b; ls", "rc=0\npot", False, "./kiln a ./kiln b\n", {"kiln", "a", "b"}),
         ("sh tools/kiln.sh; ./glaze", "3 pots", False, "sh tools/kiln.sh ./glaze\n", {"sh", "kiln", "glaze"}),
         ("./kiln fire", "kiln: cone bent", None, "./kiln fire\nkiln: cone bent", {"kiln", "fire"}),
         ("./kiln fire; echo rc=$?", "kiln: cone bent\nrc=0", False, "", set()),
+        ("./kiln fire; echo rc=$?; ls", "kiln: cone bent\nrc=0\npot", False, "", set()),
         ("./kiln fire", "kiln: cone bent", False, "", set()),
         ("cat kiln.log | tail -3", "kiln: cone bent", False, "", set()),
     ],
@@ -287,6 +293,15 @@ async def test_a_failure_that_hides_is_one(
     await Agent(error_advisor, "first").succeeds("python3 -m pytest -q")
     told = await Agent(error_advisor, "second").succeeds(command, output)
     assert f"This worked: {command.replace('python', 'python3', 1)} (" in (told or "")
+
+
+async def test_a_printed_status_counts_whatever_runs_after_it(error_advisor: ErrorAdvisor) -> None:
+    command = "{} -m pytest -q; echo rc=$?; git status"
+    agent, mended = Agent(error_advisor, "first"), command.format("python3")
+    await agent.succeeds(command.format("python"), f"{MISSING}\nrc=1\nnothing to commit")
+    await agent.succeeds(mended, "1 passed\nrc=0\nnothing to commit")
+    told = await Agent(error_advisor, "second").succeeds(command.format("python"), f"{MISSING}\nrc=1\n")
+    assert f"This worked: {mended} (" in (told or "")
 
 
 @pytest.mark.parametrize(
