@@ -21,7 +21,7 @@ _NEAR: Final = 0.05
 _JUDGED: Final = 5
 """How many of the best are judged, of which two are shown at most. With 20 files each, it takes 2 ms."""
 _CHANGED: Final = 0.2
-"""What the score of an experience loses if all of its lines or files have changed; half of it if hardly any has.
+"""What the score of an experience loses if all of its lines have changed; half of it if hardly any has.
 `benchmarks.freshness`: .07 of the lessons that are still true are taken for changed. Of the experiences of `ranking`,
 .6 would not be shown after this loss: with the .003 that are silenced, at most .04 of what is true is not shown."""
 
@@ -82,7 +82,7 @@ class Validity:
         return bool(entry and before and is_instructive(entry) and entry.project == before.project)
 
     async def current(self, ranked: Ranked, project: str, folder: str) -> Ranked:
-        """Return candidates without those that have a successor or whose files are gone; what has changed is lower."""
+        """Return candidates without those that have a successor or whose files are gone; with changed lines, lower."""
         successors = self.successors()
         experiences = [each for each in ranked.experiences if each.entry.id not in successors]
         best = sorted(experiences, key=lambda each: -each.score)[:_JUDGED]
@@ -90,7 +90,9 @@ class Validity:
         await self.freshness.judge(near, project, folder)
         fates = [(each, self.freshness.find(each.entry, folder)) for each in experiences]
         experiences = [
-            replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2) if fate and fate.changed else each
+            replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2)
+            if fate and fate.changed and fate.is_sure
+            else each
             for each, fate in fates
             if not fate or not fate.is_gone
         ]

@@ -66,11 +66,17 @@ async def test_what_is_about_a_file_that_is_gone_is_not_said(parts: Parts, tmp_p
     assert ids(list((await advised(by, started(parts), Path())).experiences)) == [OLD.id]
 
 
-async def test_what_changed_ranks_lower(parts: Parts, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("has_lines", "loss"), [(True, 0.2), (False, 0.0)])
+async def test_what_changed_ranks_lower_where_its_lines_are_known(
+    parts: Parts, tmp_path: Path, has_lines: bool, loss: float
+) -> None:
+    anchors = OLD.anchors if has_lines else tuple(each._replace(lines="") for each in OLD.anchors)
+    entry = replace(OLD, anchors=anchors)
+    parts.collector.hold(entry)
     by, shop = advisor(parts), tmp_path / "shop"
     before = await advised(by, started(parts), shop)
     (shop / "a.py").write_bytes(b"all_of_it = 1")
-    by.validity.freshness.look([OLD], OLD.project, str(shop))
+    by.validity.freshness.look([entry], OLD.project, str(shop))
     after = await advised(by, started(parts), shop)
 
     assert before.experiences
@@ -78,7 +84,7 @@ async def test_what_changed_ranks_lower(parts: Parts, tmp_path: Path) -> None:
     earlier, later = (each.items[0].score for each in AdviceLog(parts.journal.advice).all())
     assert earlier is not None
     assert later is not None
-    assert earlier - later == pytest.approx(0.2, abs=0.01)
+    assert earlier - later == pytest.approx(loss, abs=0.01)
 
 
 async def test_what_misled_gives_way_to_the_later_one(parts: Parts, tmp_path: Path) -> None:
