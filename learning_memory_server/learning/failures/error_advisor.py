@@ -20,7 +20,7 @@ from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.learning.failures.changes import Edit
 from learning_memory_server.learning.failures.episodes import episode_for, line_of
 from learning_memory_server.learning.failures.outcomes import is_check
-from learning_memory_server.learning.failures.parse import looks, parse
+from learning_memory_server.learning.failures.parse import looks, parse, program
 from learning_memory_server.learning.failures.pending import PendingFailures, Ran, Seen
 from learning_memory_server.learning.failures.remedies import line_about, mended, remedy_for, seen
 from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
@@ -55,8 +55,9 @@ def _calls(ran: Ran) -> list[tuple[str, ...]]:
 
 def _question(ran: Ran) -> str:
     """Return what a command calls, and the line that names its error, else its last one."""
-    called = " ".join(map(" ".join, _calls(ran)))
-    return f"{called[:_CALLS_MAX]}\n{error_line(ran.output) or last_line(ran.output)}"
+    calls = _calls(ran)
+    called = " ".join(map(" ".join, calls))[:_CALLS_MAX]
+    return f"{called}\n{error_line(ran.output) or last_line(ran.output, set(map(program, calls)))}"
 
 
 def _tools(ran: Ran) -> frozenset[str]:

@@ -8,7 +8,7 @@ another file has the same signature. Besides, the options, variables and command
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -153,9 +153,14 @@ def error_line(output: str) -> str | None:
     return _naming([line for line in lines if line not in tail]) or _naming(tail)
 
 
-def last_line(output: str) -> str:
-    """Return the last line that has two words, such as where none names an error."""
-    return next((line.strip() for line in reversed(_lines(output)) if _TWO_WORDS.search(line)), "")
+def last_line(output: str, programs: Collection[str] = ()) -> str:
+    """Return the last line that has two words, such as where none names an error.
+
+    One that begins with the name of one of these programs, as their messages do, goes before others.
+    """
+    lines = [line.strip() for line in _lines(output) if _TWO_WORDS.search(line)]
+    said = [line for line in lines if line.partition(":")[0] in programs]
+    return (said or lines or [""])[-1]
 
 
 def shows_error(output: str) -> bool:

@@ -206,6 +206,13 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(failures: F
         ("./kiln fire; echo rc=$?", "kiln: cone bent\nrc=2", False, "./kiln fire\nkiln: cone bent", set()),
         # What ran after it, and worked, changes nothing, and what only looks is not asked about.
         ("./kiln fire; echo rc=$?; ls", "kiln: cone bent\nrc=2\npot", False, "./kiln fire\nkiln: cone bent", set()),
+        (
+            "./kiln fire; ls -l",
+            "kiln: cone bent\n-rw-r--r-- 1 a pot",
+            False,
+            "./kiln fire\nkiln: cone bent",
+            {"kiln", "fire"},
+        ),
         ("./kiln a; echo a=$?; ./kiln b; echo b=$?", "a=2\nb=0", False, "./kiln a ./kiln b\n", set()),
         ("ls pots", "ls: cannot access 'pots'", True, "ls pots\nls: cannot access 'pots'", set()),
         # Of these it is not known whether the kiln failed.
