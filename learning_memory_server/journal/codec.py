@@ -57,11 +57,13 @@ class Codec(Generic[T]):
 
     def decode(self, data: Data) -> T:
         """Return the thing that data describes."""
-        named = {self.fields.get(name, name): part for name, part in data.items()} if self.names else data
-        parts = _sorted_out(self.type, self.absent | named)
+        names = self.fields
+        parts = _sorted_out(self.type, self.absent | {names[name]: data[name] for name in data if name in names})
         if "cluster_id" in parts:
             # It is a dataclass, too, but stands in the journal as a text.
             parts["cluster_id"] = ClusterId.parse(parts["cluster_id"])
+        if not data.keys() <= names.keys():
+            parts["others"] = {name: part for name, part in data.items() if name not in names}
         return msgspec.convert(parts, self.type, from_attributes=True)
 
 

@@ -112,6 +112,16 @@ def test_any_advice_survives_a_round_trip(advice: Advice) -> None:
     assert ADVICE.decode(through_json(ADVICE.encode(advice))) == advice
 
 
+@given(VERDICTS)
+def test_a_name_that_only_the_program_has_is_unknown_in_the_journal(verdict: Verdict) -> None:
+    data = VERDICT.encode(verdict) | {"stance": "of another program"}
+
+    read = VERDICT.decode(through_json(data))
+
+    assert (read.stance, read.others) == (verdict.stance, {"stance": "of another program"})
+    assert VERDICT.encode(read) == data
+
+
 def test_advice_and_failures_of_earlier_versions_have_no_score() -> None:
     line = {
         "ghap_id": "ghap_1",

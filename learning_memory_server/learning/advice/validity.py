@@ -82,7 +82,7 @@ class Validity:
         return bool(entry and before and is_instructive(entry) and entry.project == before.project)
 
     async def current(self, ranked: Ranked, project: str, folder: str) -> Ranked:
-        """Return candidates without those that have a successor or whose files are gone; with changed lines, lower."""
+        """Return candidates without those that have a successor or whose files are gone; lost lines cost rank."""
         successors = self.successors()
         experiences = [each for each in ranked.experiences if each.entry.id not in successors]
         best = sorted(experiences, key=lambda each: -each.score)[:_JUDGED]
@@ -91,7 +91,7 @@ class Validity:
         fates = [(each, self.freshness.find(each.entry, folder)) for each in experiences]
         experiences = [
             replace(each, score=each.score - _CHANGED * (1 + fate.changed) / 2)
-            if fate and fate.changed and fate.is_sure
+            if fate and fate.changed and fate.by_lines
             else each
             for each, fate in fates
             if not fate or not fate.is_gone

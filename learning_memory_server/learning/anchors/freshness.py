@@ -59,7 +59,7 @@ class Judged(NamedTuple):
     changed: float
     is_gone: bool  # all of its files are
     words: str  # about five, for people and agents; empty if nothing has changed
-    is_sure: bool = True  # whether it is said by lines: of the lessons of which a file differs, half are still true
+    by_lines: bool = True  # whether lines tell, and not whole files, of which half the lessons are still true
 
 
 @dataclass(eq=False)
@@ -221,4 +221,4 @@ def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
     has_lines = any(anchor.lines for anchor, _ in seen)
     what = f"{lost} of {total} lines" if has_lines else f"{differ} of {len(seen)} files"
     words = f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}"
-    return Judged(lost / total, is_gone=False, words=words, is_sure=has_lines)
+    return Judged(lost / total, is_gone=False, words=words, by_lines=has_lines)

@@ -50,7 +50,8 @@ class Known(NamedTuple):
 def _calls(ran: Ran) -> list[tuple[str, ...]]:
     """Return what a command calls, without what only looks, if anything does more."""
     steps = [step for step in parse(ran.command).steps if step.folder is None]
-    return [step.call for step in [step for step in steps if not looks(step)] or steps]
+    doing = [step for step in steps if not looks(step)]
+    return [step.call for step in doing or steps]
 
 
 def _question(ran: Ran) -> str:

@@ -106,7 +106,7 @@ class Command:
     steps: tuple[Step, ...]  # what it does, without what only shapes the output
     is_certain: bool  # whether this is all that it does
     is_hidden: bool = False  # whether its status is not that of its last step
-    printed: tuple[str, ...] = ()  # what says a status in its output: regular expressions
+    printed: tuple[str, ...] = ()  # what it prints before a status; empty before one that stands alone
 
     @property
     def words(self) -> frozenset[str]:
@@ -121,7 +121,7 @@ class Command:
 
     @property
     def unsaid(self) -> int:
-        """How many of its programs have a status that is not its own: all but the last one, if that is not hidden."""
+        """How many statuses it does not end with: those of what a `;` ends, and the last one if that is hidden."""
         return sum(step.joined in {"", ";", "\n"} for step in self.steps) - (not self.is_hidden)
 
     @property
@@ -204,7 +204,7 @@ class _Reader:
         status = _STATUS.search(said)
         if status and (not self.is_hidden or "PIPE" in status.group()):
             before = said[: status.start()].replace('"', "").replace("'", "").removeprefix("-e ")
-            self.printed[rf"^{re.escape(before)}(\d+)\b"] = None
+            self.printed[before] = None
         self.is_hidden = True
 
 

@@ -65,22 +65,25 @@ class Ran:
         say, and nothing else tells, remains unknown.
         """
         command, printed = parse(self.command), self._printed()
-        if self.has_failed:
-            return self
-        if set(printed) - {"0"}:
-            return replace(self, has_failed=True)
-        if not (command.is_hidden or self.has_failed is None):
+        is_failure = not set(printed) <= {"0"}
+        if self.has_failed or not (is_failure or command.is_hidden or self.has_failed is None):
             return self
         if printed:
-            return replace(self, has_failed=False)
+            return replace(self, has_failed=is_failure)
         if not command.only_reads and shows_error(self.output):
             return replace(self, has_failed=True)
         return self
 
     def _printed(self) -> list[str]:
-        """Return the exit statuses that its output says."""
-        patterns = parse(self.command).printed
-        return [status for each in patterns for status in re.findall(each, self.output, re.MULTILINE)]
+        """Return the exit statuses that its output says.
+
+        A status that stands alone looks like any line of numbers, so it is only known where nothing follows.
+        """
+        command, found = parse(self.command), list[str]()
+        for text in command.printed:
+            statuses = re.findall(rf"^{re.escape(text)}(\d{{1,3}})\b", self.output, re.MULTILINE)
+            found += statuses if text.strip() else statuses[-1:] if command.is_hidden else []
+        return found
 
 
 class Mended(NamedTuple):

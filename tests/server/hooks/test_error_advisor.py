@@ -317,6 +317,9 @@ async def test_a_printed_status_counts_whatever_runs_after_it(error_advisor: Err
         ("cat build.log | tail -5", "error: it failed"),
         ("grep -rn failed . | head", "a.py: error: it failed"),
         ("make; echo rc=$?", "error: a test of errors\nrc=0"),
+        ("make; echo $?", "error: a test of errors\n12 files\n0"),
+        # A status that stands alone could be any of these numbers.
+        ("make; echo $?; cat data.csv", "error: a test of errors\n0\n12,5\n7,8"),
         ("make 2>&1 | tail -5", "built"),
         ("make", "error: a test of errors"),
     ],
