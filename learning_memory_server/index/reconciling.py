@@ -23,7 +23,7 @@ from learning_memory_server.index.kept_files import Mark
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.position import Position
 from learning_memory_server.system import files, timeouts
-from learning_memory_server.system.memory_release import trim_heap
+from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.version import VERSION
 
 _COMPARED_AT_ONCE: Final = 64

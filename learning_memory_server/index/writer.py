@@ -25,7 +25,7 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.memory_release import trim_heap
+from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import each_request_within, is_transient
 
 _QUIET: Final = 5.0

@@ -13,7 +13,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import Codec
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
-from learning_memory_server.system.memory_release import without_collections
+from learning_memory_server.system.ram import without_collections
 
 
 class Kept(Protocol):

@@ -20,7 +20,7 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
-from learning_memory_server.system.memory_release import without_collections
+from learning_memory_server.system.ram import without_collections
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.open_entries import Owner

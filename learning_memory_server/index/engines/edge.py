@@ -58,7 +58,7 @@ from learning_memory_server.index.engines.vectors import (
     checked_terms,
     wrong_dimension,
 )
-from learning_memory_server.system.memory_release import read_mapped, release_mapped
+from learning_memory_server.system.ram import read_mapped, release_mapped
 
 if TYPE_CHECKING:
     import qdrant_edge

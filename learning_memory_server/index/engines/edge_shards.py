@@ -36,7 +36,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.engines.base import CollectionSpec, Filter
 from learning_memory_server.index.engines.vectors import REBUILD, TERMS, VECTOR
 from learning_memory_server.system.files import disk_use
-from learning_memory_server.system.memory_release import release_mapped
+from learning_memory_server.system.ram import release_mapped
 
 _ABOUT: Final = "about.json"
 _REMOVABLE: Final = (

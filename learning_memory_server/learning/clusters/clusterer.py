@@ -22,7 +22,7 @@ from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clusters.clusters import AxisClusters, AxisFit, LineageLog, clusters_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.memory_release import trim_heap
+from learning_memory_server.system.ram import trim_heap
 
 if TYPE_CHECKING:
     import numpy as np

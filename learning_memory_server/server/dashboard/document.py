@@ -31,7 +31,7 @@ from learning_memory_server.server.views import (
 )
 from learning_memory_server.sharing.files import SharedEntry
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.memory_release import trim_heap
+from learning_memory_server.system.ram import trim_heap
 
 if TYPE_CHECKING:
     import numpy as np

@@ -16,7 +16,7 @@ from learning_memory_server.errors import DiskFullError, MissingCollectionError,
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.system.files import disk_use
-from tests.system.test_memory_release import resident
+from tests.system.test_ram import resident
 
 MORE_THAN_ANY_DISK = 2**62
 

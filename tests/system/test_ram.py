@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.system.memory_release import read_mapped, release_mapped, trim_heap
+from learning_memory_server.system.ram import read_mapped, release_mapped, trim_heap
 
 SIZE = 4 * 1024 * 1024
 
