@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -144,13 +145,14 @@ class VectorIndex:
         for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
         await all_done(
-            self._change(collection, store.upsert(collection, points)) for collection, points in by_collection.items()
+            self._change(collection, partial(store.upsert, collection, points))
+            for collection, points in by_collection.items()
         )
 
     async def remove(self, point_ids: Sequence[str]) -> None:
         """Remove the points from every collection."""
         store = self.require_open()
-        await all_done(self._change(each, store.delete(each, point_ids)) for each in Collection)
+        await all_done(self._change(each, partial(store.delete, each, point_ids)) for each in Collection)
 
     async def rebuild(
         self,
@@ -335,8 +337,8 @@ class VectorIndex:
             store, self._store = self._store, None
             await store.close()
 
-    async def _change(self, collection: str, change: Awaitable[None]) -> None:
-        await change
+    async def _change(self, collection: str, change: Callable[[], Awaitable[None]]) -> None:
+        await change()
         self._generations[collection] += 1
 
     def require_open(self) -> VectorStore:

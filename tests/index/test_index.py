@@ -1,6 +1,7 @@
 """How often a far server is waited for: what does not depend on one another is asked at once."""
 
 import asyncio
+import gc
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -62,6 +63,18 @@ async def test_a_written_document_is_found_by_its_words(parts: Parts) -> None:
 
     assert hit.id == DOCUMENT.point_id
     assert hit.score == pytest.approx(2**-0.5, abs=1e-5)
+
+
+async def test_a_write_that_is_cancelled_before_it_begins_leaves_nothing_behind(parts: Parts) -> None:
+    await parts.index.open()
+    for change in (parts.index.write([DOCUMENT], np.ones((1, 4), np.float32)), parts.index.remove([DOCUMENT.point_id])):
+        writing = asyncio.create_task(change)
+        await asyncio.sleep(0)
+        writing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await writing
+    # What was made and never awaited says so now, which is an error here.
+    gc.collect()
 
 
 async def test_documents_go_to_their_own_collections(parts: Parts) -> None:
