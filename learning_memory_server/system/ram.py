@@ -3,7 +3,7 @@
 import ctypes
 import gc
 import os
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -35,24 +35,26 @@ def release_mapped(folder: Path) -> None:
     later stays mapped as well. With four collections of 10,000 points, this leaves 124 MB resident after opening
     instead of 234, and 101 after writing instead of 287.
     """
-    _advise(folder, _MADV_DONTNEED)
+    _advise(folder, _MADV_DONTNEED, {"r--s", "rw-s"})
 
 
 def read_mapped(folder: Path) -> None:
     """Read mapped files below `folder` into RAM, on Linux, so that their first use need not wait. Call it in a thread.
 
-    An engine's first exact search of 100,000 vectors took 107 ms, in 40,000 page faults; after this, 20.
+    An engine's first exact search of 100,000 vectors took 107 ms, in 40,000 page faults; after this, 11. Files that it
+    maps twice, to write as well, are read once.
     """
-    _advise(folder, _MADV_POPULATE_READ)
+    _advise(folder, _MADV_POPULATE_READ, {"r--s"})
 
 
-def _advise(folder: Path, advice: int) -> None:
+def _advise(folder: Path, advice: int, kinds: Container[str]) -> None:
+    """Advise the system on the shared mappings of these permissions of the files below a folder."""
     with suppress(AttributeError, OSError):
         libc, inside = ctypes.CDLL(None), f"{folder.resolve()}{os.sep}"
         # A busy process has a thousand mappings: only those of the folder are worth more than a look.
         for line in filter(lambda line: inside in line, Path("/proc/self/maps").read_text("utf-8").splitlines()):
             addresses, permissions, _, _, _, path = line.split(maxsplit=5)
-            if "s" in permissions and path.startswith(inside):
+            if permissions in kinds and path.startswith(inside):
                 start, end = (int(address, 16) for address in addresses.split("-"))
                 libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(end - start), advice)
 
