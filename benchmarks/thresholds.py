@@ -47,7 +47,7 @@ from learning_memory_server.embedding.source import packaged_model
 from learning_memory_server.index.document import axis_texts
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.ranking.threshold import NEAR, NEAR_COPY, VALUE
-from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.advice.finder import AdviceFinder, Background
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.values.store import learned_text
 from learning_memory_server.model.entry import Ghap
@@ -215,17 +215,20 @@ def of_pairs(model: Embedder, scale: Scale, members: Sequence[Ghap]) -> dict[str
     near = np.vectorize(scale.closeness)
     values = model.embed_documents([group.texts["good"] for group in groups()])
     own = np.repeat(np.eye(len(values), dtype=bool), [len(group.members) for group in groups()], axis=0)
-    starts = near(model.embed_queries([f"{each.goal}\n{each.hypothesis}" for each in members]) @ values.T)
-    ends = near(model.embed_documents(list(map(learned_text, members))) @ values.T)
     texts = [axis_texts(each)[Axis.FULL] for each in members]
     vectors = model.embed_documents(texts)
     changed = model.embed_documents([text.replace(text.split()[9], "something", 1) for text in texts])
     others = near(vectors @ vectors.T)[~np.eye(len(texts), dtype=bool)]
     figures = {"copies": near((vectors * changed).sum(axis=1)) >= NEAR_COPY, "others": others >= NEAR_COPY}
-    for name, cosines, least in (("values", starts, VALUE), ("named", ends, NEAR)):
-        wrong = np.where(own, -1, cosines).max(axis=1)
-        figures |= {f"{name} right": cosines[own] >= least, f"{name} absent": wrong >= least}
-    figures["named right"] &= ends[own] > np.where(own, -1, ends).max(axis=1)
+    begun = model.embed_queries([f"{each.goal}\n{each.hypothesis}" for each in members])
+    ended = model.embed_documents(list(map(learned_text, members)))
+    for name, made, least in (("values", begun, VALUE), ("named", ended, NEAR)):
+        around = [np.delete(row, at) for at, row in enumerate(near(made @ vectors.T))]
+        usual = [Background(set(), [], row.tolist()).usual if name == "values" else row.mean() for row in around]
+        above = near(made @ values.T) - np.array(usual)[:, None]
+        wrong = np.where(own, -1, above).max(axis=1)
+        figures |= {f"{name} right": above[own] >= least, f"{name} absent": wrong >= least}
+    figures["named right"] &= above[own] > wrong
     return {name: float(share.mean()) for name, share in figures.items()}
 
 

@@ -268,6 +268,10 @@ class VectorIndex:
         hits = await store.search(collection, vector, limit=limit, where=where, ids=ids)
         return on_scale(self.scale.scale, hits)
 
+    def usual_closeness(self, collection: Collection, vector: NDArray[np.float32], missing: float) -> float:
+        """Return a text's mean closeness to a collection; see `Means`."""
+        return self._means.usual_closeness(collection, vector, self.scale.scale, missing)
+
     async def look_around(self) -> None:
         """Take what searches compare with: the model's scale, if it is not known, and the means of collections."""
         await self.scale.ensure()

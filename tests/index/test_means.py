@@ -49,6 +49,8 @@ async def test_a_small_collection_is_as_close_as_most_are_and_other_models_have_
     vector = HashingEmbedder().embed_queries(["note 3"])[0]
     cosine = float((HashingEmbedder().embed_documents([f"note {n}" for n in range(25)]) @ vector).mean())
     assert means.usual_closeness(NOTES, vector, DEFAULT_SCALE) == pytest.approx((cosine + 0.03) / 2, abs=1e-6)
+    missing = means.usual_closeness(NOTES, vector, DEFAULT_SCALE, 0.2)
+    assert missing == pytest.approx((cosine + 0.2) / 2, abs=1e-6)
     crowded = 1 - (1 - cosine) * 2
     assert means.usual_closeness(NOTES, vector, Scale(0.544, 0.065)) == pytest.approx((crowded + 0.03) / 2, abs=1e-6)
 

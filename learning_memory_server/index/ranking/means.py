@@ -22,8 +22,8 @@ _GROWN: Final = 1.25
 """How much larger a collection is when its mean is taken again."""
 _FEW: Final = 50
 _OFF_TOPIC: Final = 0.03
-"""The mean closeness of an off-topic question to any text: it stands for the points that a small collection lacks. In
-collections of 15, questions lose 16 % of their answers with it, 26 and 47 % without."""
+"""The mean closeness of an off-topic question to any text. In collections of 15, questions lose 16 % of their answers
+with it, 26 and 47 % without."""
 
 
 class Means:
@@ -37,12 +37,17 @@ class Means:
         self.sizes: Counter[str] = Counter()
         self._known: dict[str, tuple[int, NDArray[np.float32]]] = {}
 
-    def usual_closeness(self, collection: str, vector: NDArray[np.float32], scale: Scale) -> float:
-        """Return a query's mean closeness to a collection, whatever a search filters."""
+    def usual_closeness(
+        self, collection: str, vector: NDArray[np.float32], scale: Scale, missing: float = _OFF_TOPIC
+    ) -> float:
+        """Return a text's mean closeness to a collection, whatever a search filters.
+
+        `missing` stands for the points that a small collection lacks.
+        """
         if collection not in self._known:
-            return _OFF_TOPIC
+            return missing
         share = min(self.sizes[collection], _FEW) / _FEW
-        return share * scale.closeness(float(vector @ self._known[collection][1])) + (1.0 - share) * _OFF_TOPIC
+        return share * scale.closeness(float(vector @ self._known[collection][1])) + (1.0 - share) * missing
 
     async def refresh(self, store: VectorStore) -> None:
         """Look at every collection again.

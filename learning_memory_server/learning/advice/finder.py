@@ -83,6 +83,9 @@ an agent with the same wrong guess does harm."""
 class Background:
     """What is usual in a project, for one goal and hypothesis.
 
+    Attributes:
+        usual: The mean closeness of the background entries.
+
     Args:
         wanted: The distinct terms of goal and hypothesis.
         texts: The distinct terms of each background entry.
@@ -96,8 +99,8 @@ class Background:
         }
         self._total = math.fsum(self._rarity.values())
         count = len(closeness) + _PRIOR
-        self._mean = (math.fsum(closeness) + _PRIOR * MEAN) / count
-        spread = math.fsum((each - self._mean) ** 2 for each in closeness)
+        self.usual = (math.fsum(closeness) + _PRIOR * MEAN) / count
+        spread = math.fsum((each - self.usual) ** 2 for each in closeness)
         self._deviation = math.sqrt((spread + _PRIOR * DEVIATION**2) / count)
 
     def coverage(self, found: AbstractSet[str]) -> float:
@@ -107,7 +110,7 @@ class Background:
 
     def score(self, closeness: float, found: AbstractSet[str]) -> float:
         """Return the score of an experience."""
-        z = min(max((closeness - self._mean) / self._deviation, _LEAST_Z), _MOST_Z)
+        z = min(max((closeness - self.usual) / self._deviation, _LEAST_Z), _MOST_Z)
         return _COSINE * closeness + self.shared(found) + _Z * z
 
     def shared(self, found: AbstractSet[str]) -> float:
@@ -180,6 +183,7 @@ class Ranked:
 
     experiences: list[Scored]  # past experiences with their scores, in no order
     values: list[Likeness]  # values with their closeness, closest first
+    usual: float  # the usual closeness of an experience, which a value must exceed clearly
     least: float  # the least score of an experience that is shown
     least_at_error: float  # the same at a command that failed
 
@@ -200,7 +204,7 @@ class Ranked:
 
     def best_values(self) -> list[Likeness]:
         """Return the values to show."""
-        return [each for each in self.values if each.similarity >= VALUE]
+        return [each for each in self.values if each.similarity - self.usual >= VALUE]
 
 
 @dataclass(eq=False)
@@ -270,7 +274,7 @@ class AdviceFinder:
             if is_instructive(each)
         ]
         values = await self._near_values(vector, entry_id, within)
-        return Ranked(scored, values, least_of_advice(stored), least_at_error(stored))
+        return Ranked(scored, values, background.usual, least_of_advice(stored), least_at_error(stored))
 
     async def _pending(
         self, vector: NDArray[np.float32], pending: list[Ghap], background: Background

@@ -16,7 +16,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Match, Query, mode_for
-from learning_memory_server.index.ranking.threshold import NEAR
+from learning_memory_server.index.ranking.threshold import MEAN, NEAR
 from learning_memory_server.learning.values.log import (
     Closest,
     Likeness,
@@ -258,7 +258,8 @@ class ValueStore:
                     near = await nearest_values(self.index, vector, values, 1)
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return None
-        return next((each.value for each in near if each.similarity >= NEAR), None)
+        least = NEAR + self.index.usual_closeness(Collection.of(Axis.FULL), vector, MEAN)
+        return next((each.value for each in near if each.similarity >= least), None)
 
     def list_values(
         self,

@@ -9,7 +9,7 @@ import pytest
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.ranking.threshold import ADVICE, ERROR, least_at_error, least_of_advice
 from learning_memory_server.learning.advice.finder import Background, Ranked, Scored, best, is_instructive, sunk
-from learning_memory_server.learning.values.log import document_of
+from learning_memory_server.learning.values.log import Likeness, document_of
 from learning_memory_server.model.advice import Kind, Reason
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
@@ -157,13 +157,19 @@ def test_what_is_shown_at_a_prompt_must_be_nearer_and_at_an_error_less_near() ->
     near, nearer, far = (
         Scored(about("pool", number), score) for number, score in enumerate((0.56, 0.6, 0.48), start=1)
     )
-    ranked = Ranked([near, nearer], [], 0.5, 0.4)
+    ranked = Ranked([near, nearer], [], 0.0, 0.5, 0.4)
     assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])
     assert ranked.lesson(is_error=False) == (nearer.entry, nearer.item(0.55))
-    alone = Ranked([far], [], 0.5, 0.4)
+    alone = Ranked([far], [], 0.0, 0.5, 0.4)
     assert alone.lesson(is_error=False) is None
     assert alone.lesson(is_error=True) == (far.entry, far.item(0.4))
     assert least_at_error(1) == least_at_error(10) < least_at_error(100) == ERROR
+
+
+@pytest.mark.parametrize(("usual", "shown"), [(0.1, 1), (0.2, 0)])
+def test_a_value_must_be_nearer_than_experiences_usually_are(usual: float, shown: int) -> None:
+    ranked = Ranked([], [Likeness(value("v"), 0.45)], usual, 0.5, 0.4)
+    assert len(ranked.best_values()) == shown
 
 
 WANTED = frozenset({"pool", "checkout", "timeout"})

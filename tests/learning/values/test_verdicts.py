@@ -13,6 +13,7 @@ from learning_memory_server.errors import (
     NotFoundError,
     StorageUnavailableError,
 )
+from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import VerdictLog
 from learning_memory_server.learning.values.store import Cited, ValueStore
@@ -158,6 +159,9 @@ async def test_an_entry_near_a_value_names_it_until_it_is_judged(
     parts.index.scale.known = DEFAULT_SCALE
     assert await values_over(parts).find_near(near) == stored
     assert await values_over(parts).find_near(about("types", 101)) is None
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(VectorIndex, "usual_closeness", lambda *_: 0.9)
+        assert await values_over(parts).find_near(near) is None, "all experiences are as near"
     given_up = replace(near, resolution=replace(near.outcome, status=OutcomeStatus.ABANDONED))
     assert await values_over(parts).find_near(given_up) is None
 
