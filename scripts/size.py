@@ -11,15 +11,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 PACKAGE: Final = "learning-memory-server"
-LIMIT: Final = 800
-"""Megabytes of the whole environment, with Python's own part and pip."""
+LIMIT: Final = 600
+"""Megabytes of the whole environment. It has no pip, as those that uv and pipx make."""
 LARGE: Final = 5.0
 """Megabytes from which a package is listed."""
 PURPOSES: Final = {
@@ -34,7 +33,6 @@ PURPOSES: Final = {
     "pystemmer": "word stems of lexical search",
     "mcp": "the protocol",
     "pydantic": "settings and arguments",
-    "pip": "installed this, and is not needed afterwards",
 }
 """What a package is for; of any other package, the ones that require it are named."""
 _UNREACHABLE: Final = re.compile(
@@ -72,12 +70,11 @@ def install(folder: Path, temporary: Path) -> None:
         _NoIndexError: If no package index can be reached.
         subprocess.CalledProcessError: If pip fails for another reason.
     """
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)  # noqa: S603 - our own interpreter
-    python = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
-    _pip(python, ["wheel", "--no-deps", "--wheel-dir", str(temporary / "wheels"), str(ROOT)])
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)  # noqa: S603 - our own
+    _pip("wheel", "--no-deps", "--wheel-dir", str(temporary / "wheels"), str(ROOT))
     (wheel,) = (temporary / "wheels").glob("*.whl")
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
-    _pip(python, ["install", str(wheel)])
+    _pip("--python", str(folder), "install", str(wheel))
 
 
 def megabytes(folder: Path) -> float:
@@ -125,8 +122,8 @@ def show(total: float, sizes: dict[str, float], required_by: dict[str, list[str]
     print(f"{rest:8.1f} MB  the others")
 
 
-def _pip(python: Path, arguments: Sequence[str]) -> None:
-    command = [str(python), "-m", "pip", "--disable-pip-version-check", "--retries", "1", *arguments]
+def _pip(*arguments: str) -> None:
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1", *arguments]
     done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - pip
     if done.returncode == 0:
         return
