@@ -1,7 +1,7 @@
 """The stores that the contract is tested with. All are real, but for the double of a server."""
 
 import os
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from uuid import uuid4
 
@@ -9,8 +9,9 @@ import pytest
 
 from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
+from learning_memory_server.index.engines.qdrant import QdrantStore
 from learning_memory_server.index.engines.qdrant_catalog import Spread
-from tests.index.engines.double import QdrantDouble, serving, store_of
+from tests.index.engines.double import QdrantDouble, opened, serving, store_of
 from tests.index.engines.points import EAST, uid
 
 SERVER_URL = os.environ.get("LMS_TEST_QDRANT_URL")
@@ -33,9 +34,10 @@ def spec() -> CollectionSpec:
 
 
 @pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
+async def ann(double: QdrantDouble, tmp_path: Path, spec: CollectionSpec) -> AsyncIterator[QdrantStore]:
+    """Somebody's store on the double, with the collection of `spec`."""
+    async with opened(store_of(double.url, tmp_path / "ann" / "owner.json"), spec) as store:
+        yield store
 
 
 async def remove_collections(url: str, variant: str) -> None:
@@ -68,8 +70,8 @@ async def bare_store(server: str | None, tmp_path: Path) -> AsyncIterator[Vector
     store: VectorStore = EdgeStore(tmp_path / "index")
     if server:
         store = store_of(server, tmp_path / "owner.json", SERVER_KEY, SPREAD)
-    yield store
-    await store.close()
+    async with opened(store):
+        yield store
 
 
 @pytest.fixture
@@ -77,9 +79,7 @@ async def store(bare_store: VectorStore, spec: CollectionSpec, server: str | Non
     """A store with the collection of `spec`. On a server somebody else has points in it, under the same ids."""
     await bare_store.ensure(spec)
     if server:
-        neighbour = store_of(server, tmp_path / "neighbour.json", SERVER_KEY, SPREAD)
-        await neighbour.ensure(spec)
         others = [Point(uid(n), EAST, {"project": "a"}, SparseVector([7], [3.0])) for n in range(20)]
-        await neighbour.upsert("notes", others)
-        await neighbour.close()
+        async with opened(store_of(server, tmp_path / "neighbour.json", SERVER_KEY, SPREAD), spec) as neighbour:
+            await neighbour.upsert("notes", others)
     return bare_store

@@ -11,22 +11,36 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
+from learning_memory_server.index.engines.base import CollectionSpec, VectorStore
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from learning_memory_server.index.engines.qdrant_catalog import Spread
 from tests.index.engines.double_engine import Answer, Engine
 
+_Store = TypeVar("_Store", bound=VectorStore)
+
 
 def store_of(url: str, owner: Path, key: str | None = None, spread: Spread | None = None) -> QdrantStore:
     """Return the store of an owner on a server, by the file that says who it is."""
     return QdrantStore([url], open_owner(owner), api_key=key, spread=spread)
+
+
+@asynccontextmanager
+async def opened(store: _Store, *specs: CollectionSpec) -> AsyncIterator[_Store]:
+    """Ensure collections, and close the store at the end."""
+    try:
+        for spec in specs:
+            await store.ensure(spec)
+        yield store
+    finally:
+        await store.close()
 
 
 async def answering(store: QdrantStore) -> None:

@@ -14,7 +14,7 @@ from learning_memory_server.index.engines.qdrant import QdrantStore
 from learning_memory_server.index.engines.qdrant_errors import Kind
 from learning_memory_server.index.engines.qdrant_requests import Availability
 from tests.fast_forward import fast_forward
-from tests.index.engines.double import QdrantDouble, Wrong, answering, serving
+from tests.index.engines.double import QdrantDouble, Wrong, answering, opened, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.index.engines.points import point
 
@@ -64,16 +64,14 @@ async def cluster(path: Path, spec: CollectionSpec, *nodes: QdrantDouble) -> Asy
     """A store whose addresses are nodes of one cluster."""
     for node in nodes[1:]:
         node.engine, node.turn = nodes[0].engine, nodes[0].turn
-    store = QdrantStore([node.url for node in nodes], open_owner(path / "owner.json"))
-    await store.ensure(spec)
-    for node in nodes:
-        node.asked.clear()
-    try:
-        yield store
-    finally:
+    async with opened(QdrantStore([node.url for node in nodes], open_owner(path / "owner.json")), spec) as store:
         for node in nodes:
-            node.heal()
-        await store.close()
+            node.asked.clear()
+        try:
+            yield store
+        finally:
+            for node in nodes:
+                node.heal()
 
 
 @pytest.fixture

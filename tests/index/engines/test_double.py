@@ -3,40 +3,32 @@
 import asyncio
 import json
 import socket
-from pathlib import Path
 
 import httpx
 import pytest
 
 from learning_memory_server.errors import DiskFullError, StorageUnavailableError
-from learning_memory_server.index.engines.base import CollectionSpec
-from tests.index.engines.double import QdrantDouble, Wrong, answering, store_of
+from learning_memory_server.index.engines.qdrant import QdrantStore
+from tests.index.engines.double import QdrantDouble, Wrong, answering
 from tests.index.engines.double_engine import _DELETED_MOST, Engine, recorded
 from tests.index.engines.points import point
 
 
 @pytest.mark.parametrize("wrong", [Wrong.RESETS, Wrong.HALF])
 async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
-    double: QdrantDouble, spec: CollectionSpec, tmp_path: Path, wrong: Wrong
+    double: QdrantDouble, ann: QdrantStore, wrong: Wrong
 ) -> None:
-    store = store_of(double.url, tmp_path / "owner.json")
-    await store.ensure(spec)
     double.refuse(wrong, only=lambda request: request.path.endswith("/count"))
     with pytest.raises(StorageUnavailableError, match="cannot be reached"):
-        await store.count("notes")
+        await ann.count("notes")
     double.heal()
-    await answering(store)
-    assert await store.count("notes") == 0
-    await store.close()
+    await answering(ann)
+    assert await ann.count("notes") == 0
 
 
-async def test_what_hangs_ends_when_the_server_is_healed(
-    double: QdrantDouble, spec: CollectionSpec, tmp_path: Path
-) -> None:
-    store = store_of(double.url, tmp_path / "owner.json")
-    await store.ensure(spec)
+async def test_what_hangs_ends_when_the_server_is_healed(double: QdrantDouble, ann: QdrantStore) -> None:
     double.refuse(Wrong.HANGS, only=lambda request: request.path.endswith("/points"))
-    writing = asyncio.create_task(store.upsert("notes", [point(1)]))
+    writing = asyncio.create_task(ann.upsert("notes", [point(1)]))
     async with asyncio.timeout(10):
         while not double.asked[-1].path.endswith("/points"):  # noqa: ASYNC110 - another thread appends
             await asyncio.sleep(0.01)
@@ -44,22 +36,16 @@ async def test_what_hangs_ends_when_the_server_is_healed(
     double.heal()
     with pytest.raises(StorageUnavailableError, match="cannot be reached"):
         await writing
-    await answering(store)
-    await store.upsert("notes", [point(1)])
-    assert await store.count("notes") == 1
-    await store.close()
+    await answering(ann)
+    await ann.upsert("notes", [point(1)])
+    assert await ann.count("notes") == 1
 
 
-async def test_a_recorded_refusal_is_given_to_some_requests_only(
-    double: QdrantDouble, spec: CollectionSpec, tmp_path: Path
-) -> None:
-    store = store_of(double.url, tmp_path / "owner.json")
-    await store.ensure(spec)
+async def test_a_recorded_refusal_is_given_to_some_requests_only(double: QdrantDouble, ann: QdrantStore) -> None:
     double.refuse(recorded("disk full: upsert"), only=lambda request: request.method == "PUT")
     with pytest.raises(DiskFullError):
-        await store.upsert("notes", [point(1)])
-    assert await store.count("notes") == 0
-    await store.close()
+        await ann.upsert("notes", [point(1)])
+    assert await ann.count("notes") == 0
 
 
 def test_a_filter_on_a_field_without_an_index_is_refused_in_a_servers_words(double: QdrantDouble) -> None:

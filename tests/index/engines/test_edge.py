@@ -2,13 +2,12 @@
 
 import asyncio
 import math
-import os
 import signal
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from uuid import UUID
 
 import pytest
 
@@ -16,6 +15,8 @@ from learning_memory_server.errors import DiskFullError, MissingCollectionError,
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.system.files import disk_use
+from tests.index.engines.double import opened
+from tests.index.engines.points import EAST, WORD, numbers, point, uid
 from tests.system.test_ram import resident
 
 MORE_THAN_ANY_DISK = 2**62
@@ -42,7 +43,7 @@ asyncio.run(main())
 
 
 def points(count: int) -> list[Point]:
-    return [Point(str(UUID(int=n)), [1.0, float(n), 0.0, 0.0], {"project": "a"}) for n in range(count)]
+    return [point(n, [1.0, float(n), 0.0, 0.0], project="a") for n in range(count)]
 
 
 def names(directory: Path) -> list[str]:
@@ -61,24 +62,21 @@ def index(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def store(index: Path) -> AsyncIterator[EdgeStore]:
-    store = EdgeStore(index)
-    yield store
-    await store.close()
+    async with opened(EdgeStore(index)) as store:
+        yield store
 
 
 @pytest.fixture
 async def used(index: Path, spec: CollectionSpec) -> Path:
     """The directory of a closed store with three points."""
-    store = EdgeStore(index)
-    await store.ensure(spec)
-    await store.upsert("notes", points(3))
-    await store.close()
+    async with opened(EdgeStore(index), spec) as store:
+        await store.upsert("notes", points(3))
     return index
 
 
 async def test_reopening_finds_everything_without_ensuring(used: Path, store: EdgeStore) -> None:
     records = await store.scroll("notes", with_vectors=True)
-    assert [record.id for record in records] == [point.id for point in points(3)]
+    assert numbers(records) == [0, 1, 2]
     assert records[0].vector is not None
     assert records[0].vector.tolist() == [1.0, 0.0, 0.0, 0.0]
     assert names(used) == ["notes"]
@@ -90,27 +88,35 @@ async def test_reopening_with_another_dimension_replaces_the_collection(store: E
     assert await store.count("notes") == 0
 
 
-async def test_a_call_can_run_between_two_batches_of_a_read(store: EdgeStore, spec: CollectionSpec) -> None:
-    await store.ensure(spec)
-    await store.upsert("notes", points(250))
-    names = [point.id for point in points(250)]
-    turns = 0
+@asynccontextmanager
+async def others_run(turns: int) -> AsyncIterator[None]:
+    """Require that another task has at least so many turns meanwhile."""
+    had = 0
 
-    async def pass_by() -> None:
-        nonlocal turns
+    async def count_turns() -> None:
+        nonlocal had
         while True:
-            turns += 1
+            had += 1
             await asyncio.sleep(0)
 
-    passing = asyncio.create_task(pass_by())
-    assert len(await store.scroll("notes", with_vectors=True)) == 250
-    scrolled, turns = turns, 0
-    assert len(await store.retrieve("notes", names, with_vectors=True)) == 250
-    passing.cancel()
+    task = asyncio.create_task(count_turns())
+    yield
+    task.cancel()
+    assert had >= turns
 
+
+async def test_calls_can_run_between_two_batches_of_a_read_and_during_a_long_write(
+    store: EdgeStore, spec: CollectionSpec
+) -> None:
+    await store.ensure(spec)
+    await store.upsert("notes", points(250))
     # Twice, and for as many turns as it takes to read, handle and answer a request.
-    assert scrolled >= 40
-    assert turns >= 40
+    async with others_run(40):
+        assert len(await store.scroll("notes", with_vectors=True)) == 250
+    async with others_run(40):
+        assert len(await store.retrieve("notes", [uid(n) for n in range(250)], with_vectors=True)) == 250
+    async with others_run(10):
+        await store.upsert("notes", points(1_000))
 
 
 def test_the_directory_is_for_its_owner_only(used: Path) -> None:
@@ -124,19 +130,17 @@ async def test_a_killed_process_loses_no_acknowledged_write(
 ) -> None:
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", WRITE_AND_DIE, str(index), death)
     assert await process.wait() == code
-    assert [UUID(record.id).int for record in await store.scroll("notes")] == list(range(1, 250))
+    assert numbers(await store.scroll("notes")) == list(range(1, 250))
     even = Filter(matches=(("project", "p0"),))
     assert len(await store.search("notes", [1.0, 1.0, 0.0, 0.0], limit=250, where=even)) == 124
-    (hit,) = await store.search("notes", [1.0, 1.0, 0.0, 0.0], limit=1)
-    assert UUID(hit.id).int == 1
+    assert numbers(await store.search("notes", [1.0, 1.0, 0.0, 0.0], limit=1)) == [1]
 
 
 async def test_a_second_store_on_the_same_directory_is_refused(used: Path, store: EdgeStore) -> None:
     await store.count("notes")
-    second = EdgeStore(used)
-    with pytest.raises(StorageUnavailableError, match="in use by another process"):
-        await second.count("notes")
-    await second.close()
+    async with opened(EdgeStore(used)) as second:
+        with pytest.raises(StorageUnavailableError, match="in use by another process"):
+            await second.count("notes")
 
 
 async def test_an_empty_directory_is_treated_as_missing(index: Path, store: EdgeStore, spec: CollectionSpec) -> None:
@@ -192,104 +196,69 @@ async def test_a_damaged_collection_leaves_the_others_usable(
     assert await store.count("others") == 2
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    file = tmp_path / "file"
-    file.write_text("not a directory")
-    return file
-
-
-async def test_a_file_in_place_of_the_directory_is_a_clear_error(file: Path, spec: CollectionSpec) -> None:
-    store = EdgeStore(file)
+async def test_a_file_in_place_of_the_directory_is_a_clear_error(
+    tmp_path: Path, store: EdgeStore, spec: CollectionSpec
+) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "index").write_text("not a directory")
     with pytest.raises(StorageUnavailableError, match="File exists") as caught:
         await store.ensure(spec)
     assert "rebuilt from the journal" in str(caught.value.hint)
-    await store.close()
 
 
 async def test_a_full_disk_is_an_error_before_anything_is_written(used: Path, spec: CollectionSpec) -> None:
-    store = EdgeStore(used, min_free_bytes=MORE_THAN_ANY_DISK)
-    for operation in (
-        store.ensure(spec),
-        store.ensure(replace(spec, name="others")),
-        store.upsert("notes", points(1)),
-        store.delete("notes", [points(1)[0].id]),
-    ):
-        with pytest.raises(DiskFullError, match="needed to write safely"):
-            await operation
-    await store.close()
+    async with opened(EdgeStore(used, min_free_bytes=MORE_THAN_ANY_DISK)) as store:
+        for operation in (
+            store.ensure(spec),
+            store.ensure(replace(spec, name="others")),
+            store.upsert("notes", points(1)),
+            store.delete("notes", [uid(0)]),
+        ):
+            with pytest.raises(DiskFullError, match="needed to write safely"):
+                await operation
     assert names(used) == ["notes"]
 
 
 async def test_a_payload_that_is_not_json_is_refused(store: EdgeStore, spec: CollectionSpec) -> None:
     await store.ensure(spec)
     with pytest.raises(StorageUnavailableError):
-        await store.upsert("notes", [Point(points(1)[0].id, [1.0, 0.0, 0.0, 0.0], {"x": object()})])
+        await store.upsert("notes", [Point(uid(0), EAST, {"x": object()})])
     assert await store.count("notes") == 0
-
-
-async def test_other_tasks_run_during_a_long_write(store: EdgeStore, spec: CollectionSpec) -> None:
-    await store.ensure(spec)
-    turns = 0
-
-    async def count_turns() -> None:
-        nonlocal turns
-        while True:
-            turns += 1
-            await asyncio.sleep(0)
-
-    task = asyncio.create_task(count_turns())
-    await store.upsert("notes", points(1_000))
-    task.cancel()
-    assert turns >= 10
 
 
 async def test_a_crash_in_the_middle_of_a_promotion_loses_neither_collection(
-    tmp_path: Path, spec: CollectionSpec
+    used: Path, store: EdgeStore, spec: CollectionSpec
 ) -> None:
-    store = EdgeStore(tmp_path)
-    await store.ensure(spec)
-    await store.upsert("notes", [Point(str(UUID(int=1)), [1, 0, 0, 0], {})])
-    await store.close()
-    (tmp_path / "notes").rename(tmp_path / ".notes.old")
+    (used / "notes").rename(used / ".notes.old")
 
-    store = EdgeStore(tmp_path)
     await store.ensure(spec)
-    assert await store.count("notes") == 1
+    assert await store.count("notes") == 3
     await (await store.rebuild(spec, resume=True)).finish([])
     assert await store.count("notes") == 0
     await store.close()
-    assert os.listdir(tmp_path) == ["notes"]  # noqa: PTH208 - in a coroutine
+    assert names(used) == ["notes"]
 
 
-async def test_an_empty_collection_replaces_a_damaged_one(tmp_path: Path, spec: CollectionSpec) -> None:
-    store = EdgeStore(tmp_path)
-    await store.ensure(spec)
-    await store.close()
-    (tmp_path / "notes" / "edge_config.json").write_text("{}")
+async def test_an_empty_collection_replaces_a_damaged_one(used: Path, store: EdgeStore, spec: CollectionSpec) -> None:
+    (used / "notes" / "edge_config.json").write_text("{}")
 
-    store = EdgeStore(tmp_path)
     assert await store.ensure(spec) == "Collection `notes` is damaged and cannot be opened."
     assert await store.count("notes") == 0
     assert await store.ensure(spec) is None
-    await store.close()
 
 
-async def test_keyword_fields_share_an_index(tmp_path: Path, spec: CollectionSpec) -> None:
-    store = EdgeStore(tmp_path)
+async def test_keyword_fields_share_an_index(store: EdgeStore, spec: CollectionSpec) -> None:
     await store.ensure(spec)
     await store.ensure(replace(spec, keyword_fields=(*spec.keyword_fields, "later")))
     schema = store._shards.get("notes").engine.info().payload_schema
     assert sorted(schema) == ["created_at", "keys__project__tags", "later", "seen_at"]
-    await store.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is released")
 async def test_a_log_of_some_megabytes_leaves_ram_after_it_was_read(used: Path, store: EdgeStore) -> None:
-    writing = EdgeStore(used)
     large = [replace(point, payload={"text": "x" * 100_000}) for point in points(30)]
-    await writing.upsert("notes", large)
-    await writing.close()
+    async with opened(EdgeStore(used)) as writing:
+        await writing.upsert("notes", large)
 
     assert await store.count("notes") == len(large)
     logs = list((used / "notes" / "wal").glob("open-*"))
@@ -298,20 +267,15 @@ async def test_a_log_of_some_megabytes_leaves_ram_after_it_was_read(used: Path, 
 
 
 async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_count(
-    index: Path, spec: CollectionSpec
+    index: Path, store: EdgeStore, spec: CollectionSpec
 ) -> None:
-    query = SparseVector([7], [1.0])
-    before = EdgeStore(index)
-    await before.ensure(spec)
     stored = [replace(point, terms=SparseVector([7, 100 + n], [2.0, 1.0])) for n, point in enumerate(points(9))]
-    await before.upsert("notes", stored)
-    await before.delete("notes", [point.id for point in stored[3:]])
-    assert len(await before.search("notes", query, limit=9)) == 3
-    await before.close()
+    async with opened(EdgeStore(index), spec) as before:
+        await before.upsert("notes", stored)
+        await before.delete("notes", [point.id for point in stored[3:]])
+        assert len(await before.search("notes", WORD, limit=9)) == 3
 
-    after = EdgeStore(index)
-    hits = await after.search("notes", query, limit=9)
-    await after.close()
+    hits = await store.search("notes", WORD, limit=9)
 
-    assert [hit.id for hit in hits] == [point.id for point in stored[:3]]
+    assert numbers(hits) == [0, 1, 2]
     assert hits[0].score == pytest.approx(2 * math.log(1 + 0.5 / 3.5), rel=1e-4)

@@ -3,11 +3,10 @@
 import asyncio
 import math
 import threading
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -17,7 +16,7 @@ from learning_memory_server.errors import (
     NoAnswerError,
     StorageUnavailableError,
 )
-from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
+from learning_memory_server.index.engines.base import CollectionSpec, Filter, SparseVector
 from learning_memory_server.index.engines.owner import Owner, open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from learning_memory_server.index.engines.qdrant_catalog import Spread
@@ -25,28 +24,21 @@ from learning_memory_server.index.engines.qdrant_errors import Kind
 from learning_memory_server.server.composition.backends import open_server
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
-from tests.index.engines.double import QdrantDouble, Wrong, answering
+from tests.index.engines import points
+from tests.index.engines.double import QdrantDouble, Wrong, answering, opened
 from tests.index.engines.double_engine import recorded
 from tests.index.engines.faults import FAULTS, answers, never_answers
+from tests.index.engines.points import EAST, point, uid
 from tests.index.engines.stub import Stub, collection_info, refusal, success
 
-ID = str(UUID(int=1))
-EAST = [1.0, 0.0, 0.0, 0.0]
 SPEC = CollectionSpec(
     "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at"), variant="m1"
 )
 KEY = "sk-very-secret"
 
-OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {
-    "ensure": lambda store: store.ensure(SPEC),
-    "upsert": lambda store: store.upsert("notes", [Point(ID, EAST, {})]),
-    "retrieve": lambda store: store.retrieve("notes", [ID]),
-    "scroll": lambda store: store.scroll("notes"),
-    "count": lambda store: store.count("notes"),
-    "delete": lambda store: store.delete("notes", [ID]),
-    "search": lambda store: store.search("notes", EAST, limit=1),
-    "search_terms": lambda store: store.search("notes", SparseVector([7], [1.0]), limit=1),
-}
+ASKING = {name: operation for name, operation in points.OPERATIONS.items() if name != "search_no_terms"}
+"""The operations that send a request: there is nothing to ask for without terms."""
+OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {"ensure": lambda store: store.ensure(SPEC), **ASKING}
 
 
 @pytest.fixture
@@ -83,21 +75,20 @@ def owner(tmp_path: Path) -> Owner:
     return open_owner(tmp_path / "owner.json")
 
 
-async def ensured(server: Stub, owner: Owner, **options: Any) -> QdrantStore:
-    """Return a store with the collection of `SPEC`, on a server that has done nothing else yet."""
-    store = QdrantStore([server.url], owner, **options)
+@pytest.fixture
+async def store(server: Stub, owner: Owner) -> AsyncIterator[QdrantStore]:
+    """A store with the collection of `SPEC`, on a server that has done nothing else yet."""
     server.answer = FreshServer()
-    await store.ensure(SPEC)
-    server.asked.clear()
-    server.answer = lambda method, _path: (200, success(collection_info() if method == "GET" else {"points": []}))
-    return store
+    async with opened(QdrantStore([server.url], owner, api_key=KEY, timeout=30), SPEC) as made:
+        server.asked.clear()
+        server.answer = lambda method, _path: (200, success(collection_info() if method == "GET" else {"points": []}))
+        yield made
 
 
 async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError:
     """Return the error of the operation, after checking that it shows nothing it must not show."""
     with pytest.raises(StorageUnavailableError) as caught:
         await OPERATIONS[operation](store)
-    await store.close()
     for secret in (KEY, "http://", "/qdrant/storage", "panicked"):
         assert secret not in f"{caught.value.message} {caught.value.hint}"
     return caught.value
@@ -105,9 +96,8 @@ async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError
 
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_no_vendor_error_escapes(server: Stub, owner: Owner, fault: str, operation: str) -> None:
+async def test_no_vendor_error_escapes(server: Stub, store: QdrantStore, fault: str, operation: str) -> None:
     prepare, expected, message = FAULTS[fault]
-    store = await ensured(server, owner, api_key=KEY, timeout=5.0)
     prepare(server)
     error = await failure(store, operation)
     assert type(error) is expected
@@ -115,9 +105,10 @@ async def test_no_vendor_error_escapes(server: Stub, owner: Owner, fault: str, o
     assert set(server.keys) == {KEY}
 
 
-@pytest.mark.parametrize("operation", [name for name in OPERATIONS if name != "ensure"])
-async def test_the_servers_reason_says_that_a_collection_is_missing(server: Stub, owner: Owner, operation: str) -> None:
-    store = await ensured(server, owner)
+@pytest.mark.parametrize("operation", ASKING)
+async def test_the_servers_reason_says_that_a_collection_is_missing(
+    server: Stub, store: QdrantStore, operation: str
+) -> None:
     answers(404, refusal("Not found: Collection `notes-m1-1` doesn't exist!"))(server)
     error = await failure(store, operation)
     assert type(error) is MissingCollectionError
@@ -126,9 +117,8 @@ async def test_the_servers_reason_says_that_a_collection_is_missing(server: Stub
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_a_server_that_never_answers_times_out(
-    server: Stub, owner: Owner, operation: str, monkeypatch: pytest.MonkeyPatch
+    server: Stub, store: QdrantStore, operation: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = await ensured(server, owner)
     never_answers(server)
     monkeypatch.setattr(store.requests, "_timeout", 0.05)
     error = await failure(store, operation)
@@ -136,8 +126,7 @@ async def test_a_server_that_never_answers_times_out(
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
-async def test_a_refused_connection_is_a_clear_error(server: Stub, owner: Owner, operation: str) -> None:
-    store = await ensured(server, owner)
+async def test_a_refused_connection_is_a_clear_error(server: Stub, store: QdrantStore, operation: str) -> None:
     port = server.server_port
     server.shutdown()
     server.server_close()
@@ -147,9 +136,8 @@ async def test_a_refused_connection_is_a_clear_error(server: Stub, owner: Owner,
 
 async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server: Stub, owner: Owner) -> None:
     server.answer = FreshServer()
-    store = QdrantStore([server.url], owner, spread=Spread(replication_factor=2))
-    await store.ensure(SPEC)
-    await store.close()
+    async with opened(QdrantStore([server.url], owner, spread=Spread(replication_factor=2)), SPEC):
+        pass
     writes = [(path, body) for method, path, body in server.asked if method != "GET"]
     path, created = writes[0]
     assert path == "/collections/notes-m1-1"
@@ -177,22 +165,21 @@ async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(se
     settings = Settings(
         storage_path=tmp_path, qdrant_shard_number=6, qdrant_replication_factor=3, qdrant_write_consistency_factor=2
     )
-    store = open_server(settings, server.url, None)
-    await store.ensure(SPEC)
-    await store.close()
+    async with opened(open_server(settings, server.url, None), SPEC):
+        pass
     created = next(body for method, _, body in server.asked if method == "PUT")
     spread = ("shard_number", "replication_factor", "write_consistency_factor")
     assert [created[name] for name in spread] == [6, 3, 2]
 
 
-async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(server: Stub, owner: Owner) -> None:
-    store = await ensured(server, owner)
+async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(
+    server: Stub, store: QdrantStore, owner: Owner
+) -> None:
     where = Filter((("project", "a"),))
-    await store.search("notes", EAST, limit=1, ids=[ID])
-    await store.search("notes", SparseVector([7, 9], [1.0, 1.0]), limit=1, where=where, ids=[ID])
-    await store.close()
+    await store.search("notes", EAST, limit=1, ids=[uid(1)])
+    await store.search("notes", SparseVector([7, 9], [1.0, 1.0]), limit=1, where=where, ids=[uid(1)])
 
-    mine, named = {"key": "owner", "match": {"value": owner.name}}, {"has_id": [owner.outside(ID)]}
+    mine, named = {"key": "owner", "match": {"value": owner.name}}, {"has_id": [owner.outside(uid(1))]}
     near, worded = [body for _method, path, body in server.asked if path.endswith("/query")]
     assert (near["using"], near["params"], near["filter"]) == ("dense", {"exact": True}, {"must": [mine, named]})
     assert worded["using"] == "bm25"
@@ -202,10 +189,8 @@ async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vec
     assert worded["filter"] == {"must": [mine, {"key": "project", "match": {"value": "a"}}, named]}
 
 
-async def test_the_server_excludes_what_a_filter_is_without(server: Stub, owner: Owner) -> None:
-    store = await ensured(server, owner)
+async def test_the_server_excludes_what_a_filter_is_without(server: Stub, store: QdrantStore, owner: Owner) -> None:
     await store.search("notes", EAST, limit=1, where=Filter(without=(("project", "a"), ("project", "b"))))
-    await store.close()
 
     (body,) = [body for method, _path, body in server.asked if method == "POST"]
     assert body["filter"] == {
@@ -214,12 +199,10 @@ async def test_the_server_excludes_what_a_filter_is_without(server: Stub, owner:
     }
 
 
-async def test_writes_wait_until_they_are_applied(server: Stub, owner: Owner) -> None:
-    store = await ensured(server, owner)
+async def test_writes_wait_until_they_are_applied(server: Stub, store: QdrantStore) -> None:
     server.answer = lambda _method, _path: (200, success({"operation_id": 1, "status": "completed"}))
-    await store.upsert("notes", [Point(ID, EAST, {})])
-    await store.delete("notes", [ID])
-    await store.close()
+    await store.upsert("notes", [point(1)])
+    await store.delete("notes", [uid(1)])
     assert server.paths[-2:] == [
         "/collections/notes-m1-1/points?wait=true",
         "/collections/notes-m1-1/points/delete?wait=true",
@@ -244,46 +227,39 @@ def test_a_key_that_cannot_be_sent_is_refused_without_repeating_it(key: str, own
 
 
 async def test_variants_keep_two_models_apart(double: QdrantDouble, owner: Owner) -> None:
-    store = QdrantStore([double.url], owner)
-    await store.ensure(SPEC)
-    await store.upsert("notes", [Point(ID, EAST, {})])
-    await store.ensure(replace(SPEC, variant="m2"))
-    assert await store.count("notes") == 0
-    await store.close()
+    async with opened(QdrantStore([double.url], owner), SPEC) as store:
+        await store.upsert("notes", [point(1)])
+        await store.ensure(replace(SPEC, variant="m2"))
+        assert await store.count("notes") == 0
 
 
 async def test_a_collection_with_its_vectors_in_ram_is_changed_in_place_if_the_key_may(
     double: QdrantDouble, owner: Owner
 ) -> None:
-    store = QdrantStore([double.url], owner)
-    await store.ensure(SPEC)
-    await store.upsert("notes", [Point(ID, EAST, {})])
-    created = double.engine.created["notes-m1-1"]
-    del created["vectors"]["dense"]["on_disk"]
-    double.refuse(recorded("token for this collection: create"), only=lambda each: each.method == "PATCH")
-    await store.ensure(SPEC)
-    assert await store.count("notes") == 1
-    double.heal()
-    store.requests.availability.answered(Kind.CREATE, "")
-    for _ in range(2):
+    async with opened(QdrantStore([double.url], owner), SPEC) as store:
+        await store.upsert("notes", [point(1)])
+        created = double.engine.created["notes-m1-1"]
+        del created["vectors"]["dense"]["on_disk"]
+        double.refuse(recorded("token for this collection: create"), only=lambda each: each.method == "PATCH")
         await store.ensure(SPEC)
-    changes = [each for each in double.asked if each.method == "PATCH"]
-    assert len(changes) == 2
-    assert created["vectors"]["dense"]["on_disk"] is True
-    assert created["quantization_config"]["scalar"]["always_ram"] is True
-    assert await store.count("notes") == 1
-    await store.close()
+        assert await store.count("notes") == 1
+        double.heal()
+        store.requests.availability.answered(Kind.CREATE, "")
+        for _ in range(2):
+            await store.ensure(SPEC)
+        assert len([each for each in double.asked if each.method == "PATCH"]) == 2
+        assert created["vectors"]["dense"]["on_disk"] is True
+        assert created["quantization_config"]["scalar"]["always_ram"] is True
+        assert await store.count("notes") == 1
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_no_answer_is_asked_for_compressed(double: QdrantDouble, owner: Owner, operation: str) -> None:
-    store = QdrantStore([double.url], owner, api_key=KEY)
-    await store.ensure(SPEC)
-    double.asked.clear()
-    await OPERATIONS[operation](store)
+    async with opened(QdrantStore([double.url], owner, api_key=KEY), SPEC) as store:
+        double.asked.clear()
+        await OPERATIONS[operation](store)
     assert double.asked
     assert double.compressed == 0
-    await store.close()
 
 
 async def test_no_proxy_of_the_environment_gets_what_is_meant_for_this_machine(
@@ -293,45 +269,42 @@ async def test_no_proxy_of_the_environment_gets_what_is_meant_for_this_machine(
         monkeypatch.setenv(name, "http://127.0.0.1:1")
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
-    store = QdrantStore([double.url], owner, api_key=KEY)
-    await store.ensure(SPEC)
-    await store.close()
+    async with opened(QdrantStore([double.url], owner, api_key=KEY), SPEC):
+        pass
 
 
 @pytest.mark.slow
 async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_back(
     double: QdrantDouble, owner: Owner
 ) -> None:
-    store = QdrantStore([double.url], owner, timeout=0.5)
-    await store.ensure(SPEC)
-    double.asked.clear()
-    double.refuse(Wrong.HANGS)
-    for _ in range(3):
-        with pytest.raises(NoAnswerError, match="did not answer in time"):
-            await store.upsert("notes", [Point(ID, EAST, {})])
-    # Reads have a circuit of their own, and a refusal opens none.
-    double.refuse(recorded("wrong key: upsert"))
-    for _ in range(2):
-        with pytest.raises(StorageUnavailableError, match="refused"):
-            await store.count("notes")
+    async with opened(QdrantStore([double.url], owner, timeout=0.5), SPEC) as store:
+        double.asked.clear()
+        double.refuse(Wrong.HANGS)
+        for _ in range(3):
+            with pytest.raises(NoAnswerError, match="did not answer in time"):
+                await store.upsert("notes", [point(1)])
+        # Reads have a circuit of their own, and a refusal opens none.
+        double.refuse(recorded("wrong key: upsert"))
+        for _ in range(2):
+            with pytest.raises(StorageUnavailableError, match="refused"):
+                await store.count("notes")
 
-    double.heal()
-    await answering(store)
-    await store.upsert("notes", [Point(ID, EAST, {})])
-    store.requests.availability.answered(Kind.READ, "")
-    assert await store.count("notes") == 1
+        double.heal()
+        await answering(store)
+        await store.upsert("notes", [point(1)])
+        store.requests.availability.answered(Kind.READ, "")
+        assert await store.count("notes") == 1
     # What the probes wrote is nothing.
     upserts = [each.body for each in double.asked if each.path.endswith("/points") and each.method == "PUT"]
     assert upserts[1:-1]
     assert all(not body["points"] for body in upserts[1:-1])
-    await store.close()
 
 
-async def test_a_read_waits_less_than_a_write(server: Stub, owner: Owner, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = await ensured(server, owner, timeout=30)
+async def test_a_read_waits_less_than_a_write(
+    server: Stub, store: QdrantStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(timeouts, "QDRANT_READ", 0.05)
     never_answers(server)
     async with asyncio.timeout(10):
         with pytest.raises(StorageUnavailableError, match="did not answer in time"):
             await store.count("notes")
-    await store.close()

@@ -1,30 +1,20 @@
 """What a Qdrant server refuses, and to whom a key is sent: each refusal has its own words."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.errors import ForbiddenCollectionError, InvalidSettingsError, StorageUnavailableError
-from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector
+from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from tests.index.engines.double import QdrantDouble, store_of
+from tests.index.engines.double import QdrantDouble, opened
 from tests.index.engines.double_engine import recorded
-from tests.index.engines.points import EAST, uid
-
-
-def point(number: int) -> Point:
-    return Point(uid(number), EAST, {}, SparseVector([7], [1.0]))
-
-
-@pytest.fixture
-async def ann(double: QdrantDouble, tmp_path: Path) -> AsyncIterator[QdrantStore]:
-    store = store_of(double.url, tmp_path / "ann" / "owner.json")
-    yield store
-    await store.close()
+from tests.index.engines.points import EAST
+from tests.index.engines.points import worded as point
 
 
 @pytest.mark.parametrize(
@@ -48,7 +38,6 @@ async def ann(double: QdrantDouble, tmp_path: Path) -> AsyncIterator[QdrantStore
 async def test_each_refusal_has_its_words(  # noqa: PLR0913 - three parameters and three fixtures
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble, situation: str, operation: str, message: str
 ) -> None:
-    await ann.ensure(spec)
     double.refuse(recorded(situation), only=lambda each: each.method == "PUT" or each.path.endswith("/query"))
     operations: dict[str, Callable[[], Awaitable[object]]] = {
         "ensure": lambda: ann.ensure(replace(spec, variant="abcdef012345")),
@@ -61,10 +50,7 @@ async def test_each_refusal_has_its_words(  # noqa: PLR0913 - three parameters a
         assert caught.value.name == "notes-abcdef012345-1"
 
 
-async def test_a_server_that_says_when_to_come_back_is_not_asked_before(
-    ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
-) -> None:
-    await ann.ensure(spec)
+async def test_a_server_that_says_when_to_come_back_is_not_asked_before(ann: QdrantStore, double: QdrantDouble) -> None:
     double.refuse(recorded("strict mode: write rate"), only=lambda each: each.method == "PUT")
     for _ in range(3):
         with pytest.raises(StorageUnavailableError, match="60 seconds"):
@@ -92,19 +78,17 @@ async def test_a_key_is_sent_to_this_machine_in_plain_text(tmp_path: Path, host:
 async def test_another_node_answers_for_one_that_is_dead(
     double: QdrantDouble, spec: CollectionSpec, tmp_path: Path
 ) -> None:
-    urls = ["http://127.0.0.1:1", double.url]
-    store = QdrantStore(urls, open_owner(tmp_path / "owner.json"))
-    await store.ensure(spec)
-    await store.upsert("notes", [point(1)])
-    assert await store.count("notes") == 1
-    double.fault = lambda _request: recorded("disk full: upsert")
-    with pytest.raises(StorageUnavailableError, match="disk is full"):
-        await store.upsert("notes", [point(2)])
-    await store.close()
+    nodes = QdrantStore(["http://127.0.0.1:1", double.url], open_owner(tmp_path / "owner.json"))
+    async with opened(nodes, spec) as store:
+        await store.upsert("notes", [point(1)])
+        assert await store.count("notes") == 1
+        double.fault = lambda _request: recorded("disk full: upsert")
+        with pytest.raises(StorageUnavailableError, match="disk is full"):
+            await store.upsert("notes", [point(2)])
 
 
 async def test_when_no_node_answers_the_error_names_them_all(tmp_path: Path, spec: CollectionSpec) -> None:
-    store = QdrantStore(["http://127.0.0.1:1", "http://127.0.0.1:2"], open_owner(tmp_path / "owner.json"))
+    nodes = QdrantStore(["http://127.0.0.1:1", "http://127.0.0.1:2"], open_owner(tmp_path / "owner.json"))
     with pytest.raises(StorageUnavailableError, match=r"127.0.0.1:1, 127.0.0.1:2 cannot be reached"):
-        await store.ensure(spec)
-    await store.close()
+        async with opened(nodes, spec):
+            pass

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,28 +13,15 @@ from learning_memory_server.index.engines.base import CollectionSpec, Filter, Po
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from learning_memory_server.index.engines.qdrant_catalog import Spread, collection_settings
-from tests.index.engines.double import QdrantDouble, Request, Wrong, store_of
-from tests.index.engines.points import EAST, NORTH, uid
-
-WORD = SparseVector([7], [1.0])
-
-
-def point(number: int, vector: list[float] = EAST, **payload: Any) -> Point:
-    return Point(uid(number), vector, payload, WORD)
+from tests.index.engines.double import QdrantDouble, Request, Wrong, opened, store_of
+from tests.index.engines.points import EAST, NORTH, WORD, numbers, uid
+from tests.index.engines.points import worded as point
 
 
 @pytest.fixture
-async def ann(double: QdrantDouble, tmp_path: Path) -> AsyncIterator[QdrantStore]:
-    store = store_of(double.url, tmp_path / "ann" / "owner.json")
-    yield store
-    await store.close()
-
-
-@pytest.fixture
-async def bob(double: QdrantDouble, tmp_path: Path) -> AsyncIterator[QdrantStore]:
-    store = store_of(double.url, tmp_path / "bob" / "owner.json")
-    yield store
-    await store.close()
+async def bob(double: QdrantDouble, tmp_path: Path, spec: CollectionSpec) -> AsyncIterator[QdrantStore]:
+    async with opened(store_of(double.url, tmp_path / "bob" / "owner.json"), spec) as store:
+        yield store
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +36,7 @@ def reads(double: QdrantDouble) -> list[Request]:
     return [each for each in double.asked if each.path.endswith(kinds)]
 
 
-async def test_nobody_finds_what_is_anothers(ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec) -> None:
-    await ann.ensure(spec)
-    await bob.ensure(spec)
+async def test_nobody_finds_what_is_anothers(ann: QdrantStore, bob: QdrantStore) -> None:
     await ann.upsert("notes", [point(n, project="a") for n in range(5)])
     assert await bob.search("notes", EAST, limit=9) == []
     assert await bob.search("notes", EAST, limit=9, ids=[uid(1)]) == []
@@ -65,11 +49,10 @@ async def test_nobody_finds_what_is_anothers(ann: QdrantStore, bob: QdrantStore,
 
 
 async def test_the_same_entry_of_two_owners_is_two_points(
-    ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec, double: QdrantDouble
+    ann: QdrantStore, bob: QdrantStore, double: QdrantDouble
 ) -> None:
-    for store, vector in ((ann, EAST), (bob, NORTH)):
-        await store.ensure(spec)
-        await store.upsert("notes", [point(1, vector)])
+    await ann.upsert("notes", [point(1, EAST)])
+    await bob.upsert("notes", [point(1, NORTH)])
     assert len(double.engine.created) == 1
     (hit,) = await ann.search("notes", NORTH, limit=9)
     assert hit.score == pytest.approx(0)
@@ -80,21 +63,19 @@ async def test_the_same_entry_of_two_owners_is_two_points(
 
 async def test_a_rebuild_leaves_what_is_anothers(ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec) -> None:
     for store in (ann, bob):
-        await store.ensure(spec)
         await store.upsert("notes", [point(n) for n in range(4)])
     rebuild = await bob.rebuild(spec, resume=True)
     await rebuild.upsert([point(9)])
     assert await bob.count("notes") == 5
     await bob.upsert("notes", [point(3), point(8)])
     await rebuild.finish([uid(9)])
-    assert [each.id for each in await bob.scroll("notes")] == [uid(3), uid(8), uid(9)]
-    assert [each.id for each in await ann.scroll("notes")] == [uid(n) for n in range(4)]
+    assert numbers(await bob.scroll("notes")) == [3, 8, 9]
+    assert numbers(await ann.scroll("notes")) == [0, 1, 2, 3]
 
 
 async def test_every_read_names_the_owner_and_every_deletion_names_ids(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble, tmp_path: Path
 ) -> None:
-    await ann.ensure(spec)
     await ann.upsert("notes", [point(n) for n in range(12)])
     await ann.search("notes", EAST, limit=1)
     await ann.search("notes", EAST, limit=1, ids=[uid(1)], where=Filter(without=(("project", "a"),)))
@@ -116,16 +97,12 @@ async def test_every_read_names_the_owner_and_every_deletion_names_ids(
 
 
 @pytest.mark.parametrize("field", ["owner", "rebuild"])
-async def test_a_callers_field_of_the_walls_names_is_refused(
-    ann: QdrantStore, spec: CollectionSpec, field: str
-) -> None:
-    await ann.ensure(spec)
+async def test_a_callers_field_of_the_walls_names_is_refused(ann: QdrantStore, field: str) -> None:
     with pytest.raises(StorageUnavailableError, match=field):
         await ann.upsert("notes", [Point(uid(1), EAST, {field: "bob"})])
 
 
 async def test_a_callers_filter_on_the_owner_is_refused(ann: QdrantStore, spec: CollectionSpec) -> None:
-    await ann.ensure(spec)
     for where in (Filter(matches=(("owner", "bob"),)), Filter(without=(("owner", "bob"),))):
         with pytest.raises(StorageUnavailableError, match="owner"):
             await ann.search("notes", EAST, limit=1, where=where)
@@ -133,21 +110,14 @@ async def test_a_callers_filter_on_the_owner_is_refused(ann: QdrantStore, spec: 
         await ann.ensure(replace(spec, keyword_fields=("owner",)))
 
 
-async def test_scores_are_the_same_alone_and_beside_others(
-    ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec
-) -> None:
-    def texts(first: int, count: int) -> list[Point]:
-        return [
-            Point(uid(n), [1.0, n % 7, 0, 0], {}, SparseVector([7, 8 + n % 5], [1.0, 2.0]))
-            for n in range(first, first + count)
-        ]
+async def test_scores_are_the_same_alone_and_beside_others(ann: QdrantStore, bob: QdrantStore) -> None:
+    def texts(count: int) -> list[Point]:
+        return [Point(uid(n), [1.0, n % 7, 0, 0], {}, SparseVector([7, 8 + n % 5], [1.0, 2.0])) for n in range(count)]
 
-    await ann.ensure(spec)
-    await ann.upsert("notes", texts(0, 30))
+    await ann.upsert("notes", texts(30))
     query = SparseVector([7, 9], [1.0, 1.0])
     alone = await ann.search("notes", query, limit=30)
-    await bob.ensure(spec)
-    await bob.upsert("notes", texts(0, 300))
+    await bob.upsert("notes", texts(300))
     assert await ann.search("notes", query, limit=30) == alone
     assert [hit.score for hit in await bob.search("notes", query, limit=30)] != [hit.score for hit in alone]
 
@@ -155,48 +125,39 @@ async def test_scores_are_the_same_alone_and_beside_others(
 async def test_rarity_follows_what_is_written_removed_and_lost(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble, tmp_path: Path
 ) -> None:
-    await ann.ensure(spec)
     assert await ann.search("notes", WORD, limit=1) == []
     await ann.upsert("notes", [Point(uid(n), EAST, {}, SparseVector([7 + n], [1.0])) for n in range(6)])
     await ann.upsert("notes", [Point(uid(1), EAST, {}, None)])
     await ann.delete("notes", [uid(2)])
-    engine = double.engine.client
     lost = open_owner(tmp_path / "ann" / "owner.json").outside(uid(3))
-    engine.delete(f"notes-{spec.variant}-1", [lost])
+    double.engine.client.delete(f"notes-{spec.variant}-1", [lost])
     assert (await ann.size("notes"), await ann.count("notes")) == (5, 4)
     await ann.scroll("notes")
     assert await ann.size("notes") == 4
 
-    again = store_of(double.url, tmp_path / "ann" / "owner.json")
-    await again.ensure(spec)
-    assert await ann.search("notes", WORD, limit=1) == await again.search("notes", WORD, limit=1)
-    await again.close()
+    async with opened(store_of(double.url, tmp_path / "ann" / "owner.json"), spec) as again:
+        assert await ann.search("notes", WORD, limit=1) == await again.search("notes", WORD, limit=1)
 
 
-async def test_equal_scores_take_two_requests_whatever_their_number(
-    ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
-) -> None:
-    await ann.ensure(spec)
+async def test_equal_scores_take_two_requests_whatever_their_number(ann: QdrantStore, double: QdrantDouble) -> None:
     await ann.upsert("notes", [point(n) for n in range(700)])
     await ann.size("notes")
     before = len(double.asked)
-    hits = await ann.search("notes", EAST, limit=3)
-    assert [hit.id for hit in hits] == [uid(n) for n in range(3)]
+    assert numbers(await ann.search("notes", EAST, limit=3)) == [0, 1, 2]
     assert len(double.asked) - before == 2
 
 
 async def test_a_collection_that_another_created_meanwhile_is_used(
     ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec, double: QdrantDouble
 ) -> None:
-    await asyncio.gather(*(store.ensure(spec) for store in (ann, bob, ann, bob)))
-    assert list(double.engine.created) == [f"notes-{spec.variant}-1"]
-    assert set(double.engine.indexed[f"notes-{spec.variant}-1"]) >= {"owner", "rebuild", "project"}
+    await asyncio.gather(*(store.ensure(replace(spec, name="others")) for store in (ann, bob, ann, bob)))
+    assert list(double.engine.created) == [f"notes-{spec.variant}-1", f"others-{spec.variant}-1"]
+    assert set(double.engine.indexed[f"others-{spec.variant}-1"]) >= {"owner", "rebuild", "project"}
 
 
 async def test_a_collection_without_its_indexes_gets_them(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
 ) -> None:
-    await ann.ensure(spec)
     double.engine.indexed[f"notes-{spec.variant}-1"].clear()
     with pytest.raises(StorageUnavailableError, match="still being created"):
         await ann.count("notes")
@@ -207,31 +168,30 @@ async def test_a_collection_without_its_indexes_gets_them(
 async def test_a_model_whose_vectors_changed_gets_the_next_number_and_the_first_stays(
     ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec, double: QdrantDouble
 ) -> None:
-    await ann.ensure(replace(spec, about={"probe": 1}))
-    await ann.upsert("notes", [point(1)])
-    changed = replace(spec, about={"probe": 2}, refuses=lambda about: None if about["probe"] == 2 else "no")
+    first = replace(spec, name="others", about={"probe": 1})
+    await ann.ensure(first)
+    await ann.upsert("others", [point(1)])
+    changed = replace(first, about={"probe": 2}, refuses=lambda about: None if about["probe"] == 2 else "no")
     for _ in range(2):
         await bob.ensure(changed)
-    await bob.upsert("notes", [point(2)])
-    assert [each.rpartition("-")[2] for each in double.engine.created] == ["1", "2"]
-    assert await ann.count("notes") == await bob.count("notes") == 1
+    await bob.upsert("others", [point(2)])
+    assert [each.rpartition("-")[2] for each in double.engine.created if each.startswith("others")] == ["1", "2"]
+    assert await ann.count("others") == await bob.count("others") == 1
 
 
 async def test_what_is_forgotten_leaves_every_collection_one_was_ever_in(
     ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec, double: QdrantDouble, tmp_path: Path
 ) -> None:
     for store in (ann, bob):
-        await store.ensure(spec)
         await store.upsert("notes", [point(1), point(2)])
-    after = store_of(double.url, tmp_path / "ann" / "owner.json")
-    await after.ensure(replace(spec, variant="abcdef012345"))
-    await after.upsert("notes", [point(1), point(2)])
-    assert await after.former_ids("notes") == {uid(1), uid(2)}
-    await after.delete("notes", [uid(1)])
-    assert await after.former_ids("notes") == {uid(2)}
-    assert [each.id for each in await ann.scroll("notes")] == [uid(2)]
+    another = replace(spec, variant="abcdef012345")
+    async with opened(store_of(double.url, tmp_path / "ann" / "owner.json"), another) as after:
+        await after.upsert("notes", [point(1), point(2)])
+        assert await after.former_ids("notes") == {uid(1), uid(2)}
+        await after.delete("notes", [uid(1)])
+        assert await after.former_ids("notes") == {uid(2)}
+    assert numbers(await ann.scroll("notes")) == [2]
     assert await bob.count("notes") == 2
-    await after.close()
 
 
 async def test_who_leaves_a_server_leaves_nothing_there_and_takes_nothing_of_others(
@@ -247,11 +207,10 @@ async def test_who_leaves_a_server_leaves_nothing_there_and_takes_nothing_of_oth
 
 
 async def test_who_leaves_is_not_stopped_by_a_collection_that_cannot_be_read(
-    ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
+    ann: QdrantStore, double: QdrantDouble
 ) -> None:
     from qdrant_client import models  # noqa: PLC0415 - a second to import
 
-    await ann.ensure(spec)
     await ann.upsert("notes", [point(1)])
     vectors = {"dense": models.VectorParams(size=4, distance=models.Distance.COSINE)}
     for name in ("docs-1-1", "notes-0-1", "notes-f-1"):
@@ -264,10 +223,7 @@ async def test_who_leaves_is_not_stopped_by_a_collection_that_cannot_be_read(
     assert not [each for each in double.asked if "docs-1-1" in each.path]
 
 
-async def test_who_leaves_a_server_that_goes_away_is_told_so_at_once(
-    ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
-) -> None:
-    await ann.ensure(spec)
+async def test_who_leaves_a_server_that_goes_away_is_told_so_at_once(ann: QdrantStore, double: QdrantDouble) -> None:
     double.refuse(Wrong.RESETS, only=lambda each: each.path.endswith("/scroll"))
     with pytest.raises(NoAnswerError):
         await ann.leave(["notes"])
@@ -276,16 +232,13 @@ async def test_who_leaves_a_server_that_goes_away_is_told_so_at_once(
 async def test_nothing_is_removed_from_a_copied_folder(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble, tmp_path: Path
 ) -> None:
-    await ann.ensure(spec)
     await ann.upsert("notes", [point(1)])
     shutil.copytree(tmp_path / "ann", tmp_path / "copy")
-    copy = store_of(double.url, tmp_path / "copy" / "owner.json")
-    await copy.ensure(spec)
-    assert await copy.count("notes") == 1
-    with pytest.raises(StorageUnavailableError, match="moved or copied"):
-        await copy.delete("notes", [uid(1)])
+    async with opened(store_of(double.url, tmp_path / "copy" / "owner.json"), spec) as copy:
+        assert await copy.count("notes") == 1
+        with pytest.raises(StorageUnavailableError, match="moved or copied"):
+            await copy.delete("notes", [uid(1)])
     assert await ann.count("notes") == 1
-    await copy.close()
 
 
 async def test_collections_of_the_layout_before_are_named_and_left_alone(
