@@ -273,6 +273,13 @@ async def keeping_up(writer: IndexWriter) -> AsyncIterator[None]:
             await task
 
 
+async def until(is_so: Callable[[], bool], every: float = 0.5) -> None:
+    """Wait until something is so, for five minutes at most. On a `FastForwardLoop` these are milliseconds."""
+    async with asyncio.timeout(300):
+        while not is_so():  # noqa: ASYNC110 - much of it changes in other threads, or without an event
+            await asyncio.sleep(every)
+
+
 @asynccontextmanager
 async def open_parts(
     path: Path, *, clock: Clock | None = None, load: Callable[[], Embedder] = HashingEmbedder

@@ -1,7 +1,6 @@
 """A Qdrant server loses points behind this program's back: that is seen, and made good from the journal."""
 
-import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,21 +19,15 @@ from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
-from tests.index.engines.double import QdrantDouble, Wrong, serving
+from tests.index.engines.double import QdrantDouble, Wrong
 from tests.index.engines.double_engine import Answer, recorded
-from tests.support import NOON, about, keeping_up
+from tests.support import NOON, about, keeping_up, until
 
 pytestmark = pytest.mark.slow
 
 FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
 ENTRIES = [about("pool", number) for number in range(6)]
 NEVER = 1e6
-
-
-@pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
 
 
 @dataclass
@@ -60,10 +53,28 @@ class Person:
         counted = await self.services.index.counts()
         return [counted[FULL], counted[STRATEGY]]
 
-    async def until(self, is_so: Callable[[], bool]) -> None:
-        async with asyncio.timeout(30):
-            while not is_so():  # noqa: ASYNC110 - what changes is in another thread
-                await asyncio.sleep(0.01)
+    async def complete(self) -> None:
+        """Wait until the server has everything again."""
+        await until(lambda: self.writer.is_complete and bool(self.double.engine.created), every=0.01)
+
+    async def noticed(self) -> None:
+        """Wait until the server is known to be away."""
+        await until(lambda: self.writer.missing is None, every=0.01)
+
+    async def has(self, collection: Collection, count: int) -> None:
+        """Wait until the server has this many points."""
+        await until(lambda: self.count_on_server(collection) == count, every=0.01)
+
+    async def forget(self, entry: int) -> None:
+        """Forget an entry, whose points are gone then."""
+        doomed = self.services.collector.points_of(self.services.collector.forget([ENTRIES[entry].id], NOON))
+        assert await self.writer.remove(doomed)
+
+    async def resolve(self) -> None:
+        """Resolve one more entry, which the server does not take."""
+        entry = about("pool", 100)
+        self.services.collector.add_resolved([entry])
+        assert not await self.services.persister.persist(entry)
 
     def lose_everything(self) -> None:
         """Let the server come back without its volume."""
@@ -90,7 +101,7 @@ async def person(path: Path, double: QdrantDouble, check_every: float = 0.02, **
             services.collector.add_resolved(ENTRIES)
             async with keeping_up(services.writer):
                 one = Person(services, double, path)
-                await one.until(lambda: one.writer.missing == 0)
+                await one.complete()
                 yield one
 
 
@@ -100,11 +111,18 @@ async def ann(tmp_path: Path, double: QdrantDouble) -> AsyncIterator[Person]:
         yield one
 
 
+@pytest.fixture
+async def unwatched(tmp_path: Path, double: QdrantDouble) -> AsyncIterator[Person]:
+    """Somebody whose writer looks only after a failure."""
+    async with person(tmp_path / "ann", double, check_every=NEVER) as one:
+        yield one
+
+
 async def test_points_that_the_server_loses_are_made_again(ann: Person) -> None:
     assert await ann.counts() == [6, 6]
     with ann.double.turn:
         ann.double.engine.client.delete(ann.places()[FULL], [ann.outside(0), ann.outside(3)])
-    await ann.until(lambda: ann.count_on_server(FULL) == 6)
+    await ann.has(FULL, 6)
     found = await ann.services.index.vectors(FULL)
     assert {point_id("ghap", entry.id) for entry in ENTRIES} == found.keys()
 
@@ -113,8 +131,8 @@ async def test_a_collection_that_is_dropped_is_made_again_without_a_restart(ann:
     name = ann.places()[STRATEGY]
     with ann.double.turn:
         ann.double.engine.client.delete_collection(name)
-    await ann.until(lambda: ann.count_on_server(STRATEGY) == 6)
-    await ann.until(lambda: ann.writer.missing == 0)
+    await ann.has(STRATEGY, 6)
+    await ann.complete()
     assert await ann.counts() == [6, 6]
 
 
@@ -122,10 +140,10 @@ async def test_the_servers_version_is_known_and_whether_it_was_tried(ann: Person
     stats = (await ann.services.statistics.collect())["index"]
     assert (stats["version"], stats["tried"]) == ("1.18.3", True)
     ann.double.refuse(Wrong.RESETS)
-    await ann.until(lambda: ann.writer.missing is None)
+    await ann.noticed()
     upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
     ann.double.refuse(upgraded, only=lambda request: request.path == "/")
-    await ann.until(lambda: ann.writer.missing == 0)
+    await ann.complete()
     stats = (await ann.services.statistics.collect())["index"]
     assert (stats["version"], stats["tried"]) == ("1.21.0", False)
 
@@ -147,20 +165,19 @@ async def test_whoever_may_not_create_collections_is_told_all_that_are_needed(
 
 async def test_a_server_that_comes_back_empty_is_filled_again(ann: Person) -> None:
     ann.double.refuse(Wrong.RESETS)
-    await ann.until(lambda: ann.writer.missing is None)
+    await ann.noticed()
     ann.lose_everything()
     ann.double.heal()
-    await ann.until(lambda: ann.writer.is_complete and bool(ann.double.engine.created))
+    await ann.complete()
     assert await ann.counts() == [6, 6]
     assert await ann.mode() is SearchMode.HYBRID
 
 
-async def test_a_search_finding_no_collection_has_it_made_again(tmp_path: Path, double: QdrantDouble) -> None:
-    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
-        ann.lose_everything()
-        assert await ann.mode() is SearchMode.LEXICAL
-        await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
-        assert await ann.mode() is SearchMode.HYBRID
+async def test_a_search_finding_no_collection_has_it_made_again(unwatched: Person) -> None:
+    unwatched.lose_everything()
+    assert await unwatched.mode() is SearchMode.LEXICAL
+    await unwatched.complete()
+    assert await unwatched.mode() is SearchMode.HYBRID
 
 
 def lose_some(person: Person, collection: Collection, count: int) -> None:
@@ -183,93 +200,80 @@ def lose_some(person: Person, collection: Collection, count: int) -> None:
     ids=["axis full", "one axis", "a filter", "as many as there are"],
 )
 async def test_a_search_that_finds_too_little_is_lexical_and_what_is_lost_is_made_again_at_once(
-    tmp_path: Path, double: QdrantDouble, query: ExperienceQuery, lost: int
+    unwatched: Person, query: ExperienceQuery, lost: int
 ) -> None:
-    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
-        search = partial(ann.services.searcher.search_experiences, query)
-        lose_some(ann, Collection.of(query.axis), lost)
+    search = partial(unwatched.services.searcher.search_experiences, query)
+    lose_some(unwatched, Collection.of(query.axis), lost)
+    found = await search()
+    assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 6)
+    await unwatched.complete()
+    assert unwatched.count_on_server(Collection.of(query.axis)) == 6
+    found = await search()
+    assert (found.mode, len(found.found)) == (SearchMode.HYBRID, 6)
+
+
+async def test_a_memory_search_finding_little_is_lexical_too(unwatched: Person) -> None:
+    for number in range(3):
+        text = "\n\n".join(f"Pool {number}, chapter {n}. {'It is closed last. ' * 60}" for n in range(4))
+        await unwatched.services.memories.add(Caller("garden", "test"), text, {"source": "a book"})
+    await unwatched.complete()
+    chunks = unwatched.count_on_server(Collection.MEMORIES)
+    assert chunks > 3
+    query = MemoryQuery("pool", where=MemoryFilter(source="a book"))
+    search = partial(unwatched.services.memory_searcher.search, query)
+    for lost in (1, chunks):
+        lose_some(unwatched, Collection.MEMORIES, lost)
         found = await search()
-        assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 6)
-        await ann.until(lambda: ann.writer.is_complete)
-        assert ann.count_on_server(Collection.of(query.axis)) == 6
-        found = await search()
-        assert (found.mode, len(found.found)) == (SearchMode.HYBRID, 6)
+        assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 3)
+        await unwatched.complete()
+        assert unwatched.count_on_server(Collection.MEMORIES) == chunks
+        assert (await search()).mode is SearchMode.HYBRID
 
 
-async def test_a_memory_search_finding_little_is_lexical_too(tmp_path: Path, double: QdrantDouble) -> None:
-    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
-        for number in range(3):
-            text = "\n\n".join(f"Pool {number}, chapter {n}. {'It is closed last. ' * 60}" for n in range(4))
-            await ann.services.memories.add(Caller("garden", "test"), text, {"source": "a book"})
-        await ann.until(lambda: ann.writer.is_complete)
-        chunks = ann.count_on_server(Collection.MEMORIES)
-        assert chunks > 3
-        query = MemoryQuery("pool", where=MemoryFilter(source="a book"))
-        search = partial(ann.services.memory_searcher.search, query)
-        for lost in (1, chunks):
-            lose_some(ann, Collection.MEMORIES, lost)
-            found = await search()
-            assert (found.mode, len(found.found)) == (SearchMode.LEXICAL, 3)
-            await ann.until(lambda: ann.writer.is_complete)
-            assert ann.count_on_server(Collection.MEMORIES) == chunks
-            assert (await search()).mode is SearchMode.HYBRID
+async def test_what_is_left_out_for_its_score_or_pending_or_forgotten_is_not_lost(unwatched: Person) -> None:
+    added = await unwatched.services.memories.add(Caller("garden", "test"), "The pool is closed last.", {})
+    await unwatched.complete()
+    unwatched.double.refuse(recorded("disk full: upsert"), only=lambda request: request.method == "PUT")
+    await unwatched.resolve()
+    unwatched.services.collector.forget([ENTRIES[0].id], NOON)
+    for strict in (ExperienceQuery("pool"), ExperienceQuery("pool", min_score=1.0)):
+        assert (await unwatched.services.searcher.search_experiences(strict)).mode is SearchMode.HYBRID
+    dissimilar = MemoryQuery("pool", min_similarity=1.0)
+    found = await unwatched.services.memory_searcher.search(dissimilar)
+    assert (found.found, found.mode) == ([], SearchMode.HYBRID)
+    await unwatched.services.memories.delete(added.memory.id)
+    assert (await unwatched.services.memory_searcher.search(dissimilar)).mode is SearchMode.HYBRID
+    assert unwatched.writer.missing is not None
 
 
-async def test_what_is_left_out_for_its_score_or_pending_or_forgotten_is_not_lost(
-    tmp_path: Path, double: QdrantDouble
-) -> None:
-    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
-        added = await ann.services.memories.add(Caller("garden", "test"), "The pool is closed last.", {})
-        await ann.until(lambda: ann.writer.is_complete)
-        double.refuse(recorded("disk full: upsert"), only=lambda request: request.method == "PUT")
-        entry = about("pool", 100)
-        ann.services.collector.add_resolved([entry])
-        assert not await ann.services.persister.persist(entry)
-        ann.services.collector.forget([ENTRIES[0].id], NOON)
-        for strict in (ExperienceQuery("pool"), ExperienceQuery("pool", min_score=1.0)):
-            assert (await ann.services.searcher.search_experiences(strict)).mode is SearchMode.HYBRID
-        dissimilar = MemoryQuery("pool", min_similarity=1.0)
-        found = await ann.services.memory_searcher.search(dissimilar)
-        assert (found.found, found.mode) == ([], SearchMode.HYBRID)
-        await ann.services.memories.delete(added.memory.id)
-        assert (await ann.services.memory_searcher.search(dissimilar)).mode is SearchMode.HYBRID
-        assert ann.writer.missing is not None
-
-
-async def test_a_write_finding_no_collection_has_it_made_again(tmp_path: Path, double: QdrantDouble) -> None:
-    async with person(tmp_path / "ann", double, check_every=NEVER) as ann:
-        ann.lose_everything()
-        entry = about("pool", 100)
-        ann.services.collector.add_resolved([entry])
-        assert not await ann.services.persister.persist(entry)
-        await ann.until(lambda: ann.writer.is_complete and bool(double.engine.created))
-        assert await ann.counts() == [7, 7]
+async def test_a_write_finding_no_collection_has_it_made_again(unwatched: Person) -> None:
+    unwatched.lose_everything()
+    await unwatched.resolve()
+    await unwatched.complete()
+    assert await unwatched.counts() == [7, 7]
 
 
 async def test_a_restored_volume_brings_back_nothing_that_was_forgotten(ann: Person) -> None:
     name, forgotten = ann.places()[FULL], ann.outside(2)
     with ann.double.turn:
         (before,) = ann.double.engine.client.retrieve(name, [forgotten], with_vectors=True)
-    doomed = ann.services.collector.points_of(ann.services.collector.forget([ENTRIES[2].id], NOON))
-    assert await ann.writer.remove(doomed)
+    await ann.forget(2)
     assert ann.count_on_server(FULL) == 5
     with ann.double.turn:
         from qdrant_client import models  # noqa: PLC0415 - a second to import
 
         back = models.PointStruct(id=before.id, vector=before.vector, payload=before.payload)  # type: ignore[arg-type]
         ann.double.engine.client.upsert(name, [back])
-    await ann.until(lambda: ann.count_on_server(FULL) == 5)
+    await ann.has(FULL, 5)
 
 
 async def test_while_the_server_is_away_nothing_is_said_to_be_complete(ann: Person) -> None:
     ann.double.refuse(Wrong.RESETS)
-    await ann.until(lambda: ann.writer.missing is None)
-    stats = (await ann.services.statistics.collect())["index"]
-    assert stats["complete"] is False
-    query = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
-    assert (await ann.services.searcher.search_experiences(query)).mode is SearchMode.LEXICAL
+    await ann.noticed()
+    assert (await ann.services.statistics.collect())["index"]["complete"] is False
+    assert await ann.mode() is SearchMode.LEXICAL
     ann.double.heal()
-    await ann.until(lambda: ann.writer.missing == 0)
+    await ann.complete()
 
 
 async def test_somebody_elses_changes_are_none_of_ones_business(
@@ -278,11 +282,10 @@ async def test_somebody_elses_changes_are_none_of_ones_business(
     async with person(tmp_path / "bob", double) as bob:
         assert ann.count_on_server(FULL) == 12
         await operate(bob.services, lambda *_: None, "reindex", {"axis": None})
-        doomed = bob.services.collector.points_of(bob.services.collector.forget([ENTRIES[0].id], NOON))
-        assert await bob.writer.remove(doomed)
+        await bob.forget(0)
         assert await bob.counts() == [5, 5]
         assert await ann.counts() == [6, 6]
-        await bob.until(lambda: ann.writer.missing == bob.writer.missing == 0)
+        await until(lambda: ann.writer.missing == bob.writer.missing == 0, every=0.01)
 
 
 async def test_what_another_model_left_on_the_server_is_forgotten_with_the_rest(
@@ -293,7 +296,6 @@ async def test_what_another_model_left_on_the_server_is_forgotten_with_the_rest(
     first = list(double.engine.created)
     async with person(tmp_path / "ann", double, embedding_dimension=64) as ann:
         assert len(double.engine.created) == 2 * len(first)
-        doomed = ann.services.collector.points_of(ann.services.collector.forget([ENTRIES[0].id], NOON))
-        assert await ann.writer.remove(doomed)
+        await ann.forget(0)
         counts = [double.engine.client.count(name).count for name in double.engine.created if "full" in name]
         assert counts == [5, 5]

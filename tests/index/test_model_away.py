@@ -8,20 +8,18 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.embedding.ollama_stub import OllamaStub, Wrong
 from tests.fast_forward import fast_forward
-from tests.index.test_server_away import LIMITS, SEARCH, add_memory, forget, resolve, search, until
-from tests.support import ALICE, about, keeping_up
+from tests.index.test_server_away import ENTRIES, LIMITS, LOADED, forget, require_exact, search
+from tests.server.test_waits import SEARCH, add_memory, persist
+from tests.support import ALICE, keeping_up, until
 
 pytestmark = pytest.mark.slow
 
-LOADED = 1.1
-"""On a loaded machine, a tenth more than the table says."""
 WOKEN = 20.0
 """Seconds, less than the half minute after which the writer tries again by itself. Skipped time runs ten times as fast
 as threads and sockets, so how soon a circuit closes is tested where there are none (`tests/system/test_waiting.py`)."""
@@ -54,7 +52,7 @@ async def opened(path: Path, ollama: OllamaStub) -> AsyncIterator[Services]:
         storage_path=path, embedding_backend="ollama", embedding_model="nomic-embed-text", ollama_url=ollama.url
     )
     async with open_services(settings, purpose="a test") as services:
-        services.collector.add_resolved([about("pool", number) for number in range(6)])
+        services.collector.add_resolved(ENTRIES)
         async with keeping_up(services.writer):
             yield services
 
@@ -69,13 +67,6 @@ async def is_back(services: Services) -> None:
         await until(lambda: services.writer.missing == 0)
         while not await is_hybrid(services):  # noqa: ASYNC110 - on a loop whose time is skipped
             await asyncio.sleep(0.5)
-
-
-async def require_exact(services: Services) -> None:
-    """Require that the index has all entries and memories, and nothing else."""
-    ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
-    assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
-    assert (await services.index.counts())[Collection.MEMORIES] == len(services.memory_log.all())
 
 
 @fast_forward
@@ -112,7 +103,7 @@ async def test_what_was_acknowledged_is_in_the_index_soon_after_the_servers_retu
         ollama.fail(wrong)
         for _ in range(3):
             await search(services)
-            await resolve(services)
+            await persist(services)
             await add_memory(services)
         gone = services.collector.list_resolved()[-1].id
         await forget(services)
@@ -159,10 +150,8 @@ async def test_what_is_late_at_a_slow_server_is_indexed_later(tmp_path: Path, ol
     async with opened(tmp_path, ollama) as services:
         await is_back(services)
         ollama.pause = 1.2
-        await resolve(services)
+        await persist(services)
         assert services.writer.missing
 
-        async with asyncio.timeout(60):
-            while services.writer.missing:  # noqa: ASYNC110 - the writer has no event for it
-                await asyncio.sleep(0.1)
+        await until(lambda: not services.writer.missing, every=0.1)
         await require_exact(services)

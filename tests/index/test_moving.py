@@ -1,7 +1,6 @@
 """Moving an index between engines: vectors of the same model are copied, and everything arrives."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.moving import IndexMove, Moved
 from learning_memory_server.model.entry import Ghap
 from tests.faulty_store import FaultyStore
-from tests.index.engines.double import serving, store_of
+from tests.index.engines.double import QdrantDouble, opened, store_of
 from tests.support import ListeningEmbedder, about, full_ghap, numbered
 
 pytestmark = pytest.mark.slow
@@ -65,31 +64,26 @@ class Move:
         return await self.move().run(self.documents, lambda *progress: self.reported.append(progress))
 
 
-@asynccontextmanager
-async def move_between(source: VectorStore, target: VectorStore) -> AsyncIterator[Move]:
+@pytest.fixture(params=["to a server", "from a server"])
+async def move(request: pytest.FixtureRequest, tmp_path: Path, double: QdrantDouble) -> AsyncIterator[Move]:
+    stores: list[VectorStore] = [EdgeStore(tmp_path / "index"), store_of(double.url, tmp_path / "owner")]
+    if request.param == "from a server":
+        stores.reverse()
     model = ListeningEmbedder()
     embeddings = EmbeddingService(lambda: model)
-    try:
+    async with opened(stores[0]) as source, opened(stores[1]) as target:
         yield Move(source, FaultyStore(target), model, embeddings)
-    finally:
-        embeddings.close()
-        await source.close()
-        await target.close()
-
-
-@pytest.fixture(params=["to a server", "from a server"])
-async def move(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Move]:
-    with serving() as double:
-        stores: list[VectorStore] = [EdgeStore(tmp_path / "index"), store_of(double.url, tmp_path / "owner")]
-        if request.param == "from a server":
-            stores.reverse()
-        async with move_between(*stores) as made:
-            yield made
+    embeddings.close()
 
 
 async def everything(store: VectorStore, collection: Collection) -> list[Record]:
     ids = [record.id for record in await store.scroll(collection)]
     return await store.retrieve(collection, ids, with_vectors=True)
+
+
+def vector_in(record: Record) -> NDArray[np.float32]:
+    assert record.vector is not None
+    return record.vector
 
 
 async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -> None:
@@ -105,9 +99,7 @@ async def test_everything_arrives_and_the_model_makes_only_samples(move: Move) -
         theirs, ours = await everything(move.source, collection), await everything(move.target, collection)
         assert [(each.id, each.payload) for each in ours] == [(each.id, each.payload) for each in theirs]
         for left, right in zip(ours, theirs, strict=True):
-            assert left.vector is not None
-            assert right.vector is not None
-            assert abs(left.vector - right.vector).max() < 1e-6
+            assert abs(vector_in(left) - vector_in(right)).max() < 1e-6
 
 
 async def test_points_that_the_source_lacks_are_embedded(move: Move) -> None:
@@ -135,10 +127,7 @@ async def test_points_made_before_payloads_had_a_digest_are_copied(move: Move) -
         records = await everything(move.source, collection)
         for record in records:
             del record.payload["digest"]
-        assert all(record.vector is not None for record in records)
-        earlier = [
-            Point(each.id, each.vector, {**each.payload, "entry": {}}) for each in records if each.vector is not None
-        ]
+        earlier = [Point(each.id, vector_in(each), {**each.payload, "entry": {}}) for each in records]
         await move.source.upsert(collection, earlier)
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].count) == (181, 0, 181)
@@ -174,20 +163,14 @@ async def test_points_that_belong_to_nothing_are_counted_and_left_alone(move: Mo
     assert (moved[FULL].count, moved[FULL].others, moved[FULL].missing) == (181, 1, 0)
 
 
-async def test_what_is_resolved_during_a_move_is_moved_too(tmp_path: Path) -> None:
-    with serving() as double:
-        store = store_of(double.url, tmp_path / "owner")
-        await _resolve_during_a_move(EdgeStore(tmp_path / "index"), store)
+@pytest.mark.parametrize("move", ["to a server"], indirect=True)
+async def test_what_is_resolved_during_a_move_is_moved_too(move: Move) -> None:
+    await move.fill()
+    late = numbered(999)
 
+    def resolve_one(*_progress: int) -> None:
+        if late not in move.entries:
+            move.entries.append(late)
 
-async def _resolve_during_a_move(source: VectorStore, target: VectorStore) -> None:
-    async with move_between(source, target) as move:
-        await move.fill()
-        late = numbered(999)
-
-        def resolve_one(*_progress: int) -> None:
-            if late not in move.entries:
-                move.entries.append(late)
-
-        moved = await move.move().run(move.documents, resolve_one)
-        assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (181, 1, 0)
+    moved = await move.move().run(move.documents, resolve_one)
+    assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].missing) == (181, 1, 0)

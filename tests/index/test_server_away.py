@@ -1,7 +1,7 @@
 """A Qdrant server does not answer, or refuses: afterwards nothing is missing. `server/test_waits` has the waits."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -10,51 +10,30 @@ import pytest
 from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner, settle_owner
-from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
+from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.fast_forward import fast_forward
-from tests.index.engines.double import QdrantDouble, Request, Wrong, serving
+from tests.index.engines.double import QdrantDouble, Request, Wrong
 from tests.index.engines.double_engine import recorded
-from tests.support import ALICE, about, keeping_up
+from tests.server.test_waits import SEARCH, add_memory, persist, search_memory
+from tests.support import ALICE, about, keeping_up, until
 
 pytestmark = pytest.mark.slow
 
 ENTRIES = [about("pool", number) for number in range(6)]
 LOADED = 1.1
 """On a loaded machine, a tenth more than the limit."""
-SEARCH = ExperienceQuery(text="pool", axis=Axis.FULL, limit=3)
-
-
-@pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
 
 
 async def search(services: Services) -> None:
     assert (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.LEXICAL
 
 
-async def search_memory(services: Services) -> None:
-    assert (await services.memory_searcher.search(MemoryQuery("pool"))).mode is SearchMode.LEXICAL
-
-
 async def hint(services: Services) -> None:
     await services.values.by_relevance("pool", services.values.list_values())
-
-
-async def resolve(services: Services) -> None:
-    entry = about("pool", 100 + len(services.collector.list_resolved()))
-    services.collector.add_resolved([entry])
-    assert not await services.persister.persist(entry)
-
-
-async def add_memory(services: Services) -> None:
-    text = f"Number {len(services.memory_log.all())} closes the pool."
-    assert not (await services.memories.add(ALICE, text, {})).is_indexed
 
 
 async def forget(services: Services) -> None:
@@ -73,7 +52,7 @@ LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
     search: 2.0,
     search_memory: 1.0,
     hint: 2.0,
-    resolve: 1.0,
+    persist: 1.0,
     add_memory: 1.0,
     forget: 1.0,
 }
@@ -93,12 +72,6 @@ async def complete(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
         await until(lambda: services.writer.is_complete)
         assert (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
         yield services
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(300):
-        while not is_so():  # noqa: ASYNC110 - on a loop whose time is skipped, not waited for
-            await asyncio.sleep(0.5)
 
 
 def is_write(request: Request) -> bool:
@@ -166,9 +139,15 @@ async def test_whatever_goes_wrong_what_was_acknowledged_is_in_the_index_afterwa
         await until(lambda: services.writer.is_complete and holds(services, double))
         assert now() - returned <= (15 if isinstance(wrong, Wrong) else 95)
 
-        ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
-        assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
+        await require_exact(services)
         assert await mode(services) is SearchMode.HYBRID
+
+
+async def require_exact(services: Services) -> None:
+    """Require that the index has all entries and memories, and nothing else."""
+    ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
+    assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
+    assert (await services.index.counts())[Collection.MEMORIES] == len(services.memory_log.all())
 
 
 async def mode(services: Services) -> SearchMode:
@@ -251,7 +230,7 @@ async def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
     async with complete(tmp_path, double) as services:
         double.asked.clear()
         double.refuse(Wrong.HANGS, only=writes_full)
-        await resolve(services)
+        await persist(services)
         (late,) = [request for request in double.asked if writes_full(request)][:1]
         double.heal()
         await until(lambda: services.writer.is_complete)
@@ -266,8 +245,7 @@ async def test_a_write_that_arrives_after_its_entry_was_forgotten_is_taken_back(
         assert holds(services, double)
         await asyncio.sleep(120)
 
-        ids = (await services.index.vectors(Collection.EXPERIENCES_FULL)).keys()
-        assert ids == {point_id("ghap", each.id) for each in services.collector.list_resolved()}
+        await require_exact(services)
 
 
 @fast_forward

@@ -22,7 +22,7 @@ from tests.index.engines.double import QdrantDouble, Request, Wrong, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.learning.values.parts import CACHE, GOOD, POOL
 from tests.server.agent import ENTRY
-from tests.support import ALICE, InProcessFitting, about, keeping_up
+from tests.support import ALICE, InProcessFitting, about, keeping_up, until
 
 LOADED = 1.3
 """What this process itself computes comes on top of the waits, and takes longer on a loaded machine."""
@@ -130,12 +130,6 @@ async def complete(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
         await call(services, "store_value", text=GOOD, cluster_id="full_0", axis="full")
         assert (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
         yield services
-
-
-async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(300):
-        while not is_so():  # noqa: ASYNC110 - on a loop whose time is skipped, not waited for
-            await asyncio.sleep(0.5)
 
 
 async def waits(services: Services, tool: Callable[[Services], Awaitable[None]]) -> list[float]:
