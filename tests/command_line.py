@@ -39,6 +39,11 @@ def refusal(result: Result, status: int = 1) -> str:
     return result.stderr
 
 
+def in_line(text: str) -> str:
+    """Return the output without the line breaks of a narrow terminal."""
+    return " ".join(text.split())
+
+
 FOR_THE_HUB: Final = b'{"jsonrpc": "2.0", "id": 1, "method": "memories/list"}\n'
 """A request that a front leaves to the hub, because it does not know it."""
 
@@ -121,55 +126,50 @@ def end_hub(pid: int) -> None:
     os.close(process)
 
 
-@pytest.fixture
-def old_entry() -> Callable[..., dict[str, Any]]:
+def old_entry(number: int = 0, **changes: Any) -> dict[str, Any]:
     """Make an entry in the predecessor's form."""
-
-    def make(number: int = 0, **changes: Any) -> dict[str, Any]:
-        subject = SUBJECTS[number % len(SUBJECTS)]
-        return {
-            "id": f"ghap_20260101_0000{number:02}_abcdef",
-            "session_id": "session_20260101_000000_123456",
-            "created_at": f"2026-01-01T00:00:{number:02}Z",
-            "domain": "debugging",
-            "strategy": "check-assumptions",
-            "goal": f"Fix the {subject}",
-            "hypothesis": f"The {subject} comes from shared state in worker {number}",
-            "action": f"Isolate the {subject}",
-            "prediction": f"The {subject} is gone after the change",
-            "history": [],
-            "iteration_count": 1,
-            "notes": ["[red]noted[/red]"],
-            "outcome": {
-                "status": "confirmed",
-                "result": f"The {subject} is gone",
-                "captured_at": f"2026-01-02T00:00:{number:02}Z",
-                "auto_captured": False,
-            },
-            "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": None},
-            "confidence_tier": "gold",
-            **changes,
-        }
-
-    return make
+    subject = SUBJECTS[number % len(SUBJECTS)]
+    return {
+        "id": f"ghap_20260101_0000{number:02}_abcdef",
+        "session_id": "session_20260101_000000_123456",
+        "created_at": f"2026-01-01T00:00:{number:02}Z",
+        "domain": "debugging",
+        "strategy": "check-assumptions",
+        "goal": f"Fix the {subject}",
+        "hypothesis": f"The {subject} comes from shared state in worker {number}",
+        "action": f"Isolate the {subject}",
+        "prediction": f"The {subject} is gone after the change",
+        "history": [],
+        "iteration_count": 1,
+        "notes": ["[red]noted[/red]"],
+        "outcome": {
+            "status": "confirmed",
+            "result": f"The {subject} is gone",
+            "captured_at": f"2026-01-02T00:00:{number:02}Z",
+            "auto_captured": False,
+        },
+        "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": None},
+        "confidence_tier": "gold",
+        **changes,
+    }
 
 
 @pytest.fixture
-def write_lines(tmp_path: Path) -> Callable[..., Path]:
-    """Write objects, or raw lines, to a file."""
+def write_lines(tmp_path: Path) -> Callable[..., str]:
+    """Write objects, or raw lines, to a file, and return its path."""
 
-    def write(*lines: dict[str, Any] | str) -> Path:
+    def write(*lines: dict[str, Any] | str) -> str:
         path = tmp_path / "entries.jsonl"
         text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
         path.write_text(text, "utf-8")
-        return path
+        return str(path)
 
     return write
 
 
 @pytest.fixture
-def filled(run: Run, old_entry: Callable[..., dict[str, Any]], write_lines: Callable[..., Path]) -> Result:
+def filled(run: Run, write_lines: Callable[..., str]) -> Result:
     """Twenty-four entries on three subjects, imported."""
-    result = run("import", str(write_lines(*(old_entry(number) for number in range(24)))))
+    result = run("import", write_lines(*(old_entry(number) for number in range(24))))
     assert result.exit_code == 0
     return result

@@ -4,24 +4,41 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 PROGRAM: Final = (sys.executable, "-m", "learning_memory_server")
 
 
-def on_a_terminal(arguments: list[str], environment: dict[str, str]) -> tuple[subprocess.Popen[bytes], int]:
-    """Start the program with a terminal as its input and its errors; return it and the terminal's other end."""
+@contextmanager
+def on_a_terminal(
+    environment: dict[str, str], *arguments: str, output: bool = False
+) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """Start the program with a terminal as its input and its errors, and for as long as the block runs.
+
+    Args:
+        output: Whether the terminal shows its output, too.
+
+    Yields:
+        The process, and the terminal's other end.
+    """
     ours, its = pty.openpty()
     process = subprocess.Popen(
         [*PROGRAM, *arguments],
         stdin=its,
-        stdout=subprocess.DEVNULL,
+        stdout=its if output else subprocess.DEVNULL,
         stderr=its,
         env={**os.environ, **environment},
         start_new_session=True,
     )
     os.close(its)
-    return process, ours
+    try:
+        yield process, ours
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
 
 
 def read_until(terminal: int, expected: bytes) -> bytes:

@@ -18,6 +18,7 @@ from learning_memory_server.learning.calibration import LEAST
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Trial
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus
+from tests.command_line import in_line
 from tests.support import CONFIRMED, NOON, numbered
 
 STATUSES = (OutcomeStatus.CONFIRMED, OutcomeStatus.FALSIFIED, OutcomeStatus.ABANDONED, OutcomeStatus.CONFIRMED)
@@ -128,7 +129,7 @@ def test_what_cannot_be_said_yet_comes_with_the_sessions_that_it_takes(run: Any,
 
 
 def _plain(run: Any) -> str:
-    return " ".join(run("calibration").stdout.split())
+    return in_line(run("calibration").stdout)
 
 
 def test_a_sentence_comes_first(run: Any, storage: Path, journal: Journal) -> None:

@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from learning_memory_server.cli.endings import FailuresAsSentences
-from tests.command_line import Run, refusal
+from tests.command_line import Run, in_line, refusal
 
 
 @pytest.mark.parametrize(("level", "is_logged"), [("debug", True), ("info", False)])
@@ -39,7 +39,7 @@ def test_an_unforeseen_failure_is_shown_as_type_and_places() -> None:
 
     shown = CliRunner().invoke(program, ["crash"])
     assert shown.exit_code == 1
-    said = " ".join(shown.stderr.split())
+    said = in_line(shown.stderr)
     assert "The command failed unexpectedly: OSError. It passed" in said
     assert f"{__name__}.crash:" in said
     assert "quokka" not in shown.output

@@ -22,7 +22,7 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, Stance, Strategy
 from learning_memory_server.system.locking import exclusive
-from tests.command_line import SUBJECTS, printed, refusal
+from tests.command_line import SUBJECTS, old_entry, printed, refusal
 from tests.index.engines.double import Wrong, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.support import NOON, numbered
@@ -110,9 +110,9 @@ def test_list_filters_by_time_domain_outcome_and_project(run: Any) -> None:
         assert run("list", *option).stdout == "No resolved entries match.\n"
 
 
-def test_piped_output_is_plain_with_one_line_an_entry(run: Any, old_entry: Any, write_lines: Any) -> None:
+def test_piped_output_is_plain_with_one_line_an_entry(run: Any, write_lines: Any) -> None:
     goal = "Fix [bold]markup[/bold] :smile: \x1b[31mred " + "and more " * 60
-    run("import", str(write_lines(old_entry(goal=goal))))
+    run("import", write_lines(old_entry(goal=goal)))
     lines = run("list").stdout.splitlines()
     (line,) = lines
     assert "\x1b" not in line
@@ -125,10 +125,10 @@ TERMINAL = {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm"}
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_a_terminal_shows_each_entry_and_its_lesson_on_lines_of_their_own(
-    width: int, run: Any, old_entry: Any, write_lines: Any
+    width: int, run: Any, write_lines: Any
 ) -> None:
     goals = ["Fix the pool " * 20, "修复内存泄漏" * 20, "fix 👩‍💻 the 🚀 launch " * 20]
-    run("import", str(write_lines(*(old_entry(number, goal=goal) for number, goal in enumerate(goals)))))
+    run("import", write_lines(*(old_entry(number, goal=goal) for number, goal in enumerate(goals))))
     shown = run("list", COLUMNS=str(width), **TERMINAL).stdout
     lines = Text.from_ansi(shown).plain.splitlines()
     shown_goals = "".join(line.strip().replace(" ", "") for line in lines if line.startswith("  "))
@@ -190,9 +190,9 @@ def test_reading_commands_work_while_the_data_is_locked_and_status_names_the_pro
 
 @pytest.mark.parametrize("command", [["clusters", "full"], ["import"]])
 def test_a_command_that_needs_the_lock_names_the_process_that_has_it(
-    command: list[str], run: Any, storage: Path, old_entry: Any, write_lines: Any
+    command: list[str], run: Any, storage: Path, write_lines: Any
 ) -> None:
-    arguments = [*command, str(write_lines(old_entry()))] if command == ["import"] else command
+    arguments = [*command, write_lines(old_entry())] if command == ["import"] else command
     with exclusive(storage / "journal", "a server"):
         failed = run(*arguments)
     assert failed.exit_code == 1
@@ -223,7 +223,7 @@ def test_clusters_of_a_project_have_ids_of_their_own(run: Any) -> None:
 
 
 @pytest.mark.slow
-def test_clusters_shows_what_is_in_none_on_request(run: Any, old_entry: Any, write_lines: Any) -> None:
+def test_clusters_shows_what_is_in_none_on_request(run: Any, write_lines: Any) -> None:
     strange = {
         "goal": "Cook lasagne",
         "hypothesis": "More cheese melts faster",
@@ -233,7 +233,7 @@ def test_clusters_shows_what_is_in_none_on_request(run: Any, old_entry: Any, wri
         "lesson": {"what_worked": "Lower heat", "takeaway": None},
     }
     lines = [*(old_entry(number) for number in range(24)), old_entry(30, **strange)]
-    run("import", str(write_lines(*lines)))
+    run("import", write_lines(*lines))
     shown = run("clusters", "full", "--noise")
     without = run("clusters", "full")
     assert shown.exit_code == without.exit_code == 0
@@ -242,8 +242,8 @@ def test_clusters_shows_what_is_in_none_on_request(run: Any, old_entry: Any, wri
 
 
 @pytest.mark.slow
-def test_clusters_of_too_few_say_how_many_are_needed(run: Any, old_entry: Any, write_lines: Any) -> None:
-    run("import", str(write_lines(old_entry())))
+def test_clusters_of_too_few_say_how_many_are_needed(run: Any, write_lines: Any) -> None:
+    run("import", write_lines(old_entry()))
     assert "20" in refusal(run("clusters", "full"))
 
 

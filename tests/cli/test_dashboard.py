@@ -7,7 +7,7 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
-from tests.command_line import Run, refusal
+from tests.command_line import Run, in_line, refusal
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def test_what_is_not_a_file_is_not_replaced(run: Run, tmp_path: Path, kind: str)
         there.symlink_to(tmp_path / "elsewhere")
     result = run("dashboard", "--no-open", "--output", "" if kind == "no name" else str(there))
     assert result.exit_code == 1
-    assert "not a file" in " ".join(result.output.split())
+    assert "not a file" in in_line(result.output)
     assert kind != "a device" or there.is_fifo()
     assert kind != "a link" or there.is_symlink()
 

@@ -11,7 +11,7 @@ from pydantic import TypeAdapter
 from learning_memory_server.cli.app import declared
 from scripts.documents import DOCUMENTS, FailureDocument
 from tests.cli.kept import ERROR, MEMORIES, VALUE
-from tests.command_line import printed
+from tests.command_line import old_entry, printed
 from tests.index.engines.double import serving
 from tests.learning.failures.written import failed, ran, write_transcript
 
@@ -69,14 +69,14 @@ def test_every_command_that_takes_json_has_a_documented_document() -> None:
 
 @pytest.mark.usefixtures("kept")
 @pytest.mark.slow
-def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: Any, old_entry: Any) -> None:
+def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: Any) -> None:
     archive = tmp_path / "other.tar.gz"
     assert run("export", str(archive)).exit_code == 0
     # What is forgotten after the export differs from the archive, and the file has a line more than the journal.
     assert run("forget", MEMORIES[1], "--yes").exit_code == 0
     transcript = write_transcript(tmp_path / "one.jsonl", failed("python x.py"), ran("python3 x.py"))
     places = {
-        "lines": str(write_lines(old_entry(50))),
+        "lines": write_lines(old_entry(50)),
         "archive": str(archive),
         "new": str(tmp_path / "new.tar"),
         "transcript": str(transcript),

@@ -21,8 +21,7 @@ FULL = Path("/dev/full")
 
 def interrupted(arguments: list[str], environment: dict[str, str], expected: bytes) -> bytes:
     """Run a command until it shows what is expected, end it with Ctrl-C, and return what it showed before that."""
-    process, terminal = on_a_terminal(arguments, environment)
-    try:
+    with on_a_terminal(environment, *arguments) as (process, terminal):
         shown = read_until(terminal, expected)
         assert expected in shown
         # A signal in the microseconds between a question and the call that waits for its answer would not end it.
@@ -30,10 +29,6 @@ def interrupted(arguments: list[str], environment: dict[str, str], expected: byt
         process.send_signal(signal.SIGINT)
         assert b"Traceback" not in read_until(terminal, b"Traceback")
         assert process.wait(60) == 130
-    finally:
-        process.kill()
-        process.wait()
-        os.close(terminal)
     return shown
 
 
@@ -77,47 +72,36 @@ def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
 
 
 def test_a_hub_in_the_foreground_ends_on_ctrl_c(environment: dict[str, str], storage: Path) -> None:
-    process, terminal = on_a_terminal(["hub", "run"], environment)
     log = storage / "hub.log"
-    try:
+    with on_a_terminal(environment, "hub", "run") as (process, _):
         until(lambda: log.exists() and "hub.started" in log.read_text("utf-8"), "the hub does not start")
         process.send_signal(signal.SIGINT)
         assert process.wait(60) == 130
-    finally:
-        process.kill()
-        process.wait()
-        os.close(terminal)
     assert "hub.ended" in log.read_text("utf-8")
     assert holder(storage / "journal") is None
 
 
+def writing_to(output: int, argument: str, environment: dict[str, str]) -> tuple[int, bytes]:
+    """Return how a command ends whose output goes there, and what it says on standard error."""
+    env = {**os.environ, **environment}
+    done = subprocess.run([*PROGRAM, argument], stdout=output, stderr=subprocess.PIPE, env=env, check=False)
+    return done.returncode, done.stderr
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="only Linux has /dev/full")
-@pytest.mark.parametrize("arguments", ["status", "--help", "--version"])
-def test_a_full_disk_behind_the_output_is_one_sentence(arguments: str, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("argument", ["status", "--help", "--version"])
+def test_a_full_disk_behind_the_output_is_one_sentence(argument: str, environment: dict[str, str]) -> None:
     with FULL.open("wb") as full:
-        done = subprocess.run(
-            [*PROGRAM, *arguments.split()],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            env={**os.environ, **environment},
-            check=False,
-        )
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"error: The output could not be written (No space left on device).")
-    assert b"Traceback" not in done.stderr
-    assert b"Exception" not in done.stderr
+        status, said = writing_to(full.fileno(), argument, environment)
+    assert status == 1
+    assert said.startswith(b"error: The output could not be written (No space left on device).")
+    assert b"Traceback" not in said
+    assert b"Exception" not in said
 
 
-@pytest.mark.parametrize("arguments", ["status", "--help", "--version"])
-def test_a_reader_that_is_gone_ends_a_command_in_silence(arguments: str, environment: dict[str, str]) -> None:
+@pytest.mark.parametrize("argument", ["status", "--help", "--version"])
+def test_a_reader_that_is_gone_ends_a_command_in_silence(argument: str, environment: dict[str, str]) -> None:
     end, start = os.pipe()
     os.close(end)
-    done = subprocess.run(
-        [*PROGRAM, *arguments.split()],
-        stdout=start,
-        stderr=subprocess.PIPE,
-        env={**os.environ, **environment},
-        check=False,
-    )
+    assert writing_to(start, argument, environment) == (141, b"")
     os.close(start)
-    assert (done.returncode, done.stderr) == (141, b"")

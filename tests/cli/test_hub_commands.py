@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.system.locking import exclusive
+from tests.command_line import in_line
 
 pytestmark = pytest.mark.slow
 
@@ -84,7 +85,7 @@ def test_without_a_hub_the_process_that_locks_the_data_is_named_and_left_alone(
     with exclusive(storage, "a server"):
         shown = run("hub", command)
     assert shown.exit_code == 0
-    said = " ".join(shown.stdout.split())
+    said = in_line(shown.stdout)
     assert f"no session can start until a server, process {os.getpid()}, has ended" in said
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from learning_memory_server.cli.recurring import EACH, Row, Session, failures, figures, is_right, last_success, rows
 from learning_memory_server.learning.failures.pending import Ran
-from tests.command_line import printed
+from tests.command_line import in_line, printed
 from tests.learning.failures.written import failed, ran, write_transcript
 from tests.support import NOON
 
@@ -107,7 +107,7 @@ def test_replay_shows_the_figures_of_past_sessions(run: Any, tmp_path: Path) -> 
         lines = [failed("python -m pytest", MISSING), ran("python3 -m pytest")]
         write_transcript(tmp_path / "own" / f"{day}.jsonl", *lines, session=str(day), at=NOON + timedelta(days=day))
     result = printed(run("replay", "--transcripts", str(tmp_path / "own")))
-    said = " ".join(result.split())
+    said = in_line(result)
     assert "nothing: told at 0% of 2 errors that came again" in said
     assert "last success: told at 100% of 2 errors that came again, right in 100% of 2" in said
     found = json.loads(run("replay", "--transcripts", str(tmp_path / "own"), "--json").stdout)["recurring"]

@@ -10,7 +10,7 @@ from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system.locking import exclusive
-from tests.command_line import printed
+from tests.command_line import in_line, printed
 from tests.support import numbered
 
 pytestmark = pytest.mark.slow
@@ -62,7 +62,7 @@ def test_search_without_an_engine_is_lexical(run: Any, url: str, reason: str) ->
     found = run("search", "slow query", **server)
     assert found.exit_code == 0
     assert "mode: lexical" in found.stdout
-    assert reason in " ".join(found.stderr.split())
+    assert reason in in_line(found.stderr)
 
 
 def test_a_goal_that_fits_into_no_reply_does_not_end_a_search(run: Any, storage: Path) -> None:

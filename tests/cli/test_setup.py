@@ -2,17 +2,16 @@
 
 import json
 import os
-import pty
 import shlex
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from tests.command_line import Run, printed, refusal
+from tests.terminals import on_a_terminal, read_until
 
 CLAUDE: Final = """
 import json, pathlib, sys
@@ -46,16 +45,26 @@ def with_claude(environment: dict[str, str], tmp_path: Path) -> None:
     environment["PATH"] = f"{folder}{os.pathsep}{os.environ['PATH']}"
 
 
-def claude_state(home: Path) -> dict[str, object]:
-    state: dict[str, object] = json.loads((home / ".claude.json").read_text("utf-8"))
-    return state
+def file_in(home: Path, name: str, content: str) -> Path:
+    """Write a client's file, as its user has it."""
+    file = home / name
+    file.parent.mkdir(parents=True)
+    file.write_text(content, "utf-8")
+    return file
+
+
+def entry_in(home: Path) -> Any:
+    """Return what Cursor's file has of this server."""
+    return json.loads((home / ".cursor" / "mcp.json").read_text("utf-8"))["mcpServers"]["learning-memory"]
+
+
+def claude_state(home: Path) -> Any:
+    return json.loads((home / ".claude.json").read_text("utf-8"))
 
 
 def test_a_client_is_set_up_and_restored(run: Run, home: Path, storage: Path) -> None:
-    file = home / ".cursor" / "mcp.json"
-    file.parent.mkdir()
     before = '{\n  // mine\n  "mcpServers": {\n    "other": {"command": "x"},\n  },\n}\n'
-    file.write_text(before, "utf-8")
+    file = file_in(home, ".cursor/mcp.json", before)
     done = printed(run("setup", "cursor", "--yes"))
     assert '+    "learning-memory": {' in done
     assert f"A copy of the file will be kept: {file}.before-learning-memory" in done
@@ -82,13 +91,12 @@ def test_a_client_is_set_up_and_restored(run: Run, home: Path, storage: Path) ->
     ],
 )
 def test_what_is_printed_is_what_is_written(client: str, file: str, run: Run, home: Path) -> None:
-    printed = run("setup", client, "--print")
-    assert printed.exit_code == 0
-    assert str(home / file) in printed.stderr
+    shown = run("setup", client, "--print")
+    assert str(home / file) in refusal(shown, 0)
     assert list(home.iterdir()) == []
     assert run("setup", client, "--yes").exit_code == 0
     parse = tomllib.loads if client == "codex" else json.loads
-    assert parse(printed.stdout) == parse((home / file).read_text("utf-8"))
+    assert parse(shown.stdout) == parse((home / file).read_text("utf-8"))
 
 
 @pytest.mark.slow
@@ -119,9 +127,7 @@ def test_without_claude_what_to_run_is_printed(run: Run, home: Path) -> None:
 
 
 def test_a_file_that_cannot_be_parsed_is_left_alone(run: Run, home: Path) -> None:
-    file = home / ".gemini" / "settings.json"
-    file.parent.mkdir()
-    file.write_text("{theme: dark}", "utf-8")
+    file = file_in(home, ".gemini/settings.json", "{theme: dark}")
     result = refusal(run("setup", "gemini", "--yes"))
     assert f"error: {file} cannot be edited: as JSON, line 1 is not valid." in result
     assert '"mcpServers": {' in result
@@ -132,25 +138,20 @@ def test_a_file_that_cannot_be_parsed_is_left_alone(run: Run, home: Path) -> Non
 def test_another_servers_entry_under_our_name_is_not_changed_without_a_question(
     options: list[str], run: Run, home: Path
 ) -> None:
-    file = home / ".codex" / "config.toml"
-    file.parent.mkdir()
     mine = '[mcp_servers.learning-memory]\ncommand = "npx"\nargs = ["-y", "another-server"]\n'
-    file.write_text(mine, "utf-8")
+    file = file_in(home, ".codex/config.toml", mine)
     refused = refusal(run("setup", "codex", *options, "--yes"))
     assert "does not start this server, so nothing was changed" in refused
     assert f"Rename or remove mcp_servers.learning-memory in {file} yourself" in refused
     asked = run("setup", "codex", *options)
-    assert asked.exit_code == 1
-    assert f"does not start this server (mcp_servers.learning-memory in {file})" in asked.stderr
+    assert f"does not start this server (mcp_servers.learning-memory in {file})" in refusal(asked)
     assert '-command = "npx"' in asked.stdout
     assert file.read_text("utf-8") == mine
 
 
 def test_an_entry_of_ours_that_a_person_wrote_is_changed_and_kept_in_a_copy(run: Run, home: Path) -> None:
-    file = home / ".codex" / "config.toml"
-    file.parent.mkdir()
     mine = '[mcp_servers.learning-memory]\ncommand = "uvx"\nargs = ["--from", ".", "learning-memory-server"]\n'
-    file.write_text(mine, "utf-8")
+    file = file_in(home, ".codex/config.toml", mine)
     assert run("setup", "codex", "--yes").exit_code == 0
     assert "uvx" not in file.read_text("utf-8")
     assert file.with_name("config.toml.before-learning-memory").read_text("utf-8") == mine
@@ -158,8 +159,7 @@ def test_an_entry_of_ours_that_a_person_wrote_is_changed_and_kept_in_a_copy(run:
 
 def test_without_a_terminal_nothing_is_changed_until_yes_is_said(run: Run, home: Path) -> None:
     result = run("setup", "cursor")
-    assert result.exit_code == 1
-    assert '"learning-memory": {' in result.stdout
+    assert '"learning-memory": {' in printed(result, 1)
     assert "add --yes" in result.stderr
     assert list(home.iterdir()) == []
 
@@ -176,18 +176,15 @@ def test_settings_can_go_to_the_settings_file_secrets_included(
     to_file = run("setup", "cursor", "--yes", "--settings", "file", **more)
     assert to_file.exit_code == 0
     written = tomllib.loads(config.read_text("utf-8"))
-    assert written["qdrant_api_key"] == "hush"
-    assert written["hub_idle_minutes"] == 1
-    entry = json.loads((home / ".cursor" / "mcp.json").read_text("utf-8"))["mcpServers"]["learning-memory"]
-    assert entry["env"] == {"LEARNING_MEMORY_CONFIG": str(config)}
+    assert (written["qdrant_api_key"], written["hub_idle_minutes"]) == ("hush", 1)
+    assert entry_in(home)["env"] == {"LEARNING_MEMORY_CONFIG": str(config)}
     for result in (to_client, to_file):
         assert "hush" not in result.output
 
 
 def test_settings_can_stay_in_the_shell(run: Run, home: Path, environment: dict[str, str]) -> None:
     assert run("setup", "cursor", "--yes", "--settings", "none").exit_code == 0
-    entry = json.loads((home / ".cursor" / "mcp.json").read_text("utf-8"))["mcpServers"]["learning-memory"]
-    assert entry["env"] == {"LEARNING_MEMORY_CONFIG": environment["LEARNING_MEMORY_CONFIG"]}
+    assert entry_in(home)["env"] == {"LEARNING_MEMORY_CONFIG": environment["LEARNING_MEMORY_CONFIG"]}
 
 
 @pytest.mark.slow
@@ -195,20 +192,11 @@ def test_settings_can_stay_in_the_shell(run: Run, home: Path, environment: dict[
 def test_on_a_terminal_the_question_comes_after_the_change_is_shown(
     answer: bytes, status: int, environment: dict[str, str], home: Path
 ) -> None:
-    controller, terminal = pty.openpty()
-    command = [sys.executable, "-m", "learning_memory_server", "setup", "cursor"]
-    process = subprocess.Popen(
-        command, stdin=terminal, stdout=terminal, stderr=terminal, env={**os.environ, **environment}
-    )
-    os.close(terminal)
-    seen = b""
-    while b"Add this server to Cursor? [y/N]" not in seen:
-        seen += os.read(controller, 65536)
-    assert b'"learning-memory": {' in seen
-    assert list(home.iterdir()) == []
-    os.write(controller, answer)
-    assert process.wait() == status
-    os.close(controller)
+    with on_a_terminal(environment, "setup", "cursor", output=True) as (process, terminal):
+        assert b'"learning-memory": {' in read_until(terminal, b"Add this server to Cursor? [y/N]")
+        assert list(home.iterdir()) == []
+        os.write(terminal, answer)
+        assert process.wait() == status
     assert (home / ".cursor" / "mcp.json").exists() == (status == 0)
 
 
@@ -222,13 +210,12 @@ def test_an_unknown_client_is_refused_with_the_known_ones(run: Run) -> None:
 def test_the_plugin_is_written_and_installed_instead_of_a_server(run: Run, home: Path) -> None:
     run("setup", "claude-code", "--yes")
     assert "Claude Code has the plugin now." in printed(run("setup", "claude-code", "--plugin", "--yes"))
-    calls = claude_state(home)["calls"]
-    assert isinstance(calls, list)
-    remove, add, install = calls[-3:]
-    assert remove == ["mcp", "remove", "-s", "user", "learning-memory"]
     folder = home / ".config" / "learning-memory-server" / "claude-code"
-    assert add == ["plugin", "marketplace", "add", str(folder)]
-    assert install == ["plugin", "install", "-s", "user", "learning-memory@learning-memory-server"]
+    assert claude_state(home)["calls"][-3:] == [
+        ["mcp", "remove", "-s", "user", "learning-memory"],
+        ["plugin", "marketplace", "add", str(folder)],
+        ["plugin", "install", "-s", "user", "learning-memory@learning-memory-server"],
+    ]
     assert (folder / "learning-memory" / ".mcp.json").is_file()
 
 
@@ -259,9 +246,8 @@ def files_in(home: Path) -> dict[Path, bytes]:
 def test_a_client_gets_hooks_which_go_byte_for_byte(
     client: str, run: Run, home: Path, storage: Path, environment: dict[str, str]
 ) -> None:
-    file, hooks = (home / name for name in HOOKS[client])
-    file.parent.mkdir(parents=True)
-    file.write_text('{\n\t// mine\n\t"theme": "dark",\n}\n', "utf-8")
+    hooks = home / HOOKS[client][1]
+    file = file_in(home, HOOKS[client][0], '{\n\t// mine\n\t"theme": "dark",\n}\n')
     before = files_in(home)
     assert f"The hooks will be written to {hooks}." in run("setup", client, "--yes").stdout
     text = hooks.read_text("utf-8")
@@ -295,9 +281,7 @@ def test_hooks_are_mended_and_go_without_the_server(client: str, run: Run, home:
 
 
 def test_what_a_clients_own_command_leaves_is_put_back(run: Run, home: Path) -> None:
-    file = home / ".copilot" / "mcp-config.json"
-    file.parent.mkdir()
-    file.write_text('{"mcpServers": {}, "a": 1}', "utf-8")
+    file = file_in(home, ".copilot/mcp-config.json", '{"mcpServers": {}, "a": 1}')
     run("setup", "copilot", "--yes")
     file.write_text('{\n  "mcpServers": {},\n  "a": 1\n}\n', "utf-8")
     assert run("setup", "copilot", "--remove", "--yes").exit_code == 0

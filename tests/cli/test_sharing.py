@@ -8,7 +8,7 @@ import pytest
 from learning_memory_server.sharing.files import FOLDER
 from learning_memory_server.sharing.tree import sound_files as files_of
 from tests.cli.kept import VALUE
-from tests.command_line import printed, refusal
+from tests.command_line import old_entry, printed, refusal
 from tests.sharing.repositories import commit, git, lesson, write
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept")]
@@ -58,11 +58,9 @@ def test_what_is_refused_is_not_written_and_the_words_are_named(run: Any, reposi
         assert sum(reason in line for line in lines) == 1, reason
 
 
-def test_a_person_is_asked_about_names_and_yes_is_no_answer(
-    run: Any, repository: Path, write_lines: Any, old_entry: Any
-) -> None:
+def test_a_person_is_asked_about_names_and_yes_is_no_answer(run: Any, repository: Path, write_lines: Any) -> None:
     entry = old_entry(50, goal="Wilhelmina watered it, at /home/mina/beds")
-    assert run("import", str(write_lines(entry)), "--project", "garden").exit_code == 0
+    assert run("import", write_lines(entry), "--project", "garden").exit_code == 0
     assert "/home/mina, Wilhelmina" in refusal(run("share", entry["id"], "--yes"))
     assert files_of(repository) == {}
 

@@ -10,7 +10,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.cli.kept import ERROR, MEMORIES, VALUE
-from tests.command_line import printed, refusal
+from tests.command_line import in_line, printed, refusal
 from tests.support import start
 
 ENTRY = "ghap_20260101_000007_abcdef"
@@ -67,7 +67,7 @@ def test_a_beginning_that_several_ids_have_lists_them(run: Any) -> None:
 def test_an_unknown_id_says_where_it_was_looked_for(run: Any, storage: Path) -> None:
     start(ObservationCollector(Journal(storage / "journal"), utc_now))
     failed = refusal(run("show", "x\x1b[31m"))
-    said = " ".join(failed.split())
+    said = in_line(failed)
     assert "Looked among 0 entries, 1 open entry, 0 values, 0 memories, 0 errors in" in said
     assert str(storage / "journal") in failed.replace("\n", "")
     assert "\x1b" not in failed

@@ -15,7 +15,7 @@ import sys
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from typer.testing import CliRunner
@@ -26,7 +26,7 @@ from learning_memory_server.system.paths import APPLICATION
 from tests.command_line import environment, old_entry, runtime_directory, storage, write_lines
 from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
 
-__all__ = ["environment", "old_entry", "runtime_directory", "storage", "write_lines"]
+__all__ = ["environment", "runtime_directory", "storage", "write_lines"]
 
 BLOCK: Final = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^>]+) -->\n)?```(?:sh|shell|bash|console)\n(?P<lines>.*?)^```",
@@ -55,11 +55,7 @@ def runnable(document: Path) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("document", [path for path in WITH_BLOCKS if runnable(path)], ids=name_of)
 def test_the_commands_of_a_document_run_one_after_the_other(
-    document: Path,
-    tmp_path: Path,
-    environment: dict[str, str],
-    old_entry: Callable[..., dict[str, Any]],
-    write_lines: Callable[..., Path],
+    document: Path, tmp_path: Path, environment: dict[str, str], write_lines: Callable[..., str]
 ) -> None:
     work = tmp_path / "work"
     work.mkdir()
@@ -68,7 +64,7 @@ def test_the_commands_of_a_document_run_one_after_the_other(
         old_entry(number, root_cause={"category": "oversight", "description": f"It was {causes[number % 3]}"})
         for number in range(24)
     ]
-    write_lines(*entries).rename(work / "old.jsonl")
+    Path(write_lines(*entries)).rename(work / "old.jsonl")
     # What a document runs in a checkout finds the project's own journal.
     (work / "journal").symlink_to(ROOT / "journal")
     variables = {

@@ -17,6 +17,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.system.ipc import discovery, programs
 from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, until
 from tests.acceptance.wire import COMMAND, environment
+from tests.command_line import in_line
 from tests.index.engines.stub import Stub
 from tests.journal.archive.making import archived
 from tests.support import TickingClock, about
@@ -209,7 +210,7 @@ def test_an_import_that_was_cut_short_is_completed_by_another(
         expected = 1, "Run the command again: what is done already is not done twice"
     status, _, noticed = ended(command)
     assert status == expected[0]
-    assert expected[1] in " ".join(noticed.split())
+    assert expected[1] in in_line(noticed)
     assert is_alive(hub) == (whom == "command")
     before = len(entries_in(memory.storage))
     assert 0 < before < MANY

@@ -24,7 +24,7 @@ from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.version import VERSION
 from tests.acceptance.hubs import copy_of_the_package
-from tests.command_line import printed
+from tests.command_line import old_entry, printed
 
 pytestmark = pytest.mark.slow
 
@@ -95,10 +95,10 @@ def test_a_value_that_is_judged_is_shown_alike_with_and_without_a_hub(
 
 
 def test_results_that_take_several_replies_are_shown_completely(
-    run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
+    run: Any, write_lines: Any, start_hub: Callable[[], int]
 ) -> None:
     story = "the queue fills because nothing drains it " * 20
-    run("import", str(write_lines(*(old_entry(n, hypothesis=f"{n} {story}") for n in range(50)))))
+    run("import", write_lines(*(old_entry(n, hypothesis=f"{n} {story}") for n in range(50))))
     commands = ["search queue --limit 50", "clusters full", "clusters full --members full_0"]
     alone = [run(*command.split()) for command in commands]
     start_hub()
@@ -108,9 +108,9 @@ def test_results_that_take_several_replies_are_shown_completely(
 
 
 def test_import_through_a_hub_is_complete_and_idempotent(
-    run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int], tmp_path: Path
+    run: Any, write_lines: Any, start_hub: Callable[[], int], tmp_path: Path
 ) -> None:
-    path = str(write_lines(*(old_entry(n) for n in range(60)), "{broken"))
+    path = write_lines(*(old_entry(n) for n in range(60)), "{broken")
     alone = run("import", path, LEARNING_MEMORY_STORAGE_PATH=str(tmp_path / "elsewhere"))
     start_hub()
     first, second = run("import", path), run("import", path)
@@ -122,10 +122,10 @@ def test_import_through_a_hub_is_complete_and_idempotent(
 
 
 def test_an_import_through_a_hub_without_an_engine_is_safe_and_pending(
-    environment: dict[str, str], run: Any, old_entry: Any, write_lines: Any, start_hub: Callable[[], int]
+    environment: dict[str, str], run: Any, write_lines: Any, start_hub: Callable[[], int]
 ) -> None:
     environment["LEARNING_MEMORY_QDRANT_URL"] = "http://127.0.0.1:1"
-    path = str(write_lines(old_entry()))
+    path = write_lines(old_entry())
     start_hub()
     assert "pending: the entries are safe" in printed(run("import", path))
     found = run("search", "memory")
@@ -135,7 +135,7 @@ def test_an_import_through_a_hub_without_an_engine_is_safe_and_pending(
 
 
 def test_a_malformed_entry_is_refused_and_nothing_is_imported(
-    environment: dict[str, str], run: Any, old_entry: Any, start_hub: Callable[[], int]
+    environment: dict[str, str], run: Any, start_hub: Callable[[], int]
 ) -> None:
     start_hub()
     hub = hub_of(environment)

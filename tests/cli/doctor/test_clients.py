@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.command_line import Run, printed
+from tests.command_line import Run, in_line, printed
 from tests.tool_names import NAMES
 
 
@@ -117,5 +117,5 @@ def test_variables_that_a_file_of_the_project_sets_are_named(
     cursor(home)
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".mcp.json").write_text('{"mcpServers": {"a": {"env": {"LEARNING_MEMORY_PROJECT": "b"}}}}')
-    said = " ".join(run("doctor", *options).stdout.split())
+    said = in_line(run("doctor", *options).stdout)
     assert f"! project {tmp_path}/.mcp.json sets LEARNING_MEMORY_PROJECT, which a project may not" in said

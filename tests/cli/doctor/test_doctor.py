@@ -10,7 +10,7 @@ from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.model import check_model
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.server.settings import Settings
-from tests.command_line import printed
+from tests.command_line import in_line, old_entry, printed
 from tests.embedding.ollama_stub import OllamaStub
 from tests.original_model import ORIGINAL
 from tests.tiny_onnx import save_model
@@ -142,7 +142,7 @@ def test_fix_makes_folders_and_files_private(run: Any, storage: Path) -> None:
 def test_a_folder_that_any_user_can_replace_is_red(run: Any, storage: Path) -> None:
     storage.parent.chmod(0o777)
     found = printed(run("doctor", "--quick"), 1)
-    assert f"Any user can replace {storage}, because {storage.parent} is writable by all" in " ".join(found.split())
+    assert f"Any user can replace {storage}, because {storage.parent} is writable by all" in in_line(found)
     storage.parent.chmod(0o1777)
     assert run("doctor", "--quick").exit_code == 0
 
@@ -159,15 +159,13 @@ def test_a_settings_file_with_a_key_must_be_private(
     file.write_text(f"{line}\n")
     found = run("doctor", "--quick")
     assert found.exit_code == 1
-    assert f"{file} holds {line.split(maxsplit=1)[0]} and is open to other users (0644)" in " ".join(
-        found.stdout.split()
-    )
+    assert f"{file} holds {line.split(maxsplit=1)[0]} and is open to other users (0644)" in in_line(found.stdout)
     assert "k-123" not in found.output
     assert run("doctor", "--quick", "--fix").exit_code == 0
     assert file.stat().st_mode & 0o777 == 0o600
     file.write_text("min_experiences = 5\n")
     file.chmod(0o666)
-    assert f"Any user can change {file}" in " ".join(run("doctor", "--quick").stdout.split())
+    assert f"Any user can change {file}" in in_line(run("doctor", "--quick").stdout)
 
 
 @pytest.mark.slow
@@ -190,7 +188,7 @@ def test_what_runs_a_model_is_reported(run: Any, tmp_path: Path, storage: Path) 
     real["LEARNING_MEMORY_EMBEDDING_MODEL"] = str(save_model(tmp_path / "tiny"))
     (storage / "models" / "0123456789ab").mkdir(parents=True, mode=0o700)
     found = run("doctor", **real)
-    said = " ".join(found.stdout.split())
+    said = in_line(found.stdout)
     assert found.exit_code == 0
     assert "onnxruntime runs it: onnx/model.onnx, mean pooling, up to 12 tokens, no prompts." in said
     assert "Loaded by onnxruntime, and made a vector of length 8" in said
@@ -204,7 +202,7 @@ def test_a_model_without_an_onnx_file_is_run_by_the_library(run: Any) -> None:
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers",
         "LEARNING_MEMORY_EMBEDDING_MODEL": str(ORIGINAL),
     }
-    said = " ".join(run("doctor", **real).stdout.split())
+    said = in_line(run("doctor", **real).stdout)
     assert "runs it, because it brings no ONNX file." in said
     assert "Loaded by sentence-transformers" in said
 
@@ -221,7 +219,7 @@ def test_a_model_that_cannot_be_run_is_red(run: Any, tmp_path: Path) -> None:
         ),
         1,
     )
-    assert "cannot be run: its pooling is unknown" in " ".join(result.split())
+    assert "cannot be run: its pooling is unknown" in in_line(result)
 
 
 @pytest.mark.usefixtures("filled")
@@ -253,10 +251,10 @@ def test_an_unusable_re_ranking_model_is_yellow_and_searches_work(model: str, sa
     result = run("doctor", **named)
     found = run("search", "memory leak", **named)
     assert result.exit_code == 0
-    assert said in " ".join(result.stdout.split())
-    assert "their results are not re-ranked" in " ".join(result.stdout.split())
+    assert said in in_line(result.stdout)
+    assert "their results are not re-ranked" in in_line(result.stdout)
     assert found.stdout.rstrip().endswith("mode: hybrid")
-    assert said in " ".join(found.stderr.split())
+    assert said in in_line(found.stderr)
 
 
 @pytest.mark.slow
@@ -275,12 +273,10 @@ def ollama(url: str, model: str = "nomic-embed-text") -> dict[str, str]:
 
 
 @pytest.mark.slow
-def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(
-    run: Any, old_entry: Any, write_lines: Any
-) -> None:
+def test_with_ollama_everything_works_and_the_model_is_loaded_only_once(run: Any, write_lines: Any) -> None:
     with OllamaStub(dimension=384) as stub:
         unseen = run("doctor", **ollama(stub.url))
-        filled = run("import", str(write_lines(*(old_entry(number) for number in range(3)))), **ollama(stub.url))
+        filled = run("import", write_lines(*(old_entry(number) for number in range(3))), **ollama(stub.url))
         assert filled.exit_code == 0
         assert any(text.startswith("search_document: ") for text in stub.embedded)
         stub.requests.clear()
@@ -300,9 +296,7 @@ def test_a_scale_that_could_not_be_measured_is_yellow_and_says_why_and_what_that
     hub = {"model": "ready", "runtime": "torch", "scale_failed": "It is broken."}
     *_, finding = check_model(settings, load_packaged, quick=True, hub=hub)
     assert finding.level is Level.YELLOW
-    assert "nothing is said unasked with it, and searches leave no weak match out." in " ".join(
-        finding.sentence.split()
-    )
+    assert "nothing is said unasked with it, and searches leave no weak match out." in in_line(finding.sentence)
     assert finding.sentence.endswith("The last attempt failed: It is broken.")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.system.locking import exclusive
-from tests.command_line import printed, refusal
+from tests.command_line import in_line, printed, refusal
 
 pytestmark = pytest.mark.slow
 
@@ -50,11 +50,6 @@ def permitted(path: Path, mode: int) -> Iterator[None]:
         yield
     finally:
         path.chmod(before)
-
-
-def in_line(text: str) -> str:
-    """Return the output without the line breaks of a narrow terminal."""
-    return " ".join(text.split())
 
 
 @pytest.mark.usefixtures("filled")

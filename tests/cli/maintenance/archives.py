@@ -16,7 +16,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.ipc import discovery
-from tests.command_line import FOR_THE_HUB
+from tests.command_line import FOR_THE_HUB, in_line
 from tests.journal.archive.making import value_record
 from tests.support import NOON, start
 
@@ -25,7 +25,7 @@ WITH_AND_WITHOUT = ["alone", pytest.param("hub", marks=pytest.mark.slow)]
 
 def shown(result: Result) -> str:
     """Return the output on one line, without times and with single spaces."""
-    return " ".join(re.sub(r"took .*", "", result.stdout).split())
+    return in_line(re.sub(r"took .*", "", result.stdout))
 
 
 @pytest.fixture

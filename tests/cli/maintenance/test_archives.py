@@ -25,7 +25,7 @@ from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import is_alive, until
 from tests.capture.memories.journalled import reloaded
 from tests.cli.maintenance.archives import exported, shown
-from tests.command_line import refusal
+from tests.command_line import in_line, refusal
 from tests.journal.archive.making import held, memory_record, value_record
 from tests.support import NOON, forget, numbered, start
 from tests.traces import files_with
@@ -233,7 +233,7 @@ def test_an_import_that_was_killed_halfway_can_be_repeated(  # noqa: PLR0913 - f
 def test_a_command_that_opens_the_index_says_that_the_journal_is_damaged(run: Any, full: Journal) -> None:
     values = full.path / "values.jsonl"
     values.write_bytes(b"{broken}\n{broken}\n" + values.read_bytes())
-    said = " ".join(run("search", "worker").stderr.split())
+    said = in_line(run("search", "worker").stderr)
     assert said.count("2 lines of the journal cannot be read, so no answer contains what they held.") == 1
 
 

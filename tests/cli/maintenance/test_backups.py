@@ -9,7 +9,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.cli.maintenance.archives import exported
-from tests.command_line import printed, refusal
+from tests.command_line import in_line, old_entry, printed, refusal
 from tests.journal.archive.making import held, read_back
 from tests.support import ghap, numbered
 
@@ -59,7 +59,7 @@ def backups_in(storage: Path) -> list[Path]:
 
 
 def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PLR0913 - fixtures
-    run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path, write_lines: Any, old_entry: Any
+    run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path, write_lines: Any
 ) -> None:
     there = {"LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
     # The first import went to an empty journal.
@@ -79,8 +79,8 @@ def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PL
         ObservationCollector(other, utc_now).add_resolved([numbered(3)])
         path = exported(run, tmp_path / f"{command}.tar.gz", **there)
     made = backups_in(storage)
-    assert "Backed up first" not in run("import", str(write_lines(old_entry(1)))).stderr
-    lines = str(write_lines(old_entry(50)))
+    assert "Backed up first" not in run("import", write_lines(old_entry(1))).stderr
+    lines = write_lines(old_entry(50))
     assert run("import", "--dry-run", lines).exit_code == 0
     assert backups_in(storage) == made
     assert "Backed up first" in run("import", lines).stderr
@@ -88,10 +88,10 @@ def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PL
 
 
 def test_nothing_is_imported_if_the_backup_cannot_be_written(
-    run: Any, full: Journal, storage: Path, write_lines: Any, old_entry: Any
+    run: Any, full: Journal, storage: Path, write_lines: Any
 ) -> None:
     before = held(full).entries
     (storage / "backups").touch()
-    refused = refusal(run("import", str(write_lines(old_entry(50)))))
-    assert "Nothing was changed, because the journal could not be backed up first." in " ".join(refused.split())
+    refused = refusal(run("import", write_lines(old_entry(50))))
+    assert "Nothing was changed, because the journal could not be backed up first." in in_line(refused)
     assert held(full).entries == before

@@ -21,7 +21,7 @@ from learning_memory_server.model.value import Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
-from tests.command_line import printed, refusal
+from tests.command_line import in_line, printed, refusal
 from tests.stored_secrets import sow, traces
 from tests.support import NOON
 
@@ -187,11 +187,6 @@ def test_no_byte_of_what_is_purged_stays_in_a_backup(run: Any, storage: Path) ->
     assert run("forget", "--purge", "--backups", "--yes").exit_code == 0
     assert not [name for name in traces(storage) if name.startswith(("backups/", "journal/"))]
     assert len(list((storage / "backups").iterdir())) == 2
-
-
-def in_line(text: str) -> str:
-    """Return the output without the line breaks of a narrow terminal."""
-    return " ".join(text.split())
 
 
 @pytest.mark.usefixtures("filled")

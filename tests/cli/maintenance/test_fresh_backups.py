@@ -13,6 +13,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.archive.backups import back_up, list_backups
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
+from tests.command_line import in_line
 from tests.journal.archive.making import archived, memory_record, read_back
 
 ONE = "ghap_20260101_000003_abcdef"
@@ -78,7 +79,7 @@ def test_what_the_fresh_backup_has_is_removed_and_all_else_rewritten(run: Any, b
     content = untouched.path.read_bytes()
     before = set(list_backups(backed_up))
     done = run(*COMMAND)
-    text = " ".join(done.stdout.split())
+    text = in_line(done.stdout)
     assert text.count("Removed: the backup learning-memory-") == 1
     assert "Removed from the backup learning-memory-20260101T000000000000Z.tar.gz: 1 line." in text
     assert "20200101T000000000000Z.tar.gz cannot be read and may still hold it" in text
@@ -134,4 +135,4 @@ def test_killed_at_any_moment_everything_is_in_some_backup(
     assert done.returncode == 0, done.stderr
     assert kills >= 3
     assert ONE not in now
-    assert "has anything that is forgotten" in " ".join(run(*COMMAND).stdout.split())
+    assert "has anything that is forgotten" in in_line(run(*COMMAND).stdout)

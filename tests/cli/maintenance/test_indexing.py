@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.command_line import printed, refusal
+from tests.command_line import in_line, printed, refusal
 from tests.index.engines.double import serving
 
 NOWHERE = "http://127.0.0.1:1"
@@ -66,7 +66,7 @@ def test_the_key_of_the_server_in_use_is_not_sent_to_another_one(run: Any, stora
     for option in ("--to", "--from", "--leave"):
         result = run("migrate", option, NOWHERE, **used)
         assert result.exit_code == 1
-        assert "it was not sent to another one" in " ".join(result.stderr.split())
+        assert "it was not sent to another one" in in_line(result.stderr)
     result = run("migrate", "--to", NOWHERE, LEARNING_MEMORY_QDRANT_API_KEY="k")
     assert "not sent" not in result.stderr
     assert "127.0.0.1:1" in result.stderr

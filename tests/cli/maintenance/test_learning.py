@@ -53,8 +53,7 @@ def learn(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
 
     def invoke(*arguments: str, **more: str) -> Any:
-        done = printed(run("learn-from", "--json", *arguments, **more))
-        return json.loads(done)
+        return json.loads(printed(run("learn-from", "--json", *arguments, **more)))
 
     return invoke
 
@@ -74,8 +73,7 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
     assert (document["new"], document["kept"], document["transcripts"]) == (1, 0, {"garden": 1})
     assert document["errors"][0]["remedy"] == "python3 -m pytest -q"
     done = run("learn-from")
-    assert done.exit_code == 0
-    assert "1 time  2026-01-05  garden  <path>: No module named pytest \u2192 this worked: python3" in done.stdout
+    assert "1 time  2026-01-05  garden  <path>: No module named pytest \u2192 this worked: python3" in printed(done)
     assert "to keep      1 failure\n" in done.stdout
     assert "add --yes" in done.stderr
     assert not list(storage.iterdir())
@@ -175,8 +173,7 @@ def test_nothing_to_read_is_said(run: Any, own: Path) -> None:
     assert "No transcripts of this project in " in run("learn-from").stdout
     own.rmdir()
     own.parent.rmdir()
-    done = run("learn-from")
-    assert (done.exit_code, done.stdout.startswith("No transcripts of this project in ")) == (0, True)
+    assert printed(run("learn-from")).startswith("No transcripts of this project in ")
     assert run("learn-from", "/nowhere").exit_code == 2
 
 
@@ -192,10 +189,9 @@ def test_damage_is_reported_and_the_rest_is_learned(run: Any, learn: Any, own: P
     (own / "b.jsonl.gz").write_bytes(b"not packed")
     (own / "c.jsonl").symlink_to("/etc/passwd")
     document = learn()
-    assert document["new"] == 1
-    assert document["passed_over"]["lines"] == 1
-    assert document["passed_over"]["links"] == 1
-    assert [name.partition(":")[0] for name in document["passed_over"]["files"]] == ["b.jsonl.gz"]
+    over = document["passed_over"]
+    assert (document["new"], over["lines"], over["links"]) == (1, 1, 1)
+    assert [name.partition(":")[0] for name in over["files"]] == ["b.jsonl.gz"]
     said = run("learn-from").stdout
     assert "1 line damaged or too long" in said
     assert "1 link to other folders" in said
@@ -211,7 +207,6 @@ def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, s
     assert sorted(each.times for each in log_in(storage).all()) == [1, 2, 3]
 
 
-@pytest.mark.slow
 @pytest.mark.slow
 def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any, own: Path) -> None:
     token = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)  # noqa: S311 - a made-up secret
@@ -237,10 +232,9 @@ def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any
 @pytest.mark.slow
 def test_on_a_terminal_a_person_is_asked(environment: dict[str, str], own: Path, storage: Path) -> None:
     write_transcript(own / "first.jsonl", *MENDED)
-    process, terminal = on_a_terminal(["learn-from"], environment)
-    assert b"Keep 1 failure?" in read_until(terminal, b"[y/N]")
-    os.write(terminal, b"n\n")
-    read_until(terminal, b"never shown, so until the end")
-    assert process.wait() == 0
-    os.close(terminal)
+    with on_a_terminal(environment, "learn-from") as (process, terminal):
+        assert b"Keep 1 failure?" in read_until(terminal, b"[y/N]")
+        os.write(terminal, b"n\n")
+        read_until(terminal, b"never shown, so until the end")
+        assert process.wait() == 0
     assert not log_in(storage).all()
