@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.value import Evidence, Value
-from learning_memory_server.model.vocabulary import Axis, Domain, Stance, Strategy
+from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import SUBJECTS, old_entry, printed, refusal
 from tests.index.engines.double import Wrong, serving
 from tests.index.engines.double_engine import Answer, recorded
-from tests.support import NOON, numbered
+from tests.learning.values.parts import value
+from tests.support import NOON, numbered, start
 
 HEAVY = {
     "mcp",
@@ -79,13 +79,8 @@ for command in sys.argv[1:]:
 @pytest.mark.slow
 def test_commands_without_a_model_import_nothing_heavy(environment: dict[str, str], tmp_path: Path) -> None:
     commands = [command.replace("{folder}", str(tmp_path)) for command in WITHOUT_MODEL]
-    done = subprocess.run(
-        [sys.executable, "-c", COMMANDS_ALONE, *commands],
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    alone, env = [sys.executable, "-c", COMMANDS_ALONE, *commands], {**os.environ, **environment}
+    done = subprocess.run(alone, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
@@ -113,8 +108,7 @@ def test_list_filters_by_time_domain_outcome_and_project(run: Any) -> None:
 def test_piped_output_is_plain_with_one_line_an_entry(run: Any, write_lines: Any) -> None:
     goal = "Fix [bold]markup[/bold] :smile: \x1b[31mred " + "and more " * 60
     run("import", write_lines(old_entry(goal=goal)))
-    lines = run("list").stdout.splitlines()
-    (line,) = lines
+    (line,) = run("list").stdout.splitlines()
     assert "\x1b" not in line
     assert "[bold]markup[/bold] :smile:" in line
     assert "and more \u2192 " in line
@@ -144,18 +138,9 @@ def test_a_terminal_shows_each_entry_and_its_lesson_on_lines_of_their_own(
 
 @pytest.mark.usefixtures("filled")
 def test_status_counts_what_is_stored(run: Any, storage: Path) -> None:
-    collector = ObservationCollector(Journal(storage / "journal"), utc_now)
-    opened = collector.start(
-        Caller("garden", "0" * 16),
-        domain=Domain.TESTING,
-        strategy=Strategy.ASK_USER,
-        goal="grow roses",
-        hypothesis="h",
-        action="a",
-        prediction="p",
-    )
+    opened = start(ObservationCollector(Journal(storage / "journal"), utc_now), Caller("garden", "0" * 16))
     shown = printed(run("status"))
-    for part in ("24 resolved", "gold 24", "confirmed 24", "garden 24", "1 entry", opened.entry.id, "nobody"):
+    for part in ("24 resolved", "gold 24", "confirmed 24", "garden 24", "1 entry", opened.id, "nobody"):
         assert part in shown
     assert "memories    0" in shown
     Journal(storage / "journal").memories.append([JournalRecord("memory", "m", NOON, {"text": "roses"})])
@@ -195,8 +180,7 @@ def test_a_command_that_needs_the_lock_names_the_process_that_has_it(
     arguments = [*command, write_lines(old_entry())] if command == ["import"] else command
     with exclusive(storage / "journal", "a server"):
         failed = run(*arguments)
-    assert failed.exit_code == 1
-    assert failed.stderr.startswith(f"error: Another process (a server, process {os.getpid()}) is using")
+    assert refusal(failed).startswith(f"error: Another process (a server, process {os.getpid()}) is using")
     assert "Traceback" not in failed.output
 
 
@@ -224,16 +208,16 @@ def test_clusters_of_a_project_have_ids_of_their_own(run: Any) -> None:
 
 @pytest.mark.slow
 def test_clusters_shows_what_is_in_none_on_request(run: Any, write_lines: Any) -> None:
-    strange = {
-        "goal": "Cook lasagne",
-        "hypothesis": "More cheese melts faster",
-        "action": "Grate parmesan",
-        "prediction": "Dinner smells good",
-        "outcome": {**old_entry()["outcome"], "result": "Burnt"},
-        "lesson": {"what_worked": "Lower heat", "takeaway": None},
-    }
-    lines = [*(old_entry(number) for number in range(24)), old_entry(30, **strange)]
-    run("import", write_lines(*lines))
+    strange = old_entry(
+        30,
+        goal="Cook lasagne",
+        hypothesis="More cheese melts faster",
+        action="Grate parmesan",
+        prediction="Dinner smells good",
+        outcome={**old_entry()["outcome"], "result": "Burnt"},
+        lesson={"what_worked": "Lower heat", "takeaway": None},
+    )
+    run("import", write_lines(*(old_entry(number) for number in range(24)), strange))
     shown = run("clusters", "full", "--noise")
     without = run("clusters", "full")
     assert shown.exit_code == without.exit_code == 0
@@ -255,13 +239,10 @@ def test_members_of_a_malformed_or_foreign_cluster_id_are_an_error(cluster: str,
 def test_values_come_from_the_journal_largest_cluster_first(run: Any, storage: Path) -> None:
     log = ValueLog(Journal(storage / "journal").values)
     for number, size in enumerate((2, 5)):
-        evidence = Evidence(tuple(f"ghap_{i}" for i in range(size)), (1.0,), 0.9, 0.1, 0.2, "digest")
-        cluster = ClusterId(Axis.FULL, number)
-        now = datetime(2026, 1, 1, tzinfo=UTC)
-        log.add(Value(f"value_{number}", f"Principle {number}", cluster, "garden", now, evidence))
+        log.add(value(f"value_{number}", size=size, cluster=ClusterId(Axis.FULL, number)))
     lines = run("values").stdout.splitlines()
     assert [line.split()[0] for line in lines] == ["value_1", "value_0"]
-    assert [line.split()[-1] for line in lines] == ["1", "0"]
+    assert [line.split()[-2:] for line in lines] == [["text", "value_1"], ["text", "value_0"]]
     assert run("values", "--axis", "surprise").stdout.startswith("No values on axis surprise yet. ")
 
 
@@ -271,8 +252,7 @@ def test_values_show_the_verdicts_for_and_against_them(run: Any, storage: Path) 
     ObservationCollector(journal, lambda: NOON).add_resolved(entries)
     log, verdicts = ValueLog(journal.values), VerdictLog(journal.verdicts)
     for name, supersedes in (("held", None), ("old", None), ("doubted", "old"), ("new", None)):
-        evidence = Evidence((), (1.0,), 0.9, 0.1, 0.2, "digest")
-        log.add(Value(name, f"it is {name}", ClusterId(Axis.FULL, 0), "garden", NOON, evidence, None, supersedes))
+        log.add(replace(value(name, size=0, project="garden"), supersedes=supersedes))
     held, _, doubted, _ = log.all()
     caller = Caller("garden", "a1")
     verdicts.record(caller, held, NOON, {entry.id: Stance.SUPPORTS for entry in entries[:5]})

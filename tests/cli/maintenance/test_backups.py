@@ -33,9 +33,8 @@ def test_restore_asks_first_if_the_journal_is_not_empty(
     (path,) = (storage / "backups").iterdir()
     there = Journal(elsewhere / "journal")
     there.save_open(ghap(id="ghap_20260301_120000_dddddd"))
-    refused = run_there("restore", str(path))
-    assert refused.exit_code == 1
-    assert "The journal is not empty. Add what is new, and keep what is here?" in refused.stderr
+    refused = refusal(run_there("restore", str(path)))
+    assert "The journal is not empty. Add what is new, and keep what is here?" in refused
     assert held(there).entries == {}
     restored = run_there("restore", str(path), "--yes")
     assert restored.exit_code == 0
