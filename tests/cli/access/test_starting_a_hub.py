@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +17,7 @@ from learning_memory_server.system.ipc import discovery, programs
 from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, entries_in, is_alive, until
 from tests.acceptance.wire import COMMAND, environment
 from tests.command_line import in_line
-from tests.index.engines.stub import Stub
+from tests.index.engines.stub import Stub, stub_serving
 from tests.journal.archive.making import archived
 from tests.support import TickingClock, about
 
@@ -29,10 +28,12 @@ FEW: Final = 20
 END_SECONDS: Final = 100.0
 
 Command = subprocess.Popen[str]
+Start = Callable[..., Command]
+Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def started(memory: Memory) -> Iterator[Callable[..., Command]]:
+def started(memory: Memory) -> Iterator[Start]:
     """Start a command, in an environment whose hub ends by itself. Any command left at the end is ended."""
     commands: list[Command] = []
 
@@ -55,33 +56,22 @@ def started(memory: Memory) -> Iterator[Callable[..., Command]]:
 
 
 @pytest.fixture
-def run(started: Callable[..., Command]) -> Callable[..., tuple[int, str, str]]:
+def run(started: Start) -> Run:
     """Run a command and return its exit status, its output and its notices."""
-
-    def complete(*arguments: str | Path, **settings: str) -> tuple[int, str, str]:
-        process = started(*arguments, **settings)
-        return ended(process)
-
-    return complete
+    return lambda *arguments, **settings: ended(started(*arguments, **settings))
 
 
 @pytest.fixture
 def server() -> Iterator[Stub]:
     """A Qdrant server that does not answer before it is released, and then fails."""
-    stub = Stub()
+    with stub_serving() as stub:
 
-    def answer(_method: str, _path: str) -> tuple[int, bytes]:
-        stub.released.wait(END_SECONDS)
-        return 500, b"{}"
+        def answer(_method: str, _path: str) -> tuple[int, bytes]:
+            stub.released.wait(END_SECONDS)
+            return 500, b"{}"
 
-    stub.answer = answer
-    thread = threading.Thread(target=stub.serve_forever)
-    thread.start()
-    yield stub
-    stub.released.set()
-    stub.shutdown()
-    thread.join()
-    stub.server_close()
+        stub.answer = answer
+        yield stub
 
 
 def variables_of(memory: Memory, **settings: str) -> dict[str, str]:
@@ -112,8 +102,7 @@ def lines_of(folder: Path, count: int) -> Path:
 
 
 def resolved_in(memory: Memory) -> set[str]:
-    journal = Journal(memory.storage / "journal")
-    return {entry.id for entry in ObservationCollector(journal, TickingClock()).list_resolved()}
+    return {data["id"] for data in entries_in(memory.storage)}
 
 
 def hub_of(memory: Memory) -> HubClient:
@@ -140,7 +129,7 @@ def use_a_session(memory: Memory) -> str:
 
 @pytest.mark.parametrize("name", ["import", "restore", "reindex"])
 def test_a_session_that_begins_during_a_long_command_is_served(
-    name: str, memory: Memory, started: Callable[..., Command], tmp_path: Path
+    name: str, memory: Memory, started: Start, tmp_path: Path
 ) -> None:
     arguments: list[str | Path] = [name]
     if name == "import":
@@ -163,29 +152,28 @@ def test_a_session_that_begins_during_a_long_command_is_served(
     assert (difference["missing"], difference["superfluous"]) == (0, 0)
 
 
-def test_a_session_is_served_while_migrate_waits_for_a_server(
-    memory: Memory, started: Callable[..., Command], server: Stub
-) -> None:
+@pytest.fixture
+def migrating(memory: Memory, started: Start, server: Stub) -> Command:
+    """A command that waits for a server."""
     journal_of(memory.storage, FEW)
     command = started("migrate", "--to", server.url)
     until(lambda: server.asked, "the server was not asked", END_SECONDS)
+    return command
+
+
+def test_a_session_is_served_while_migrate_waits_for_a_server(memory: Memory, migrating: Command, server: Stub) -> None:
     ghap_id = use_a_session(memory)
-    assert command.poll() is None
+    assert migrating.poll() is None
     server.released.set()
-    status, _, noticed = ended(command)
+    status, _, noticed = ended(migrating)
     assert (status, noticed.startswith("error: ")) == (1, True)
     assert ghap_id in resolved_in(memory)
     assert compared(memory)["missing"] == 0
 
 
-def test_ctrl_c_ends_the_command_and_the_hub_withdraws_its_work(
-    memory: Memory, started: Callable[..., Command], server: Stub
-) -> None:
-    journal_of(memory.storage, FEW)
-    command = started("migrate", "--to", server.url)
-    until(lambda: server.asked, "the server was not asked", END_SECONDS)
-    command.send_signal(signal.SIGINT)
-    status, _, noticed = ended(command)
+def test_ctrl_c_ends_the_command_and_the_hub_withdraws_its_work(memory: Memory, migrating: Command) -> None:
+    migrating.send_signal(signal.SIGINT)
+    status, _, noticed = ended(migrating)
     assert status == 130
     assert "Interrupted. What was finished stays; run the command again for the rest." in noticed
     assert "Traceback" not in noticed
@@ -196,7 +184,7 @@ def test_ctrl_c_ends_the_command_and_the_hub_withdraws_its_work(
 
 @pytest.mark.parametrize("whom", ["command", "hub"])
 def test_an_import_that_was_cut_short_is_completed_by_another(
-    whom: str, memory: Memory, started: Callable[..., Command], run: Callable[..., tuple[int, str, str]], tmp_path: Path
+    whom: str, memory: Memory, started: Start, run: Run, tmp_path: Path
 ) -> None:
     path = lines_of(tmp_path / "there", MANY)
     command = started("import", path)
@@ -222,9 +210,7 @@ def test_an_import_that_was_cut_short_is_completed_by_another(
     assert compared(memory)["missing"] == 0
 
 
-def test_a_search_starts_a_hub_and_the_next_one_uses_it(
-    memory: Memory, run: Callable[..., tuple[int, str, str]]
-) -> None:
+def test_a_search_starts_a_hub_and_the_next_one_uses_it(memory: Memory, run: Run) -> None:
     journal_of(memory.storage, FEW)
     status, shown, noticed = run("search", "the cache")
     assert (status, noticed) == (0, "")
@@ -242,9 +228,7 @@ def test_a_search_starts_a_hub_and_the_next_one_uses_it(
         assert "lexical" in shown or "no sign of life" in shown
 
 
-def test_commands_that_only_read_start_nothing(
-    memory: Memory, run: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_commands_that_only_read_start_nothing(memory: Memory, run: Run, tmp_path: Path) -> None:
     journal_of(memory.storage, FEW)
     for command in (
         "list",
@@ -261,7 +245,7 @@ def test_commands_that_only_read_start_nothing(
         assert memory.processes() == [], command
 
 
-def test_no_hub_starts_if_settings_say_so(memory: Memory, run: Callable[..., tuple[int, str, str]]) -> None:
+def test_no_hub_starts_if_settings_say_so(memory: Memory, run: Run) -> None:
     journal_of(memory.storage, FEW)
     status, shown, noticed = run("search", "the cache", commands_start_hub="false")
     assert (status, noticed) == (0, "")
@@ -269,19 +253,15 @@ def test_no_hub_starts_if_settings_say_so(memory: Memory, run: Callable[..., tup
     assert memory.processes() == []
 
 
-def broken_program(memory: Memory, folder: Path) -> None:
-    """Record a program of a later version that cannot be started."""
-    (folder / "learning_memory_server").mkdir(parents=True)
-    later = {**programs.this_program(), "version": "99.0", "fingerprint": "later"}
-    programs.record(memory.storage, {**later, "executable": "/bin/false", "folder": str(folder)})
-    (memory.storage / programs.RECORD).chmod(0o600)
-
-
 def test_a_recorded_program_that_fails_is_replaced_by_the_commands_own(
-    memory: Memory, run: Callable[..., tuple[int, str, str]], tmp_path: Path
+    memory: Memory, run: Run, tmp_path: Path
 ) -> None:
     journal_of(memory.storage, FEW)
-    broken_program(memory, tmp_path / "later")
+    # One of a later version, which cannot be started.
+    (tmp_path / "learning_memory_server").mkdir()
+    later = {"version": "99.0", "fingerprint": "later", "executable": "/bin/false", "folder": str(tmp_path)}
+    programs.record(memory.storage, {**programs.this_program(), **later})
+    (memory.storage / programs.RECORD).chmod(0o600)
     status, shown, noticed = run("search", "the cache")
     assert (status, noticed) == (0, "")
     assert "mode: hybrid" in shown
@@ -294,7 +274,7 @@ def test_a_recorded_program_that_fails_is_replaced_by_the_commands_own(
 
 
 def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
-    memory: Memory, run: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     journal_of(memory.storage, FEW)
     broken = copy_of_the_package(tmp_path, "99.0.0")
@@ -308,7 +288,7 @@ def test_a_command_works_alone_and_says_so_where_no_hub_can_start(
     assert memory.processes() == []
 
 
-def test_a_process_that_is_no_hub_is_named(memory: Memory, run: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_process_that_is_no_hub_is_named(memory: Memory, run: Run) -> None:
     direct = memory.front(command=(COMMAND, "--direct"))
     direct.handshake()
     direct.call("list_values")

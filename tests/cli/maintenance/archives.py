@@ -2,7 +2,6 @@
 
 import re
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,17 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.ipc import discovery
-from tests.command_line import FOR_THE_HUB, in_line
+from tests.command_line import FOR_THE_HUB, in_line, printed
 from tests.journal.archive.making import value_record
 from tests.support import NOON, start
+from tests.terminals import PROGRAM
 
 WITH_AND_WITHOUT = ["alone", pytest.param("hub", marks=pytest.mark.slow)]
 
 
 def shown(result: Result) -> str:
-    """Return the output on one line, without times and with single spaces."""
-    return in_line(re.sub(r"took .*", "", result.stdout))
+    """Return the output of a command that worked, on one line, without times and with single spaces."""
+    return in_line(re.sub(r"took .*", "", printed(result)))
 
 
 @pytest.fixture
@@ -56,13 +56,8 @@ def run_there(
     there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
     place = discovery.Place({**there, "XDG_RUNTIME_DIR": str(runtime_directory)})
     if request.param == "hub":
-        subprocess.run(
-            [sys.executable, "-m", "learning_memory_server"],
-            input=FOR_THE_HUB,
-            env={**there, "PATH": "/usr/bin:/bin"},
-            check=True,
-            capture_output=True,
-        )
+        variables = {**there, "PATH": "/usr/bin:/bin"}
+        subprocess.run(PROGRAM, input=FOR_THE_HUB, env=variables, check=True, capture_output=True)
         hub = find_hub(place)
         assert hub
         assert hub.control("status")["pid"]
@@ -73,6 +68,5 @@ def run_there(
 
 
 def exported(run: Any, path: Path, **variables: str) -> str:
-    result = run("export", str(path), **variables)
-    assert result.exit_code == 0, result.output
+    printed(run("export", str(path), **variables))
     return str(path)

@@ -25,7 +25,7 @@ from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import is_alive, until
 from tests.capture.memories.journalled import reloaded
 from tests.cli.maintenance.archives import exported, shown
-from tests.command_line import in_line, refusal
+from tests.command_line import in_line, printed, refusal
 from tests.journal.archive.making import held, memory_record, value_record
 from tests.support import NOON, forget, numbered, start
 from tests.traces import files_with
@@ -36,24 +36,21 @@ def test_an_archive_moves_everything_to_an_empty_store_and_a_second_import_chang
     run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
 ) -> None:
     path = exported(run, tmp_path / "a.tar.gz")
-    foreseen = run_there("import", "--dry-run", path)
-    assert foreseen.exit_code == 0
-    assert "entry 23 new open entry 2 new value 1 new cluster numbers new" in shown(foreseen)
+    foreseen = shown(run_there("import", "--dry-run", path))
+    assert "entry 23 new open entry 2 new value 1 new cluster numbers new" in foreseen
     assert not list(elsewhere.rglob("*.jsonl"))
-    first = run_there("import", path)
-    assert first.exit_code == 0
-    assert "imported 23 entries" in shown(first)
-    assert "2 open entries" in shown(first)
-    assert "complete: 47 vectors" in shown(first)
+    first = shown(run_there("import", path))
+    for fact in ("imported 23 entries", "2 open entries", "complete: 47 vectors"):
+        assert fact in first
     ours, theirs = held(Journal(elsewhere / "journal")), held(full)
     assert ours.entries == theirs.entries
     assert ours.open.keys() == theirs.open.keys()
     assert all(entry.orphaned for entry in ours.open.values())
     assert (ours.records, ours.clusters, ours.forgotten) == (theirs.records, theirs.clusters, theirs.forgotten)
     before = {file: file.read_bytes() for file in elsewhere.glob("journal/**/*.json*")}
-    second = run_there("import", path)
-    assert "entry 0 new, 23 already there" in shown(second)
-    assert "cluster numbers already there" in shown(second)
+    second = shown(run_there("import", path))
+    assert "entry 0 new, 23 already there" in second
+    assert "cluster numbers already there" in second
     assert {file: file.read_bytes() for file in elsewhere.glob("journal/**/*.json*")} == before
 
 
@@ -86,17 +83,15 @@ def test_deletions_from_elsewhere_are_applied_only_on_request(
     forget(full.entries, "ghap", gone)
     forget(full.values, "value", value_record(1).id)
     after = exported(run, tmp_path / "after.tar")
-    reported = run_there("import", after)
-    assert "forgotten there 2 items present here: kept" in shown(reported)
+    assert "forgotten there 2 items present here: kept" in shown(run_there("import", after))
     assert gone in held(Journal(elsewhere / "journal")).entries
-    applied = run_there("import", after, "--apply-deletions")
-    assert "forgotten 2 here; 0 unknown ids recorded" in shown(applied)
-    assert "complete: 44 vectors" in shown(applied)
+    applied = shown(run_there("import", after, "--apply-deletions"))
+    assert "forgotten 2 here; 0 unknown ids recorded" in applied
+    assert "complete: 44 vectors" in applied
     ours = held(Journal(elsewhere / "journal"))
     assert gone not in ours.entries
     assert ours.records == {}
-    again = run_there("import", before)
-    assert "1 forgotten here (not imported)" in shown(again)
+    assert "1 forgotten here (not imported)" in shown(run_there("import", before))
     assert gone not in held(Journal(elsewhere / "journal")).entries
 
 
@@ -110,9 +105,9 @@ def test_the_next_import_completes_an_interrupted_one(
     # A process that died halfway left cluster numbers and some entries, and nothing else.
     there.clusters.append(theirs.clusters)
     ObservationCollector(there, utc_now).add_resolved(list(theirs.entries.values())[:10])
-    result = run_there("import", path)
-    assert "entry 13 new, 10 already there" in shown(result)
-    assert "cluster numbers already there" in shown(result)
+    result = shown(run_there("import", path))
+    assert "entry 13 new, 10 already there" in result
+    assert "cluster numbers already there" in result
     ours = held(Journal(elsewhere / "journal"))
     assert (ours.entries, ours.records, ours.clusters) == (theirs.entries, theirs.records, theirs.clusters)
 
@@ -127,27 +122,20 @@ def test_an_export_while_a_hub_writes_holds_everything_acknowledged_before_it(
         for start in range(0, 400, 20)
     ]
     acknowledged: set[str] = set(held(full).entries)
-    writing = subprocess.Popen(
-        [sys.executable, "-c", WRITER],
-        env={**environment, "PYTHONPATH": "."},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    )
-    assert writing.stdin
-    assert writing.stdout
-    writing.stdin.write(json.dumps(batches).encode())
-    writing.stdin.close()
-    for number in range(8):
-        acknowledged.update(json.loads(writing.stdout.readline()))
-        path = tmp_path / f"{number}.tar"
-        assert run("export", str(path)).exit_code == 0
-        with open_archive(path) as archive:
-            lines = b"".join(line for _, segment in archive.segments() for line in segment)
-            assert archive.manifest.damaged_lines == 0
-        assert not [ghap_id for ghap_id in acknowledged if ghap_id.encode() not in lines]
-    writing.stdout.read()
-    writing.stdout.close()
-    assert writing.wait(60) == 0
+    writer, env = [sys.executable, "-c", WRITER], {**environment, "PYTHONPATH": "."}
+    with subprocess.Popen(writer, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writing:
+        assert writing.stdin
+        assert writing.stdout
+        writing.stdin.write(json.dumps(batches).encode())
+        writing.stdin.close()
+        for number in range(8):
+            acknowledged.update(json.loads(writing.stdout.readline()))
+            with open_archive(Path(exported(run, tmp_path / f"{number}.tar"))) as archive:
+                lines = b"".join(line for _, segment in archive.segments() for line in segment)
+                assert archive.manifest.damaged_lines == 0
+            assert not [ghap_id for ghap_id in acknowledged if ghap_id.encode() not in lines]
+        writing.stdout.read()
+    assert writing.returncode == 0
 
 
 WRITER = """
@@ -164,10 +152,9 @@ for batch in batches:
 @pytest.mark.slow
 def test_export_reports_its_contents_and_takes_no_lock(run: Any, full: Journal, storage: Path, tmp_path: Path) -> None:
     with exclusive(full.path, "a server"), exclusive(storage, "a server"):
-        result = run("export", str(tmp_path / "a.tar.gz"))
-    assert result.exit_code == 0
+        result = shown(run("export", str(tmp_path / "a.tar.gz")))
     for fact in ("23 resolved, 2 open", "clusters 1", "value 1", "1 tombstone kept, 1 record left out"):
-        assert fact in shown(result)
+        assert fact in result
     assert "already exists" in refusal(run("export", str(tmp_path / "a.tar.gz")))
     assert run("export", str(tmp_path / "a.tar.gz"), "--force").exit_code == 0
     assert "23 resolved, 0 open" in shown(run("export", str(tmp_path / "b.tar"), "--project", "current"))
@@ -198,9 +185,7 @@ def test_importing_a_raw_segment_does_not_restore_an_entry_that_it_forgets(
     full: Journal, run_there: Any, elsewhere: Path
 ) -> None:
     segment = next((full.path / "entries").iterdir())
-    result = run_there("import", str(segment))
-    assert result.exit_code == 0
-    assert "forgotten there 1 entry" in shown(result)
+    assert "forgotten there 1 entry" in shown(run_there("import", str(segment)))
     ours = held(Journal(elsewhere / "journal"))
     assert len(ours.entries) == 23
     assert ours.forgotten == {("ghap", "ghap_20260101_000003_abcdef")}
@@ -224,8 +209,7 @@ def test_an_import_that_was_killed_halfway_can_be_repeated(  # noqa: PLR0913 - f
     until(lambda: victim == "command" or not is_alive(hub), "the hub does not end")
     taken = len(held(Journal(storage / "journal")).entries)
     assert 0 < taken < len(entries)
-    again = run("import", path)
-    assert again.exit_code == 0, again.output
+    printed(run("import", path))
     assert len(held(Journal(storage / "journal")).entries) == len(entries)
 
 
@@ -251,12 +235,11 @@ def test_secrets_in_an_archive_are_not_restored_and_a_changed_text_is_chunked_ag
     data["cuts"] = {"by": cuts.by, "spans": [list(span) for span in cuts.spans]}
     journal.memories.append([JournalRecord("memory", "memory-1", NOON, data)])
     path = exported(run, tmp_path / "a.tar.gz", **off)
-    restored = run("restore", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere))
-    assert restored.exit_code == 0, restored.output
-    assert "redacted 62 github tokens" in shown(restored)
+    restored = shown(run("restore", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere)))
+    assert "redacted 62 github tokens" in restored
+    assert "complete" in restored
     assert files_with(elsewhere, token) == []
     (kept,) = reloaded(elsewhere)
     assert kept.text == text.replace(token, "[redacted: github token]")
     assert kept.chunking is None
     assert kept.metadata == {"api_token": "[redacted: github token]"}
-    assert "complete" in shown(restored)

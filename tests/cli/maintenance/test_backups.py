@@ -36,12 +36,10 @@ def test_restore_asks_first_if_the_journal_is_not_empty(
     refused = refusal(run_there("restore", str(path)))
     assert "The journal is not empty. Add what is new, and keep what is here?" in refused
     assert held(there).entries == {}
-    restored = run_there("restore", str(path), "--yes")
-    assert restored.exit_code == 0
-    assert held(Journal(elsewhere / "journal")).entries == held(full).entries
-    assert len(held(Journal(elsewhere / "journal")).open) == 3
-    again = run_there("restore", str(path))
-    assert again.exit_code == 0
+    assert run_there("restore", str(path), "--yes").exit_code == 0
+    ours = held(Journal(elsewhere / "journal"))
+    assert (ours.entries, len(ours.open)) == (held(full).entries, 3)
+    assert run_there("restore", str(path)).exit_code == 0
 
 
 def test_restore_into_an_empty_store_asks_nothing(

@@ -2,7 +2,8 @@
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -57,6 +58,21 @@ class Stub(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_port}"
+
+
+@contextmanager
+def stub_serving() -> Iterator[Stub]:
+    """Run a stub in a thread of this process."""
+    stub = Stub()
+    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield stub
+    finally:
+        stub.released.set()
+        stub.shutdown()
+        thread.join()
+        stub.server_close()
 
 
 class StubHandler(BaseHTTPRequestHandler):

@@ -2,7 +2,6 @@
 
 import asyncio
 import math
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +28,7 @@ from tests.index.engines.double import QdrantDouble, Wrong, answering, opened
 from tests.index.engines.double_engine import recorded
 from tests.index.engines.faults import FAULTS, answers, never_answers
 from tests.index.engines.points import EAST, point, uid
-from tests.index.engines.stub import Stub, collection_info, refusal, success
+from tests.index.engines.stub import Stub, collection_info, refusal, stub_serving, success
 
 SPEC = CollectionSpec(
     "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at"), variant="m1"
@@ -43,14 +42,8 @@ OPERATIONS: dict[str, Callable[[QdrantStore], Awaitable[Any]]] = {"ensure": lamb
 
 @pytest.fixture
 def server() -> Iterator[Stub]:
-    stub = Stub()
-    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield stub
-    stub.released.set()
-    stub.shutdown()
-    thread.join()
-    stub.server_close()
+    with stub_serving() as stub:
+        yield stub
 
 
 class FreshServer:
