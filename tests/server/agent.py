@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from functools import cache
+from pathlib import Path
 from typing import Any, Final
 
 import jsonschema  # type: ignore[import-untyped]
@@ -16,7 +17,9 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.settings import Settings
 from tests.acceptance import hubs
+from tests.services import opened
 from tests.support import keeping_up
 
 CALLER: Final = Caller("shop", "a1")
@@ -100,6 +103,13 @@ async def indexing(services: Services) -> AsyncIterator[None]:
     async with keeping_up(services.writer):
         await services.writer.settle()
         yield
+
+
+@asynccontextmanager
+async def at_work(where: Path | Settings, **given: Any) -> AsyncIterator[Services]:
+    """Services as `opened` opens them, with their index open and kept complete."""
+    async with opened(where, **given) as services, indexing(services):
+        yield services
 
 
 async def open_index(services: Services) -> None:

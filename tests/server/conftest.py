@@ -5,15 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.server.agent import Agent, agent_of, indexing
 from tests.server.topics import topics  # noqa: F401 - a fixture
-from tests.support import InProcessFitting, in_one_task
-
-
-def settings_in(directory: Path) -> Settings:
-    return Settings(storage_path=directory, embedding_backend="hashing", log_level="error")
+from tests.services import opened, settings_in
+from tests.support import in_one_task
 
 
 @pytest.fixture
@@ -24,8 +21,8 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 async def services(settings: Settings) -> AsyncIterator[Services]:
     """Services whose index is not open yet, as in the first seconds of a server."""
-    async with open_services(settings, purpose="a test", fitting=InProcessFitting()) as opened:
-        yield opened
+    async with opened(settings) as services:
+        yield services
 
 
 @pytest.fixture

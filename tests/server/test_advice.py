@@ -6,12 +6,12 @@ import pytest
 
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.wire import compact
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, indexing
-from tests.support import InProcessFitting, in_one_task
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, at_work, indexing
+from tests.support import in_one_task
 
 OTHER = {
     **ENTRY,
@@ -24,12 +24,9 @@ OTHER = {
 @pytest.fixture
 async def indexed(settings: Settings) -> AsyncIterator[Services]:
     """Services with a measured model, and with as much time for advice as a busy machine needs."""
-    async with (
-        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as opened,
-        indexing(opened),
-    ):
-        opened.advisor = patient(opened)
-        yield opened
+    async with at_work(settings, load=MeasuredModel) as services:
+        services.advisor = patient(services)
+        yield services
 
 
 @pytest.fixture

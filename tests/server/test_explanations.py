@@ -11,12 +11,11 @@ import pytest
 from learning_memory_server.embedding.base import EmbeddingIdentity
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.document import Collection, point_id
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
-from tests.server.agent import ENTRY, FALSIFIED, Agent, agent_of, indexing, only_text, open_index
+from tests.server.agent import ENTRY, FALSIFIED, Agent, agent_of, at_work, open_index
 from tests.server.memory_calls import add, said
-from tests.server.topics import SIZES, TOPICS, resolve_topic
-from tests.support import InProcessFitting
+from tests.server.topics import TOPICS, resolve_topics
 
 ROUNDED = 1.1e-4
 """The most that rounding to four decimals can lose."""
@@ -98,13 +97,7 @@ async def test_nothing_is_explained_unless_requested(agent: Agent) -> None:
     await keep_entries(agent)
     reply = await agent.call("search_experiences", query="cache")
     assert not any("explanation" in found for found in reply["results"])
-    assert "\nScore: " not in await searched(agent, query="cache")
-
-
-async def searched(agent: Agent, **arguments: Any) -> str:
-    result = await agent.client.call_tool("search_memory", arguments)
-    assert not result.is_error, result
-    return only_text(result)
+    assert "\nScore: " not in await said(agent, "search_memory", query="cache")
 
 
 TEXTS = ("the price cache is stale", "a cache of prices, and prices again", "the tests are slow")
@@ -129,10 +122,10 @@ async def test_the_score_of_a_memory_is_explained_in_a_line(
     services: Services, query: str, mode: str, line: str, agent: Agent
 ) -> None:
     for text in TEXTS:
-        await agent.client.call_tool("add_memory", {"text": text})
+        await add(agent, text)
     if mode != "lexical":
         await open_index(services)
-    reply = await searched(agent, query=query, explain=True)
+    reply = await said(agent, "search_memory", query=query, explain=True)
 
     results = re.findall(r"^\d\. \[Score: (\S+)\].*\n(Score: .*)$", reply, re.MULTILINE)
     assert len(results) == reply.count("\nID: ") >= 2
@@ -152,18 +145,18 @@ def similarities(reply: str) -> list[str]:
 
 async def test_similarities_are_shown_as_precisely_as_compared(services: Services, agent: Agent) -> None:
     for text in TEXTS:
-        await agent.client.call_tool("add_memory", {"text": text, "metadata": {"tags": ["a"]}})
-    lexical = await searched(agent, query="the price cache")
+        await add(agent, text, tags=["a"])
+    lexical = await said(agent, "search_memory", query="the price cache")
     assert lexical.startswith("Found 2 results:")
     assert "Similarity" not in lexical
     await open_index(services)
-    everything = await searched(agent, query="the price cache")
+    everything = await said(agent, "search_memory", query="the price cache")
     assert len(similarities(everything)) == 3
     assert all(re.fullmatch(r"[01]\.\d\d", shown) for shown in similarities(everything))
     for least in (0.3, 0.31, 0.316, 0.3162, 0.7, 0.77459):
-        reply = await searched(agent, query="the price cache", min_similarity=least)
+        reply = await said(agent, "search_memory", query="the price cache", min_similarity=least)
         assert all(float(shown) >= least for shown in similarities(reply))
-    digits = max(similarities(await searched(agent, query="the price cache", min_similarity=0.77459)))
+    digits = max(similarities(await said(agent, "search_memory", query="the price cache", min_similarity=0.77459)))
     assert re.fullmatch(r"0\.\d{5}", digits)
 
 
@@ -177,10 +170,8 @@ class Measured(HashingEmbedder):
 
 @pytest.mark.slow
 async def test_a_search_says_that_it_found_nothing_and_values_come_along(settings: Settings) -> None:
-    opening = open_services(settings, purpose="a test", load=Measured, fitting=InProcessFitting())
-    async with opening as services, indexing(services), agent_of(services) as agent:
-        for topic, count in SIZES.items():
-            await resolve_topic(agent, topic, count)
+    async with at_work(settings, load=Measured) as services, agent_of(services) as agent:
+        await resolve_topics(agent)
         clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
         value = await agent.call("store_value", text=TOPICS["cache"], cluster_id=clusters[0]["cluster_id"], axis="full")
         nothing = await agent.call("search_experiences", query="lasagne")
@@ -202,8 +193,7 @@ async def test_a_search_says_that_it_found_nothing_and_values_come_along(setting
 
 @pytest.mark.slow
 async def test_a_memory_search_says_that_it_left_out_weak_matches(settings: Settings) -> None:
-    opening = open_services(settings, purpose="a test", load=Measured)
-    async with opening as services, indexing(services), agent_of(services) as agent:
+    async with at_work(settings, load=Measured) as services, agent_of(services) as agent:
         await add(agent, "we chose sqlite over postgres")
         nothing = await said(agent, "search_memory", query="lasagne")
         weak = await said(agent, "search_memory", query="lasagne", min_score=0)

@@ -24,9 +24,9 @@ from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.experiences import ExperienceSearcher
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CONFIRMED, ENTRY, Agent, agent_of
-from tests.server.conftest import settings_in
+from tests.services import opened, settings_in
 from tests.support import InProcessFitting
 
 SECRET = "no route to /home/ann/.keys with token hunter2"  # noqa: S105
@@ -147,7 +147,7 @@ async def test_without_an_index_clusters_fail_and_everything_else_works(tmp_path
     settings = settings_in(tmp_path)
     settings.index_directory.write_text("in the way")
     with stamina.set_testing(True, attempts=3):
-        async with open_services(settings, purpose="a test") as services, agent_of(services) as agent:
+        async with opened(settings) as services, agent_of(services) as agent:
             error = await agent.refused("get_clusters", axis="full")
             assert error["type"] == "storage_unavailable"
             assert str(tmp_path) not in str(error)

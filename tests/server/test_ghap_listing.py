@@ -12,13 +12,14 @@ import pytest
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Run
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views
 from learning_memory_server.server.views import fields as view_fields
 from learning_memory_server.server.wire import STORED_TEXT
 from tests.learning.values.parts import value
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, OTHER_PROJECT, Agent, agent_of, open_index
+from tests.services import opened
 from tests.support import NOON, full_ghap, ghap
 
 
@@ -73,18 +74,17 @@ async def test_an_id_that_names_nothing_or_something_forgotten_is_not_found(serv
         assert expected in error["message"]
 
 
-async def test_the_list_is_filtered_by_domain_and_outcome(services: Services) -> None:
-    async with agent_of(services) as agent:
-        debugging = await agent.resolve_new()
-        testing = await agent.resolve_new(entry={**ENTRY, "domain": "testing"}, **FALSIFIED)
+async def test_the_list_is_filtered_by_domain_and_outcome(agent: Agent) -> None:
+    debugging = await agent.resolve_new()
+    testing = await agent.resolve_new(entry={**ENTRY, "domain": "testing"}, **FALSIFIED)
 
-        async def listed(**filters: str) -> list[str]:
-            return [entry["id"] for entry in (await agent.call("list_ghap_entries", **filters))["results"]]
+    async def listed(**filters: str) -> list[str]:
+        return [entry["id"] for entry in (await agent.call("list_ghap_entries", **filters))["results"]]
 
-        assert await listed(domain="testing") == [testing]
-        assert await listed(outcome="confirmed") == [debugging]
-        assert await listed(domain="testing", outcome="confirmed") == []
-        assert await listed(domain="security") == []
+    assert await listed(domain="testing") == [testing]
+    assert await listed(outcome="confirmed") == [debugging]
+    assert await listed(domain="testing", outcome="confirmed") == []
+    assert await listed(domain="security") == []
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ async def test_since_compares_the_time_of_resolution_and_a_bare_date_is_midnight
     settings: Settings, tool: str
 ) -> None:
     now = datetime(2026, 3, 1, 12, tzinfo=UTC)
-    async with open_services(settings, purpose="a test", clock=lambda: now) as services:
+    async with opened(settings, clock=lambda: now) as services:
         await open_index(services)
         async with agent_of(services) as agent:
             started = await agent.call("start_ghap", **ENTRY)

@@ -1,7 +1,7 @@
 import pytest
 
 from learning_memory_server.model.vocabulary import Domain
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.server.agent import (
     CALLER,
@@ -15,6 +15,7 @@ from tests.server.agent import (
     moment,
     open_index,
 )
+from tests.services import opened
 from tests.support import numbered
 
 
@@ -266,9 +267,9 @@ async def test_an_orphaned_entry_is_abandoned_by_its_id(services: Services) -> N
 
 
 async def test_an_open_entry_outlives_the_server(settings: Settings) -> None:
-    async with open_services(settings, purpose="a test") as before, agent_of(before) as agent:
+    async with opened(settings) as before, agent_of(before) as agent:
         await agent.call("start_ghap", **ENTRY)
         await agent.call("update_ghap", hypothesis="the database holds old prices")
         active = await agent.call("get_active_ghap")
-    async with open_services(settings, purpose="a test") as after, agent_of(after) as agent:
+    async with opened(settings) as after, agent_of(after) as agent:
         assert await agent.call("get_active_ghap") == active

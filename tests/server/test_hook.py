@@ -13,16 +13,19 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, indexing, only_text
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, Agent, agent_of, at_work, only_text
 from tests.server.test_advice import patient
-from tests.support import InProcessFitting, in_one_task
+from tests.services import opened
+from tests.support import in_one_task
 from tests.tool_names import NAMES
 
+BEARING = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
+"""What the lesson bears on."""
 FAILED = "Exit code 1\n= 1 failed, 3 passed in 0.1s ="
 
 
@@ -61,6 +64,28 @@ async def hooked_to(services: Services | Mapping[type, object]) -> AsyncIterator
 @pytest.fixture
 async def hooked(services: Services) -> AsyncIterator[Hooked]:
     async with in_one_task(hooked_to(services)) as connected:
+        yield connected
+
+
+@pytest.fixture
+async def advising(settings: Settings) -> AsyncIterator[Services]:
+    """Services that find advice, and have all the time for it that a busy machine needs."""
+    async with at_work(settings, load=MeasuredModel) as services:
+        services.hooks.advisor = patient(services)
+        yield services
+
+
+@pytest.fixture
+async def lesson(advising: Services) -> str:
+    """The id of an entry with a lesson."""
+    async with agent_of(advising) as agent:
+        return await agent.resolve_new(**CONFIRMED)
+
+
+@pytest.fixture
+async def advised(advising: Services, lesson: str) -> AsyncIterator[Hooked]:  # noqa: ARG001 - it is there
+    """A client with hooks, where advice finds the lesson."""
+    async with in_one_task(hooked_to(advising)) as connected:
         yield connected
 
 
@@ -176,32 +201,14 @@ async def test_no_secret_is_kept_of_a_command_its_output_or_error(services: Serv
     assert not any(token in text for text in written)
 
 
-async def test_a_prompt_is_answered_with_one_lesson_bearing_on_it_once_a_session(settings: Settings) -> None:
-    async with (
-        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
-        indexing(services),
-    ):
-        hooks = Hooks(
-            services.collector,
-            services.session_context,
-            patient(services),
-            services.error_advisor,
-            services.anchoring,
-            services.live,
-            services.clock,
-        )
-        async with agent_of(services) as agent:
-            ghap_id = await agent.resolve_new(**CONFIRMED)
-        async with hooked_to({**services.injectable(), Hooks: hooks}) as hooked:
-            prompt = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
+async def test_a_prompt_is_answered_with_one_lesson_bearing_on_it_once_a_session(advised: Hooked, lesson: str) -> None:
+    told = await advised.fire("UserPromptSubmit", prompt=BEARING)
 
-            told = await hooked.fire("UserPromptSubmit", prompt=prompt)
-
-            assert "deploys must clear the cache" in told
-            assert ghap_id in told
-            assert await hooked.fire("UserPromptSubmit", prompt=prompt) == ""
-            assert await hooked.fire("UserPromptSubmit", prompt=prompt, session="s2") == told
-            assert await hooked.fire("UserPromptSubmit", prompt="draw the owl in the meadow") == ""
+    assert "deploys must clear the cache" in told
+    assert lesson in told
+    assert await advised.fire("UserPromptSubmit", prompt=BEARING) == ""
+    assert await advised.fire("UserPromptSubmit", prompt=BEARING, session="s2") == told
+    assert await advised.fire("UserPromptSubmit", prompt="draw the owl in the meadow") == ""
 
 
 async def test_a_failing_command_is_answered_with_what_mended_it_in_another_session(hooked: Hooked) -> None:
@@ -221,54 +228,39 @@ async def test_a_failing_command_is_answered_with_what_mended_it_in_another_sess
     assert await hooked.fire("PostToolUseFailure", **{**failing, "error": "The user refused."}) == ""
 
 
-async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_error_once(settings: Settings) -> None:
-    failing = {"command": "shipit deploy", "error": f"Exit code 1\nerror: {ENTRY['goal']}: {ENTRY['hypothesis']}"}
-    async with (
-        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
-        indexing(services),
-    ):
-        services.hooks.advisor = patient(services)
-        async with agent_of(services) as agent:
-            ghap_id = await agent.resolve_new(**CONFIRMED)
-        async with hooked_to(services) as hooked:
-            told = await hooked.fire("PostToolUseFailure", **failing)
+async def test_a_failing_command_is_answered_with_the_lesson_that_names_its_error_once(
+    advised: Hooked, lesson: str
+) -> None:
+    failing = {"command": "shipit deploy", "error": f"Exit code 1\nerror: {BEARING}"}
 
-            assert "This may bear on it: deploys must clear the cache" in told
-            assert ghap_id in told
-            assert await hooked.fire("PostToolUseFailure", **failing) == ""
-            assert await hooked.fire("PostToolUseFailure", **failing, session="s2") == told
-            # Its words are those of any error.
-            general = {**failing, "error": "Exit code 1\nTypeError: 'NoneType' object is not subscriptable"}
-            assert await hooked.fire("PostToolUseFailure", **general, session="s3") == ""
-            # Where a filter hides whether it failed, the lesson must name the program.
-            output = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
-            for program, expected in (("./shipit", ""), ("./checkout", told)):
-                ran = {"command": f"{program} | tail -3", "output": output, "session": f"s {program}"}
-                assert await hooked.fire("PostToolUse", **ran) == expected
+    told = await advised.fire("PostToolUseFailure", **failing)
+
+    assert "This may bear on it: deploys must clear the cache" in told
+    assert lesson in told
+    assert await advised.fire("PostToolUseFailure", **failing) == ""
+    assert await advised.fire("PostToolUseFailure", **failing, session="s2") == told
+    # Its words are those of any error.
+    general = {**failing, "error": "Exit code 1\nTypeError: 'NoneType' object is not subscriptable"}
+    assert await advised.fire("PostToolUseFailure", **general, session="s3") == ""
+    # Where a filter hides whether it failed, the lesson must name the program.
+    for program, expected in (("./shipit", ""), ("./checkout", told)):
+        ran = {"command": f"{program} | tail -3", "output": BEARING, "session": f"s {program}"}
+        assert await advised.fire("PostToolUse", **ran) == expected
 
 
-async def test_a_subagent_is_shown_the_lesson_that_bears_on_its_own_task(settings: Settings) -> None:
-    task = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
-    async with (
-        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
-        indexing(services),
-    ):
-        services.hooks.advisor = patient(services)
-        async with agent_of(services) as agent:
-            await agent.resolve_new(**CONFIRMED)
-        async with hooked_to(services) as hooked:
-            assert await hooked.fire("SubagentStart", agent="a0", kind="Explore") == ""
-            for kind, given in (("Plan", "draw the owl in the meadow"), ("Explore", task)):
-                assert await hooked.fire("PreToolUse", agent="", prompt=given, kind=kind) == ""
+async def test_a_subagent_is_shown_the_lesson_that_bears_on_its_own_task(advised: Hooked) -> None:
+    assert await advised.fire("SubagentStart", agent="a0", kind="Explore") == ""
+    for kind, given in (("Plan", "draw the owl in the meadow"), ("Explore", BEARING)):
+        assert await advised.fire("PreToolUse", agent="", prompt=given, kind=kind) == ""
 
-            told = await hooked.fire("SubagentStart", agent="a1", kind="Explore")
+    told = await advised.fire("SubagentStart", agent="a1", kind="Explore")
 
-            assert "This may bear on the task: deploys must clear the cache" in told
-            assert await hooked.fire("SubagentStart", agent="a2", kind="Plan") == ""
-            assert await hooked.fire("SubagentStart", agent="a3", kind="Explore") == ""
-            # Another agent has not heard it.
-            await hooked.fire("PreToolUse", agent="", prompt=task, kind="Explore")
-            assert await hooked.fire("SubagentStart", agent="a4", kind="Explore") == told
+    assert "This may bear on the task: deploys must clear the cache" in told
+    assert await advised.fire("SubagentStart", agent="a2", kind="Plan") == ""
+    assert await advised.fire("SubagentStart", agent="a3", kind="Explore") == ""
+    # Another agent has not heard it.
+    await advised.fire("PreToolUse", agent="", prompt=BEARING, kind="Explore")
+    assert await advised.fire("SubagentStart", agent="a4", kind="Explore") == told
 
 
 async def test_a_subagent_that_stops_is_reminded_of_its_own_entry_alone(services: Services) -> None:
@@ -321,11 +313,7 @@ async def test_whatever_fails_is_answered_with_silence(services: Services, failu
 
 
 async def test_check_ins_are_made_only_if_they_are_switched_on(settings: Settings) -> None:
-    on = settings.model_copy(update={"check_in_calls": 2})
-    async with (
-        open_services(on, purpose="a test", fitting=InProcessFitting()) as services,
-        hooked_to(services) as hooked,
-    ):
+    async with opened(settings, check_in_calls=2) as services, hooked_to(services) as hooked:
         ran = {"command": "ls"}
         assert [await hooked.fire("PostToolUse", **ran) for _ in range(4)] == [""] * 4
         entry = (await hooked.call("start_ghap", **ENTRY))["id"]

@@ -1,36 +1,22 @@
 """Retrospectives: clusters, their members, and the values they teach."""
 
 import re
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
-from tests.server.agent import ENTRY, Agent, agent_of, indexing
-from tests.server.topics import SIZES, TOPICS, VALUE, resolve_topic
-from tests.support import InProcessFitting
+from learning_memory_server.server.composition.services import Services
+from tests.server.agent import ENTRY, Agent, agent_of, at_work
+from tests.server.topics import TOPICS, VALUE, resolve_topic, resolve_topics
+from tests.services import settings_in
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("indexed")]
 
 WRONG = {"category": "wrong-assumption", "description": "marzipan"}
 
 
-@asynccontextmanager
-async def at_work(settings: Settings) -> AsyncIterator[Agent]:
-    """An agent of a server that starts here and ends with the block."""
-    async with (
-        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
-        yield agent
-
-
 @pytest.mark.parametrize("axis", ["full", "strategy", "surprise", "root_cause"])
-@pytest.mark.usefixtures("indexed")
 async def test_clusters_are_shown_largest_first_on_every_axis(
     topics: dict[str, list[str]], axis: str, agent: Agent
 ) -> None:
@@ -66,7 +52,6 @@ async def test_clusters_are_shown_largest_first_on_every_axis(
             assert exemplar["goal"].startswith(f"{topic} goal")
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_a_cluster_shows_a_takeaway_cut_to_300_characters(agent: Agent) -> None:
     entry = {**ENTRY, "goal": f"cache goal: {TOPICS['cache']}", "hypothesis": TOPICS["cache"]}
     await resolve_topic(agent, "cache", 20)
@@ -86,7 +71,6 @@ async def test_a_cluster_shows_a_takeaway_cut_to_300_characters(agent: Agent) ->
     assert after["takeaway"] == takeaway[:299].rstrip() + "…"
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_members_are_whole_experiences(topics: dict[str, list[str]], agent: Agent) -> None:
     first = await agent.largest_cluster("root_cause")
     reply = await agent.call("get_cluster_members", cluster_id=first)
@@ -116,7 +100,6 @@ async def test_members_are_whole_experiences(topics: dict[str, list[str]], agent
         assert member["confidence_tier"] == "silver"
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_members_come_in_pages_of_the_limit(topics: dict[str, list[str]], agent: Agent) -> None:
     first = await agent.largest_cluster()
     whole = await agent.call("get_cluster_members", cluster_id=first)
@@ -140,7 +123,6 @@ async def test_members_come_in_pages_of_the_limit(topics: dict[str, list[str]], 
         ("store_value", {"text": VALUE, "cluster_id": "full_0", "axis": "full"}),
     ],
 )
-@pytest.mark.usefixtures("indexed")
 async def test_an_axis_with_too_few_experiences_says_how_many_are_needed(
     tool: str, arguments: dict[str, str], count: int, agent: Agent
 ) -> None:
@@ -151,13 +133,11 @@ async def test_an_axis_with_too_few_experiences_says_how_many_are_needed(
     assert error["hint"]
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_twenty_experiences_are_enough(agent: Agent) -> None:
     await resolve_topic(agent, "cache", 20)
     assert (await agent.call("get_clusters", axis="full"))["total"] == 20
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_an_axis_without_experiences_has_too_few(agent: Agent) -> None:
     for _ in range(20):
         await agent.resolve_new()
@@ -166,7 +146,6 @@ async def test_an_axis_without_experiences_has_too_few(agent: Agent) -> None:
     assert re.search(r"\b0\b.*\b8\b", error["message"])
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_a_reply_without_clusters_explains_why(agent: Agent) -> None:
     for number in range(20):
         words = " ".join(f"word{number}x{position}" for position in range(12))
@@ -189,7 +168,6 @@ async def test_a_reply_without_clusters_explains_why(agent: Agent) -> None:
         ("store_value", {"text": VALUE, "cluster_id": "full_99", "axis": "full"}),
     ],
 )
-@pytest.mark.usefixtures("indexed")
 async def test_an_unknown_cluster_is_not_found_and_the_existing_ones_are_named(
     tool: str, arguments: dict[str, str], agent: Agent
 ) -> None:
@@ -225,17 +203,17 @@ async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(
     assert left["total"] == 21
 
 
-async def test_cluster_ids_and_values_survive_a_restart(settings: Settings) -> None:
-    async with at_work(settings) as agent:
-        for topic, count in SIZES.items():
-            await resolve_topic(agent, topic, count)
+async def test_cluster_ids_and_values_survive_a_restart(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path / "restarted")
+    async with at_work(settings) as services, agent_of(services) as agent:
+        await resolve_topics(agent)
         before = await agent.call("get_clusters", axis="full")
         first = before["clusters"][0]["cluster_id"]
         value = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
     # As earlier versions left it.
     (settings.storage_path / "clusters").mkdir()
     (settings.storage_path / "clusters" / "full.fit").write_bytes(b"labels")
-    async with at_work(settings) as agent:
+    async with at_work(settings) as services, agent_of(services) as agent:
         assert not (settings.storage_path / "clusters").exists()
         again = await agent.call("get_clusters", axis="full")
         assert again == {**before, "fitted_at": again["fitted_at"]}
@@ -249,21 +227,17 @@ async def test_cluster_ids_and_values_survive_a_restart(settings: Settings) -> N
     assert after["fitted_at"] >= before["fitted_at"]
 
 
-async def test_clusters_of_a_project_and_the_noise_are_shown_on_request(settings: Settings) -> None:
-    async with at_work(settings) as agent:
-        for topic, count in SIZES.items():
-            await resolve_topic(agent, topic, count)
-        unlike = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), "quokka zither marzipan")
-        await agent.call("start_ghap", **{**ENTRY, **unlike})
-        lone = await agent.call(
-            "resolve_ghap", status="falsified", result="quokka", surprise="zither", root_cause=WRONG
-        )
-        everywhere = await agent.call("get_clusters", axis="full", include_noise=True)
-        here = await agent.call("get_clusters", axis="full", project="current")
-        first = here["clusters"][0]["cluster_id"]
-        members = await agent.call("get_cluster_members", cluster_id=first)
-        value = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
-        error = await agent.refused("get_clusters", axis="full", project="elsewhere")
+async def test_clusters_of_a_project_and_the_noise_are_shown_on_request(agent: Agent) -> None:
+    await resolve_topics(agent)
+    unlike = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), "quokka zither marzipan")
+    await agent.call("start_ghap", **{**ENTRY, **unlike})
+    lone = await agent.call("resolve_ghap", status="falsified", result="quokka", surprise="zither", root_cause=WRONG)
+    everywhere = await agent.call("get_clusters", axis="full", include_noise=True)
+    here = await agent.call("get_clusters", axis="full", project="current")
+    first = here["clusters"][0]["cluster_id"]
+    members = await agent.call("get_cluster_members", cluster_id=first)
+    value = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
+    error = await agent.refused("get_clusters", axis="full", project="elsewhere")
     assert everywhere["noise"] == [{"id": lone["id"], "goal": unlike["goal"]}]
     assert "noise" not in here
     assert {each["cluster_id"] for each in everywhere["clusters"]}.isdisjoint(

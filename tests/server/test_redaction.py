@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.model import limits
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.logs import log_to
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, indexing, only_text
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, at_work, only_text
+from tests.server.memory_calls import add, said
 from tests.server.topics import VALUE
-from tests.support import InProcessFitting
+from tests.services import opened
 from tests.traces import files_with
 
 TOKEN = "gh" + "p_" + drawn(random.Random(21), ALNUM, 36)  # noqa: S311 - a made-up secret
@@ -102,14 +102,11 @@ async def test_a_reply_says_what_was_redacted_only_if_something_was(services: Se
     assert updated["redacted"] == {"password": 1}
     assert "redacted" not in await agent.call("update_ghap", note="nothing")
     assert "redacted" not in await agent.call("resolve_ghap", **CONFIRMED)
-    added = await agent.client.call_tool(
-        "add_memory", {"text": f"a {TOKEN}", "metadata": {"db_password": PASSWORD, "n": 7}}
-    )
-    lines = only_text(added).split("\n")
+    added = await said(agent, "add_memory", text=f"a {TOKEN}", metadata={"db_password": PASSWORD, "n": 7})
+    lines = added.split("\n")
     assert lines[-1] == "Redacted before storing: 1 github token, 1 password."
     assert lines[1].startswith("ID: ")
-    plain = await agent.client.call_tool("add_memory", {"text": "no secret"})
-    assert "Redacted" not in only_text(plain)
+    assert "Redacted" not in await said(agent, "add_memory", text="no secret")
     # Nothing was stored, so there is nothing to say.
     assert "redacted" not in await agent.call("search_experiences", query=TOKEN)
     (entry,) = services.collector.list_resolved()
@@ -130,11 +127,11 @@ async def test_limits_count_what_is_stored(agent: Agent) -> None:
 async def test_the_same_text_is_kept_once_and_a_repeated_call_finds_its_memory(services: Services) -> None:
     async with agent_of(services) as agent:
         for _ in range(2):
-            await agent.client.call_tool("add_memory", {"text": f"a {TOKEN}"})
+            await add(agent, f"a {TOKEN}")
     repeated = replace(CALLER, request="0" * 24)
     for caller in (repeated, replace(repeated, again=True)):
         async with agent_of(services, caller) as agent:
-            await agent.client.call_tool("add_memory", {"text": f"b {TOKEN}"})
+            await add(agent, f"b {TOKEN}")
     assert [memory.text for memory in services.memory_log.all()] == [f"a {MARKED}", f"b {MARKED}"]
 
 
@@ -150,27 +147,20 @@ async def test_the_same_text_is_kept_once_and_a_repeated_call_finds_its_memory(s
     ids=["default", "off", "allowed", "pattern", "kind"],
 )
 async def test_settings_decide_what_is_a_secret(changes: dict[str, Any], kept: str, tmp_path: Path) -> None:
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", log_level="error", **changes)
-    async with (
-        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
-        await agent.client.call_tool("add_memory", {"text": f"{TOKEN} and acme-123456"})
+    async with at_work(tmp_path, **changes) as services, agent_of(services) as agent:
+        await add(agent, f"{TOKEN} and acme-123456")
         assert [memory.text for memory in services.memory_log.all()] == [kept]
-        found = only_text(await agent.client.call_tool("search_memory", {"query": TOKEN}))
+        found = await said(agent, "search_memory", query=TOKEN)
         assert kept in found
-        said = (await agent.call("get_stats"))["redaction"]
-        assert (said == "off") is (changes == {"redaction": False})
-        assert said.startswith(("off", "own patterns"))
+        state = (await agent.call("get_stats"))["redaction"]
+        assert (state == "off") is (changes == {"redaction": False})
+        assert state.startswith(("off", "own patterns"))
 
 
 @pytest.mark.slow
 async def test_a_text_on_which_a_users_pattern_is_late_is_refused_and_other_calls_run(tmp_path: Path) -> None:
-    settings = Settings(
-        storage_path=tmp_path, embedding_backend="hashing", log_level="error", redaction_patterns={"badge": r"(a|aa)+$"}
-    )
-    async with open_services(settings, purpose="a test") as services, agent_of(services) as agent:
+    slow = {"badge": r"(a|aa)+$"}
+    async with opened(tmp_path, redaction_patterns=slow) as services, agent_of(services) as agent:
         late = asyncio.create_task(agent.refused("start_ghap", **{**ENTRY, "goal": "a" * 80 + "!"}))
         quick = 0
         while not late.done():
@@ -185,22 +175,14 @@ async def test_a_text_on_which_a_users_pattern_is_late_is_refused_and_other_call
 
 async def test_a_pattern_that_matches_ids_and_dates_leaves_the_loop_working(tmp_path: Path) -> None:
     patterns = {"number": r"\d{6}", "birth date": r"\d{4}-\d{2}-\d{2}"}
-    settings = Settings(
-        storage_path=tmp_path, embedding_backend="hashing", log_level="error", redaction_patterns=patterns
-    )
-    async with (
-        open_services(settings, purpose="a test", fitting=InProcessFitting()) as services,
-        indexing(services),
-        agent_of(services) as agent,
-    ):
+    async with at_work(tmp_path, redaction_patterns=patterns) as services, agent_of(services) as agent:
         ghap_id = (await agent.call("start_ghap", **ENTRY))["id"]
         await agent.call("resolve_ghap", ghap_id=ghap_id, **CONFIRMED)
         assert (await agent.call("get_ghap_entry", ghap_id=ghap_id))["outcome_status"] == "confirmed"
         assert (await agent.call("list_ghap_entries", since="2020-01-01"))["count"] == 1
-        metadata = {"timestamp": "2026-01-01"}
-        await agent.client.call_tool("add_memory", {"text": "born 1999-02-03", "metadata": metadata})
+        await add(agent, "born 1999-02-03", timestamp="2026-01-01")
         (memory,) = services.memory_log.all()
-        assert (memory.text, memory.metadata) == ("born [redacted: birth date]", metadata)
+        assert (memory.text, memory.metadata) == ("born [redacted: birth date]", {"timestamp": "2026-01-01"})
 
 
 @pytest.mark.slow
@@ -208,8 +190,8 @@ async def test_a_long_text_is_redacted_while_other_calls_go_on(services: Service
     text = f"The log line number five says nothing new.\n{TOKEN}\n" * 4_000
     assert len(text) > 200_000
     began = time.perf_counter()
-    result = await agent.client.call_tool("add_memory", {"text": text})
+    result = await said(agent, "add_memory", text=text)
     assert time.perf_counter() - began < 60
-    assert "Redacted before storing: 4,000 github tokens." in only_text(result)
+    assert "Redacted before storing: 4,000 github tokens." in result
     (memory,) = services.memory_log.all()
     assert memory.text == text.replace(TOKEN, MARKED).strip()

@@ -9,11 +9,9 @@ from learning_memory_server.server.wire import STORED_TEXT
 from tests.server.agent import ENTRY, Agent, agent_of
 from tests.server.topics import TOPICS, VALUE
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("topics")]
 
 
-@pytest.mark.usefixtures("topics")
-@pytest.mark.usefixtures("indexed")
 async def test_a_value_is_tested_stored_and_listed_with_its_evidence(agent: Agent) -> None:
     cluster = (await agent.call("get_clusters", axis="surprise"))["clusters"][0]
     members = await agent.call("get_cluster_members", cluster_id=cluster["cluster_id"])
@@ -67,8 +65,6 @@ async def test_a_value_is_tested_stored_and_listed_with_its_evidence(agent: Agen
     assert set(evidence["member_ids"]) <= {member["id"] for member in members["members"]}
 
 
-@pytest.mark.usefixtures("topics")
-@pytest.mark.usefixtures("indexed")
 async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> None:
     first = await agent.largest_cluster()
     verdicts = [
@@ -104,8 +100,6 @@ async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> N
     assert "closer to cluster" in verdicts[1]["reason"]
 
 
-@pytest.mark.usefixtures("topics")
-@pytest.mark.usefixtures("indexed")
 async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(agent: Agent) -> None:
     first = await agent.largest_cluster()
     error = await agent.refused("store_value", text="always be kind", cluster_id=first, axis="full")
@@ -116,8 +110,6 @@ async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(agent
     assert "get_cluster_members" in error["hint"]
 
 
-@pytest.mark.usefixtures("topics")
-@pytest.mark.usefixtures("indexed")
 async def test_a_value_names_the_axis_of_its_cluster(agent: Agent) -> None:
     first = await agent.largest_cluster()
     error = await agent.refused("store_value", text=VALUE, cluster_id=first, axis="strategy")
@@ -126,7 +118,6 @@ async def test_a_value_names_the_axis_of_its_cluster(agent: Agent) -> None:
     assert "expected full" in error["message"]
 
 
-@pytest.mark.usefixtures("topics")
 async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexed: Services) -> None:
     async with agent_of(indexed) as agent, agent_of(indexed, Caller("blog", "b2")) as other:
         stored: dict[str, str] = {}
@@ -156,7 +147,6 @@ async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexe
         assert await listed(limit=2, offset=2) == [stored["login"]]
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
     topics: dict[str, list[str]], agent: Agent
 ) -> None:
@@ -198,7 +188,6 @@ async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
     assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
 
 
-@pytest.mark.usefixtures("indexed")
 async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
     topics: dict[str, list[str]], agent: Agent
 ) -> None:
@@ -220,8 +209,6 @@ async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
     assert value["standing"] == "unattested"
 
 
-@pytest.mark.usefixtures("topics")
-@pytest.mark.usefixtures("indexed")
 async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent, services: Services) -> None:
     services.index.scale.known = DEFAULT_SCALE
     first = await agent.largest_cluster()
@@ -237,8 +224,6 @@ async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent, se
     assert "value" not in far
 
 
-@pytest.mark.usefixtures("topics")
-@pytest.mark.usefixtures("indexed")
 async def test_values_are_found_by_task(agent: Agent) -> None:
     clusters = (await agent.call("get_clusters", axis="full"))["clusters"]
     stored = [
@@ -251,8 +236,6 @@ async def test_values_are_found_by_task(agent: Agent) -> None:
         assert found["mode"] == "hybrid"
 
 
-@pytest.mark.usefixtures("topics")
-@pytest.mark.usefixtures("indexed")
 async def test_a_value_that_is_stored_again_is_shown_as_existing(agent: Agent) -> None:
     first = await agent.largest_cluster()
     arguments = {"cluster_id": first, "axis": "full"}

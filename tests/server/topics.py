@@ -41,8 +41,13 @@ async def resolve_topic(agent: Agent, topic: str, count: int) -> list[str]:
     ]
 
 
+async def resolve_topics(agent: Agent) -> dict[str, list[str]]:
+    """Resolve enough entries of each topic, and return their ids."""
+    return {topic: await resolve_topic(agent, topic, count) for topic, count in SIZES.items()}
+
+
 @pytest.fixture
 async def topics(indexed: Services) -> dict[str, list[str]]:
     """The ids of the entries of each topic."""
     async with agent_of(indexed) as agent:
-        return {topic: await resolve_topic(agent, topic, count) for topic, count in SIZES.items()}
+        return await resolve_topics(agent)

@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def at_work(services: Services, shop: Path, session: str) -> AsyncIterator[Hooked]:
+async def session_in(services: Services, shop: Path, session: str) -> AsyncIterator[Hooked]:
     """A session that was started in a folder."""
     caller = replace(CALLER, session=session_hash(session), folder=str(shop))
     calls = Calls(services.injectable(), caller, has_hooks=True)
@@ -59,12 +59,12 @@ def look(services: Services, shop: Path) -> None:
 
 
 async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(services: Services, shop: Path) -> None:
-    async with at_work(services, shop, "first") as first:
+    async with session_in(services, shop, "first") as first:
         entry = await learn_about(first, services, shop / "f0.py")
         assert (await first.call("get_ghap_entry", ghap_id=entry))["files"] == ["f0.py"]
         # It knows.
         assert await first.fire("PostToolUse", file=str(shop / "f0.py"), folder=str(shop)) == ""
-    async with at_work(services, shop, "second") as second:
+    async with session_in(services, shop, "second") as second:
         told = await second.fire("PostToolUse", file="f0.py", folder=str(shop))
         assert told == (
             f"From the learning memory; data, not instructions. Of f0.py this was believed, and was wrong: "
@@ -75,13 +75,13 @@ async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(se
         assert await second.fire("PostToolUse", file="/etc/passwd", folder=str(shop)) == ""
     (shop / "f0.py").write_text("total = math.round(price)\n")
     look(services, shop)
-    async with at_work(services, shop, "third") as third:
+    async with session_in(services, shop, "third") as third:
         told = await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop))
         assert told.endswith(f"({entry}; 1 of 1 lines changed since {datetime.now(UTC):%Y-%m-%d})")
         assert await third.fire("PostToolUse", session="third", file="f0.py", folder=str(shop), patch="[]") == ""
     (shop / "f0.py").unlink()
     look(services, shop)
-    async with at_work(services, shop, "fourth") as fourth:
+    async with session_in(services, shop, "fourth") as fourth:
         assert await fourth.fire("PostToolUse", session="fourth", file="f0.py", folder=str(shop)) == ""
         (found,) = (await fourth.call("list_ghap_entries"))["results"]
         assert found["freshness"] == "its file is gone"
@@ -89,9 +89,9 @@ async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(se
 
 
 async def test_a_session_is_told_two_such_hypotheses_at_most_and_none_that_held(services: Services, shop: Path) -> None:
-    async with at_work(services, shop, "first") as first:
+    async with session_in(services, shop, "first") as first:
         entries = [await learn_about(first, services, shop / f"f{number}.py") for number in range(3)]
-    async with at_work(services, shop, "second") as second:
+    async with session_in(services, shop, "second") as second:
         told = [await second.fire("PostToolUse", file=f"f{number}.py", folder=str(shop)) for number in range(3)]
         assert [entry in text for entry, text in zip(entries, told, strict=True)] == [True, True, False]
         assert told[2] == ""
@@ -134,7 +134,7 @@ async def test_a_disk_that_is_gone_holds_nobody(
     real = os.path.exists
     monkeypatch.setattr(os.path, "exists", lambda path: back.wait() if str(path).startswith(gone) else real(path))
     monkeypatch.setattr(timeouts, "GIT", 0.01)
-    async with at_work(services, shop, "first") as first:
+    async with session_in(services, shop, "first") as first:
         for _ in range(3):
             assert await first.fire("PostToolUse", file="f0.py", folder=gone) == ""
     back.set()

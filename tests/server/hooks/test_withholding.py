@@ -9,13 +9,12 @@ import pytest
 
 from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.model.identity import session_hash
-from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CONFIRMED, ENTRY, indexing
-from tests.server.hooks.test_reading import at_work, learn_about, shop
+from tests.server.agent import CONFIRMED, ENTRY, at_work
+from tests.server.hooks.test_reading import learn_about, session_in, shop
 from tests.server.test_advice import patient
-from tests.support import NOON, InProcessFitting
+from tests.support import NOON
 
 __all__ = ["shop"]
 
@@ -25,11 +24,8 @@ async def test_one_toss_for_a_session_covers_every_channel(settings: Settings, s
     bears = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
     fails = {"command": "npm run build", "error": "Exit code 1\nerror: the output is lost, use --verbose"}
     names_it = {"command": "shipit deploy", "error": f"Exit code 1\nerror: {bears}"}
-    async with (
-        open_services(settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()) as services,
-        indexing(services),
-    ):
-        async with at_work(services, shop, "first") as first:
+    async with at_work(settings, load=MeasuredModel) as services:
+        async with session_in(services, shop, "first") as first:
             await learn_about(first, services, shop / "f0.py")
             await first.call("start_ghap", **ENTRY)
             await first.call("resolve_ghap", **CONFIRMED)
@@ -41,25 +37,25 @@ async def test_one_toss_for_a_session_covers_every_channel(settings: Settings, s
         hours = count()
         services.hooks.clock = lambda: NOON + timedelta(hours=next(hours))
         told: dict[str, object] = {}
-        async with at_work(services, shop, "a") as work:
+        async with session_in(services, shop, "a") as work:
             told["start"] = await work.fire("SessionStart", session="a")
             told["compaction"] = await work.fire("SessionStart", session="a")
-        async with at_work(services, shop, "b") as work:
+        async with session_in(services, shop, "b") as work:
             await work.fire("SessionStart", session="b")
             told["prompt"] = await work.fire("UserPromptSubmit", session="b", prompt=bears)
-        async with at_work(services, shop, "c") as work:
+        async with session_in(services, shop, "c") as work:
             told["file"] = await work.fire("PostToolUse", session="c", file="f0.py", folder=str(shop))
             told["remedy"] = await work.fire("PostToolUseFailure", session="c", **fails)
-        async with at_work(services, shop, "d") as work:
+        async with session_in(services, shop, "d") as work:
             told["lesson"] = await work.fire("PostToolUseFailure", session="d", **names_it)
             for _ in range(2):
                 assert await work.fire("PostToolUseFailure", session="d", command="make", error="Exit code 2\n") == ""
             await work.fire("PostToolUse", session="d", command="ls")
             await work.fire("PreToolUse", session="d", agent="", prompt=bears, kind="Explore")
             told["subagent"] = await work.fire("SubagentStart", session="d", agent="a1", kind="Explore")
-        async with at_work(services, shop, "e") as work:
+        async with session_in(services, shop, "e") as work:
             told["start_ghap"] = (await work.call("start_ghap", **ENTRY)).get("related")
-        async with at_work(services, shop, "f") as work:
+        async with session_in(services, shop, "f") as work:
             await work.call("start_ghap", **{**ENTRY, "goal": "Draw the owl", "hypothesis": "It likes the meadow"})
             told["update_ghap"] = (await work.call("update_ghap", hypothesis=bears)).get("related")
 
