@@ -7,7 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from hypothesis import settings
@@ -19,6 +19,9 @@ from tests.capture.memories.shelf import Shelf, open_shelf
 from tests.logs import log_plainly
 from tests.support import Parts, TickingClock, open_parts
 from tests.tiny_reranker import save_reranker
+
+if TYPE_CHECKING:
+    from tests.index.engines.double import QdrantDouble
 
 # The disk decides how long an example takes.
 settings.register_profile("durable", deadline=None, max_examples=60)
@@ -128,6 +131,15 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
     """No memories, and an index that is not open yet."""
     async with open_shelf(tmp_path) as opened:
         yield opened
+
+
+@pytest.fixture
+def double() -> "Iterator[QdrantDouble]":
+    """A Qdrant server, as far as clients can tell."""
+    from tests.index.engines.double import serving  # noqa: PLC0415 - it takes a second, and few tests need it
+
+    with serving() as server:
+        yield server
 
 
 @pytest.fixture

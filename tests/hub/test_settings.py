@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from learning_memory_server.version import JOURNAL_FORMAT
 from tests.acceptance.hubs import ENTRY, Memory, is_alive, until
 from tests.acceptance.wire import SECONDS, Wire, environment
 from tests.hub.front.scripted import hello_of
-from tests.index.engines.double import QdrantDouble, Wrong, serving
+from tests.index.engines.double import QdrantDouble, Wrong
 
 pytestmark = [
     pytest.mark.slow,
@@ -27,12 +26,6 @@ pytestmark = [
 KEY = "a-key-that-nobody-may-see"
 OTHERS: dict[str, Any] = {"qdrant_api_key": KEY, "min_experiences": "7"}
 """Settings that tests change, where it does not matter which."""
-
-
-@pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
 
 
 def engine_of(front: Wire) -> str:

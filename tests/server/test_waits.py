@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -14,15 +14,14 @@ from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.fast_forward import fast_forward
-from tests.index.engines.double import QdrantDouble, Request, Wrong, serving
+from tests.index.engines.double import QdrantDouble, Request, Wrong
 from tests.index.engines.double_engine import Answer, recorded
 from tests.learning.values.parts import CACHE, GOOD, POOL
 from tests.server.agent import ENTRY
-from tests.support import ALICE, InProcessFitting, about, keeping_up, until
+from tests.services import opened, run
+from tests.support import ALICE, about, keeping_up, until
 
 LOADED = 1.3
 """What this process itself computes comes on top of the waits, and takes longer on a loaded machine."""
@@ -31,16 +30,9 @@ NUMBERS = count(1)
 REFUSALS = ("wrong key: upsert", "cluster: two of three nodes dead, query")
 
 
-@pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
-
-
 async def call(services: Services, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool as an agent does."""
-    fields = {"tool": tool, "arguments": arguments, "project": ALICE.project, "session": ALICE.session}
-    return await operate(services, lambda *_: None, "call", fields)
+    return await run(services, "call", tool=tool, arguments=arguments, project=ALICE.project, session=ALICE.session)
 
 
 async def search(services: Services) -> None:
@@ -87,8 +79,7 @@ async def add_memory(services: Services) -> None:
 
 async def forget(services: Services) -> None:
     doomed = services.collector.list_resolved()[-1].id
-    fields = {"ids": [doomed], "project": None, "purge": False, "preview": False}
-    await operate(services, lambda *_: None, "forget", fields)
+    await run(services, "forget", ids=[doomed], project=None, purge=False, preview=False)
 
 
 async def get_clusters(services: Services) -> None:
@@ -114,9 +105,8 @@ LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
 
 
 @asynccontextmanager
-async def opened(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
-    settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, min_experiences=12)
-    async with open_services(settings, purpose="a test", fitting=InProcessFitting()) as services:
+async def filled(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
+    async with opened(path, qdrant_url=double.url, min_experiences=12) as services:
         services.collector.add_resolved([*POOL, *CACHE])
         async with keeping_up(services.writer):
             yield services
@@ -124,7 +114,7 @@ async def opened(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
 
 @asynccontextmanager
 async def complete(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
-    async with opened(path, double) as services:
+    async with filled(path, double) as services:
         await until(lambda: services.writer.missing == 0)
         await call(services, "get_clusters", axis="full")
         await call(services, "store_value", text=GOOD, cluster_id="full_0", axis="full")
@@ -164,7 +154,7 @@ async def test_nobody_waits_longer_than_the_table_says(
 @fast_forward
 async def test_nobody_waits_longer_for_a_server_that_hangs_from_the_start(tmp_path: Path, double: QdrantDouble) -> None:
     double.refuse(Wrong.HANGS)
-    async with opened(tmp_path, double) as services:
+    async with filled(tmp_path, double) as services:
         now = asyncio.get_running_loop().time
         for tool in (search, search_memory, persist, add_memory, forget):
             assert max(await waits(services, tool)) <= LOADED * LIMITS[tool]

@@ -1,6 +1,5 @@
 """Points of memories that have other chunks by now: what decides is the memory that a point names, not a count."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,16 +8,10 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.index.memory_chunks import Chunk
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
-from tests.index.engines.double import QdrantDouble, serving
+from tests.index.engines.double import QdrantDouble
 from tests.support import ALICE
 
 TEXT = "The crimson lighthouse is open on Mondays."
-
-
-@pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
 
 
 async def index_chunk(services: Services, memory_id: str, number: int) -> None:

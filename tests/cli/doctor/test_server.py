@@ -1,7 +1,7 @@
 """What the doctor finds out about a Qdrant server, without changing anything there."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,12 +25,6 @@ from tests.support import numbered
 
 SPEC = CollectionSpec("values", 4, variant="0123456789ab")
 OLD = "experiences_full-0123456789ab-89abcdef"
-
-
-@pytest.fixture
-def double() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
 
 
 async def found(path: Path, url: str, **changes: Any) -> list[Finding]:

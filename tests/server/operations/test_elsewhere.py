@@ -11,11 +11,10 @@ from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.engine import check_elsewhere
 from learning_memory_server.errors import InvalidInputError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.journal.archive.snapshot import take_snapshot
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble, Wrong, serving
 from tests.index.engines.double_engine import recorded
+from tests.services import opened, run, settings_in
 from tests.support import about
 
 pytestmark = pytest.mark.slow
@@ -24,9 +23,8 @@ ENTRIES = [about("pool", number) for number in range(3)]
 
 
 @pytest.fixture
-def first() -> Iterator[QdrantDouble]:
-    with serving() as server:
-        yield server
+def first(double: QdrantDouble) -> QdrantDouble:
+    return double
 
 
 @pytest.fixture
@@ -35,26 +33,18 @@ def second() -> Iterator[QdrantDouble]:
         yield server
 
 
-def settings_in(path: Path, url: str | None) -> Settings:
-    return Settings(storage_path=path, embedding_backend="hashing", qdrant_url=url)
-
-
 @asynccontextmanager
 async def used(path: Path, url: str | None) -> AsyncIterator[Services]:
     """Open the services with their index complete."""
-    async with open_services(settings_in(path, url), purpose="a test") as services:
-        await operate(services, lambda *_: None, "complete", {})
+    async with opened(path, qdrant_url=url) as services:
+        await run(services, "complete")
         yield services
 
 
 async def filled(path: Path, url: str) -> None:
-    async with open_services(settings_in(path, url), purpose="a test") as services:
+    async with opened(path, qdrant_url=url) as services:
         services.collector.add_resolved(ENTRIES)
-        await operate(services, lambda *_: None, "complete", {})
-
-
-async def run(services: Services, name: str, **fields: Any) -> dict[str, Any]:
-    return await operate(services, lambda *_: None, name, fields)
+        await run(services, "complete")
 
 
 async def forget(services: Services, number: int) -> dict[str, Any]:
@@ -67,7 +57,7 @@ def points(double: QdrantDouble) -> int:
 
 
 def said(path: Path, url: str | None, level: Level = Level.YELLOW) -> list[str]:
-    return [each.sentence for each in check_elsewhere(settings_in(path, url)) if each.level is level]
+    return [each.sentence for each in check_elsewhere(settings_in(path, qdrant_url=url)) if each.level is level]
 
 
 async def test_what_is_forgotten_may_still_be_on_a_server_of_before_and_goes_when_it_is_used_again(
@@ -116,7 +106,7 @@ async def test_a_server_that_is_gone_is_left_without_asking_it(tmp_path: Path, f
 async def test_what_migrate_filled_is_known_and_what_it_only_read_is_not(
     tmp_path: Path, first: QdrantDouble, second: QdrantDouble
 ) -> None:
-    async with open_services(settings_in(tmp_path, None), purpose="a test") as services:
+    async with opened(tmp_path) as services:
         services.collector.add_resolved(ENTRIES)
         await run(services, "migrate", url=first.url, key=None, to_server=True)
         await run(services, "migrate", url=second.url, key=None, to_server=False)
@@ -158,7 +148,7 @@ async def test_an_archive_does_not_say_which_servers_were_used(tmp_path: Path, f
 
 
 async def test_nothing_is_written_to_a_server_that_the_journal_cannot_note(tmp_path: Path, first: QdrantDouble) -> None:
-    async with open_services(settings_in(tmp_path, first.url), purpose="a test") as services:
+    async with opened(tmp_path, qdrant_url=first.url) as services:
         services.collector.add_resolved(ENTRIES)
         (tmp_path / "journal" / "servers.jsonl").mkdir()
         with pytest.raises(StorageUnavailableError, match="could not note"):

@@ -15,12 +15,11 @@ from learning_memory_server.model.advice import Reason
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.journal.archive.making import advice_record, failure_record, held, value_record, verdict_record
 from tests.learning.failures.agent import Agent
-from tests.support import ALICE, NOON, InProcessFitting, about, ghap
+from tests.services import opened, run
+from tests.support import ALICE, NOON, about, ghap
 
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
 MEMORY = Memory(
@@ -42,13 +41,8 @@ def memory_record(**changes: Any) -> JournalRecord:
 
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Services]:
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
-    async with open_services(settings, purpose="a test", fitting=InProcessFitting()) as opened:
-        yield opened
-
-
-async def run(services: Services, name: str, **arguments: Any) -> dict[str, Any]:
-    return await operate(services, lambda *_: None, name, arguments)
+    async with opened(tmp_path) as services:
+        yield services
 
 
 async def take(services: Services, *records: JournalRecord) -> list[str]:

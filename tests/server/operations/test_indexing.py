@@ -4,29 +4,26 @@ from pathlib import Path
 
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.line import JournalRecord
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
 from tests.embedding.ollama_stub import OllamaStub
-from tests.index.engines.double import serving
-from tests.support import InProcessFitting, SilentModel, about
+from tests.index.engines.double import QdrantDouble
+from tests.services import opened, run
+from tests.support import SilentModel, about
 
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"])]
 
 
 async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> None:
     model = SilentModel()
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
-    async with open_services(settings, purpose="a test", load=lambda: model, fitting=InProcessFitting()) as services:
-        await operate(services, lambda *_: None, "complete", {})
+    async with opened(tmp_path, load=lambda: model) as services:
+        await run(services, "complete")
         model.released.clear()
         records = [JournalRecord.of(GHAP, entry).to_fields() for entry in ENTRIES]
-        await operate(services, lambda *_: None, "add_records", {"records": records})
+        await run(services, "add_records", records=records)
 
-        hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
+        hurried = await run(services, "complete", to_search=True, within=0.0)
         missing = services.writer.pending
         model.released.set()
-        complete = await operate(services, lambda *_: None, "complete", {"to_search": True})
+        complete = await run(services, "complete", to_search=True)
 
     assert missing > 0
     assert hurried["notices"] == [f"The index is not complete yet; {missing} of its vectors are missing."]
@@ -35,24 +32,20 @@ async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> No
     assert complete["points"] == missing
 
 
-async def test_how_much_an_index_lacks_is_not_said_before_it_is_known(tmp_path: Path) -> None:
-    with serving() as double:
-        settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
-        async with open_services(settings, purpose="a test") as services:
-            await services.index.open()
-            double.delay = 0.3
-            hurried = await operate(services, lambda *_: None, "complete", {"to_search": True, "within": 0.0})
+async def test_how_much_an_index_lacks_is_not_said_before_it_is_known(tmp_path: Path, double: QdrantDouble) -> None:
+    async with opened(tmp_path, qdrant_url=double.url) as services:
+        await services.index.open()
+        double.delay = 0.3
+        hurried = await run(services, "complete", to_search=True, within=0.0)
     assert hurried["notices"] == ["The index is not complete yet."]
 
 
 async def test_a_comparison_says_that_the_model_has_changed(tmp_path: Path) -> None:
     with OllamaStub() as ollama:
-        settings = Settings(
-            storage_path=tmp_path, embedding_backend="ollama", embedding_model="nomic-embed-text", ollama_url=ollama.url
-        )
-        async with open_services(settings, purpose="a test") as services:
-            before = await operate(services, lambda *_: None, "compare", {})
+        model = {"embedding_backend": "ollama", "embedding_model": "nomic-embed-text", "ollama_url": ollama.url}
+        async with opened(tmp_path, **model) as services:
+            before = await run(services, "compare")
             ollama.digest = "f" * 64
-            after = await operate(services, lambda *_: None, "compare", {})
+            after = await run(services, "compare")
     assert before["model"] is None
     assert "has changed since this server started. Run `learning-memory-server hub stop`" in after["model"]

@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-from contextlib import AbstractAsyncContextManager
 from copy import copy
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,12 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, JournalUnavailableError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.vocabulary import OutcomeStatus
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.journal.archive.making import value_record
 from tests.journal.mortal import MortalDisk, MortalSystem
+from tests.services import opened, run
 from tests.stored_secrets import MARK, PARTS, PASSWORD, TOKEN, sow, traces
-from tests.support import ALICE, BOB, InProcessFitting
+from tests.support import ALICE, BOB
 
 RECORDS = {
     "entry": "ghap",
@@ -34,15 +32,8 @@ RECORDS = {
 }
 
 
-def opened(storage: Path, **changes: Any) -> AbstractAsyncContextManager[Services]:
-    load = changes.pop("load", None)
-    settings = Settings(storage_path=storage, embedding_backend="hashing", **changes)
-    return open_services(settings, purpose="a test", fitting=InProcessFitting(), load=load)
-
-
-async def run(services: Services, ids: dict[str, str]) -> dict[str, Any]:
-    records = [[kind, ids[name]] for name, kind in RECORDS.items()]
-    return await operate(services, lambda *_: None, "redact_stored", {"records": records})
+async def redact(services: Services, ids: dict[str, str]) -> dict[str, Any]:
+    return await run(services, "redact_stored", records=[[kind, ids[name]] for name, kind in RECORDS.items()])
 
 
 @pytest.mark.slow
@@ -54,7 +45,7 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
         services.memory_log.all()
         services.failure_log.all()
         services.collector.load()
-        reply = await run(services, ids)
+        reply = await redact(services, ids)
         assert (reply["changed"], reply["indexed"], reply["notices"]) == (6, True, [])
         current = services.collector.find_current(BOB)
         assert current
@@ -79,7 +70,7 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
     assert traces(tmp_path) == []
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "journal").rglob("*.json*")}
     async with opened(tmp_path) as services:
-        assert (await run(services, ids))["changed"] == 0
+        assert (await redact(services, ids))["changed"] == 0
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "journal").rglob("*.json*")} == before
 
 
@@ -87,7 +78,7 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
 async def test_sessions_go_on_while_secrets_are_replaced(tmp_path: Path) -> None:
     ids = await sow(tmp_path)
     async with opened(tmp_path) as services:
-        work = asyncio.create_task(run(services, ids))
+        work = asyncio.create_task(redact(services, ids))
         added = []
         while not work.done():
             services.collector.start(ALICE, **PARTS)
@@ -111,8 +102,7 @@ async def test_a_line_that_is_superseded_does_not_come_back(tmp_path: Path) -> N
         value = value_record(1, text="Look twice")
         services.journal.values.append([value_record(1, text=f"Look at {TOKEN}"), value])
         assert [each.text for each in services.value_log.all()] == ["Look twice"]
-        records = [["value", value.id]]
-        reply = await operate(services, lambda *_: None, "redact_stored", {"records": records})
+        reply = await run(services, "redact_stored", records=[["value", value.id]])
         assert (reply["changed"], reply["indexed"]) == (1, True)
         assert [each.text for each in services.value_log.all()] == ["Look twice"]
     assert [record.data["text"] for record in Journal(tmp_path / "journal").values.read().records] == [
@@ -134,10 +124,10 @@ async def test_a_disk_that_refuses_in_the_middle_leaves_nothing_that_the_next_sc
         # Each replacement is an open, a write, a sync, a rename and a sync: the second file is refused.
         system.refuse_after(7, 0)
         with pytest.raises(JournalUnavailableError):
-            await run(refusing, ids)
+            await redact(refusing, ids)
         assert {name.partition("/")[0] for name in traces(tmp_path)} == {"index", "journal"}
         await services.writer.complete()
-        assert (await run(services, ids))["indexed"]
+        assert (await redact(services, ids))["indexed"]
     assert traces(tmp_path) == []
 
 
@@ -147,7 +137,7 @@ async def test_an_open_entry_that_is_resolved_in_between_is_stored_without_its_s
     async with opened(tmp_path) as services:
         # A command has seen it open.
         services.collector.resolve(BOB, status=OutcomeStatus.CONFIRMED, result="Replaced.")
-        assert (await run(services, ids))["indexed"]
+        assert (await redact(services, ids))["indexed"]
         (entry,) = (each for each in services.collector.list_resolved() if each.id == ids["open"])
         assert entry.goal == f"Replace {MARK}"
     assert traces(tmp_path) == []
@@ -162,7 +152,7 @@ async def test_without_a_model_the_journal_is_redacted_and_the_index_follows_alo
     (tmp_path / "index" / "of_another_model").mkdir()
     (tmp_path / "index" / "of_another_model" / "page_0.dat").write_text(TOKEN)
     async with opened(tmp_path, load=missing) as services:
-        reply = await run(services, ids)
+        reply = await redact(services, ids)
         assert reply["indexed"] is False
         assert "The model is not on this machine." in reply["notices"][0]
     assert {name.partition("/")[0] for name in traces(tmp_path)} == {"index"}
@@ -178,7 +168,7 @@ async def test_with_redaction_off_nothing_is_changed(tmp_path: Path) -> None:
     ids = await sow(tmp_path)
     async with opened(tmp_path, redaction=False) as services:
         with pytest.raises(InvalidSettingsError, match="Redaction is off"):
-            await run(services, ids)
+            await redact(services, ids)
     assert traces(tmp_path)
 
 
@@ -250,5 +240,5 @@ async def test_a_process_killed_at_any_moment_loses_nothing_and_the_next_one_com
             await services.index.close()
             assert traces(tmp_path) == []
         else:
-            assert (await run(services, ids))["indexed"]
+            assert (await redact(services, ids))["indexed"]
     assert traces(tmp_path, TOKEN, PASSWORD) == []
