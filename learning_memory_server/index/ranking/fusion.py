@@ -81,7 +81,7 @@ class Basis:
 
     contrast: float = 1.0  # how far its best BM25 score stands out, from 0 to 1
     weight: float = 0.0  # what meaning counts: see `semantic_weight`
-    usual: float = 0.0  # the query's mean closeness to the collection
+    usual: float = 0.0  # what the query's mean closeness to the collection counts as in strengths
     unit: float = UNIT  # that of strength: see `index.ranking.threshold`
     least: float | None = None  # the strength that the best result needs; None if nothing is left out
 

@@ -20,7 +20,7 @@ from learning_memory_server.index.ranking.fusion import (
     semantic_weight,
 )
 from learning_memory_server.index.ranking.terms import encode_query, terms
-from learning_memory_server.index.ranking.threshold import least_strength, unit_of
+from learning_memory_server.index.ranking.threshold import counted_as_usual, least_strength, unit_of
 from learning_memory_server.model.vocabulary import SearchMode
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _basis(text: str, reading: Reading, near: Sequence[Hit], shared: Sequence[Hi
     return Basis(
         contrast([hit.score for hit in shared]),
         semantic_weight(near[0].score if near else 0.0, reading.usual, reading.read),
-        reading.usual,
+        counted_as_usual(reading.usual, reading.read),
         unit_of(reading.scale or DEFAULT_SCALE),
         least_strength(points, reading.usual, reading.read) if has_threshold else None,
     )

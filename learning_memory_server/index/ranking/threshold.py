@@ -1,7 +1,8 @@
 """Every threshold on how near texts are. All are closenesses: see `embedding.scale`, so that they hold for any model.
 
-The results of a search are compared by strength: how much nearer a text is than the collection is on average, in units
-of .06, and what it shares in words, 10 * bm25 / (bm25 + 15). The best result must have
+The results of a search are compared by strength: how much nearer a text is than the collection is on average, which
+counts as .25 at most if the model reads the question, in units of .06, and what it shares in words, 10 * bm25 / (bm25 +
+15). The best result must have
 
     1.5 + 0.8 * ln(points) - 2.5 * (1 - read) * (1 - usual / .15)
 
@@ -24,6 +25,10 @@ UNIT: Final = 0.06
 _BASE, _PER_LN = 1.5, 0.8
 _FOREIGN: Final = 2.5
 _SAME_LANGUAGE: Final = 0.15
+_MOST_USUAL: Final = 0.25
+"""The most that counts as usual. Where all texts are about one thing, as in one conversation or in a store of similar
+entries, a text that answers a question is not much nearer than the rest. No off-topic question in English has more than
+.21 in any of 11 sets; texts in a language that the model does not read are all near to each other."""
 OTHERS: Final = 1 / 3
 """What the others need of that strength, once the best result has it."""
 
@@ -84,6 +89,11 @@ def least_strength(points: int, usual: float, read: float) -> float:
     """
     foreign = (1.0 - read) * min(max(1.0 - usual / _SAME_LANGUAGE, 0.0), 1.0)
     return _BASE + _PER_LN * math.log(max(points, 1)) - _FOREIGN * foreign
+
+
+def counted_as_usual(usual: float, read: float) -> float:
+    """Return what a query's mean closeness to the collection counts as in the strength of a result."""
+    return min(usual, _MOST_USUAL + 1.0 - read)
 
 
 def least_of_advice(entries: int) -> float:

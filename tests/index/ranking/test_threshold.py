@@ -17,12 +17,12 @@ from learning_memory_server.index.queries import (
     passing,
 )
 from learning_memory_server.index.ranking.fusion import Basis, Explanation
-from learning_memory_server.index.ranking.threshold import least_strength
+from learning_memory_server.index.ranking.threshold import counted_as_usual, least_strength
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode
 from learning_memory_server.server.views.score_views import left_out_note
 from tests.capture.memories.shelf import open_shelf
 from tests.learning.advice.parts import MeasuredModel
-from tests.support import Parts, numbered, open_parts
+from tests.support import Parts, about, numbered, open_parts
 
 
 def of(closeness: float, bm25: float = 0.0, least: float | None = 5.0) -> Explanation:
@@ -47,6 +47,12 @@ def test_the_strength_needed_rises_with_the_points_that_a_filter_lets_through() 
 def test_a_question_in_another_language_than_all_texts_needs_less() -> None:
     assert least_strength(81, 0.0, 0.0) == pytest.approx(least_strength(81, 0.0, 1.0) - 2.5)
     assert least_strength(81, 0.15, 0.0) == least_strength(81, 0.3, 0.0) == least_strength(81, 0.3, 1.0)
+
+
+def test_where_all_texts_are_about_one_thing_that_says_nothing_against_them() -> None:
+    assert counted_as_usual(0.1, 1.0) == 0.1
+    assert counted_as_usual(0.6, 1.0) == 0.25
+    assert counted_as_usual(0.6, 0.5) == 0.6, "a language that the model does not read"
 
 
 def test_strength_is_that_before_re_ranking_and_a_named_score_that_after_it() -> None:
@@ -98,6 +104,17 @@ async def test_an_unrelated_question_finds_nothing_and_the_answer_says_so(tmp_pa
         "5 weak matches were left out, with scores up to 0.123: min_score 0 shows them."
     )
     assert numbered(2).id in [each.entry.id for each in good.found]
+
+
+async def test_a_store_of_one_topic_answers_questions_about_it(tmp_path: Path) -> None:
+    async with open_parts(tmp_path, load=MeasuredModel) as parts:
+        await parts.ready()
+        await parts.learn(*(about("pool", number) for number in range(60)))
+        await parts.index.look_around()
+        good = await search(parts, "connection timeout in the pool")
+        nothing = await search(parts, "lasagne")
+    assert len(good.found) == 10
+    assert nothing.found == []
 
 
 async def test_filters_and_axes_keep_the_threshold(tmp_path: Path) -> None:
