@@ -5,18 +5,23 @@ import json
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import CompletedProcess
 from types import MappingProxyType
 from typing import Any, Final
 
+import pytest
+
 import learning_memory_server
+from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import VERSION
-from tests.acceptance.wire import COMMAND, Era, Wire
+from tests.acceptance.wire import COMMAND, Era, Wire, environment
 
 END_SECONDS: Final = 60.0
 """Seconds before a test gives up waiting for another process; what it waits for takes one or two."""
@@ -30,6 +35,20 @@ ENTRY: Final[dict[str, Any]] = {
     "prediction": "totals match the database again",
 }
 """The arguments of a start_ghap call."""
+
+
+IN_PROC: Final = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
+]
+"""The marks of tests that look at processes."""
+
+
+def learn(front: Wire, result: str = "totals match", **changes: str) -> str:
+    """Start an entry, resolve it as confirmed, and return its id."""
+    ghap_id: str = front.call("start_ghap", **{**ENTRY, **changes})["id"]
+    assert front.call("resolve_ghap", status="confirmed", result=result, ghap_id=ghap_id)["id"] == ghap_id
+    return ghap_id
 
 
 class Memory:
@@ -69,6 +88,32 @@ class Memory:
         # A hub that a failing test leaves behind ends on its own.
         self.fronts.append(Front(self.storage, era, **{"hub_idle_minutes": "1", **settings}))
         return self.fronts[-1]
+
+    def environment(self, **settings: str) -> dict[str, str]:
+        """Return all variables of a program that is to use this memory."""
+        return {**environment(self.storage, **settings), **self.variables()}
+
+    def place(self, **settings: str) -> Place:
+        """Return where such a program finds the hub."""
+        return Place(self.environment(**settings))
+
+    def run(
+        self, *arguments: str | Path, given: str = "", check: bool = True, **settings: str
+    ) -> CompletedProcess[str]:
+        """Run Python with these variables to its end."""
+        return subprocess.run(
+            [sys.executable, *arguments],
+            input=given,
+            env=self.environment(**settings),
+            capture_output=True,
+            text=True,
+            timeout=90,
+            check=check,
+        )
+
+    def command(self, *arguments: str, given: str = "", check: bool = True, **settings: str) -> CompletedProcess[str]:
+        """Run a command of ours to its end."""
+        return self.run("-m", "learning_memory_server", *arguments, given=given, check=check, **settings)
 
     def variables(self, session: str = "one session") -> dict[str, str]:
         """Return the variables of a front that are not settings."""

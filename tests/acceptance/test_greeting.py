@@ -15,12 +15,11 @@ from mcp.types import TextContent
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import ENTRY, Memory, is_alive, until
-from tests.acceptance.wire import COMMAND, Era, Wire, environment, running
+from tests.acceptance.wire import COMMAND, ERAS, Era, Wire, running
 from tests.tool_names import NAMES
 
 pytestmark = pytest.mark.slow
 
-ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 HURRIED_FRONT = """
 import os
 from learning_memory_server.hub.front.link import HubLink, hello_of
@@ -102,12 +101,11 @@ def test_a_list_starts_the_hub_for_the_calls_that_follow(memory: Memory) -> None
 @pytest.mark.parametrize("is_locked", [False, True])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_a_client_of_the_sdk_is_greeted(memory: Memory, mode: str, *, is_locked: bool) -> None:
-    variables = {**environment(memory.storage, hub_idle_minutes="1"), **memory.variables()}
     lock = exclusive(memory.storage / "journal", "learning-memory-server import")
     if is_locked:
         lock.__enter__()
     begun = time.monotonic()
-    server = StdioServerParameters(command=str(COMMAND), env=variables)
+    server = StdioServerParameters(command=str(COMMAND), env=memory.environment(hub_idle_minutes="1"))
     async with Client(server, mode=mode) as client:
         tools = await client.list_tools()
         assert [tool.name for tool in tools.tools] == NAMES

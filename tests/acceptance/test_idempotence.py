@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from tests.acceptance.hubs import ENTRY, Memory, entries_in, until
-from tests.acceptance.wire import SECONDS, Era, Wire, environment, payload_of
+from tests.acceptance.wire import ERAS, SECONDS, Era, Wire, payload_of
 
 pytestmark = pytest.mark.slow
 
-ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 TOPIC = "the price cache returns stale totals after every deploy"
 
 MORTAL_HUB = """
@@ -42,7 +41,7 @@ class MortalHub:
             memory.end_hub()
         self._process = subprocess.Popen(
             [sys.executable, "-c", MORTAL_HUB, dies_of],
-            env={**environment(memory.storage, hub_idle_minutes="1"), **memory.variables()},
+            env=memory.environment(hub_idle_minutes="1"),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

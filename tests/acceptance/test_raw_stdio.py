@@ -12,12 +12,11 @@ from typing import Any
 import pytest
 
 from learning_memory_server.journal.line import JournalRecord
-from tests.acceptance.wire import COMMAND, SECONDS, Era, Wire, environment, payload_of, running
+from tests.acceptance.wire import COMMAND, ERAS, SECONDS, Era, Wire, environment, payload_of, running
 from tests.tool_names import NAMES
 
 pytestmark = pytest.mark.slow
 
-ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 SPEAK_TEXT = {"add_memory", "search_memory", "delete_memory"}
 TOPICS = (
     "the price cache returns stale totals after every deploy",

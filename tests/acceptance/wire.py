@@ -16,6 +16,7 @@ from typing import IO, Any, Final, Literal
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 
 Era = Literal["2025-11-25", "2026-07-28"]
+ERAS: Final[list[Era]] = ["2025-11-25", "2026-07-28"]
 
 COMMAND: Final = Path(sys.executable).with_name("learning-memory-server")
 SECONDS: Final = 60.0

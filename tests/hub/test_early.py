@@ -12,11 +12,11 @@ import pytest
 from learning_memory_server.hub.early import VERSIONS, EarlyCalls
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.session import Session
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.wire import Result
 from tests.hub.lines import Wire, line, opening
+from tests.services import opened
 from tests.support import ALICE
 
 MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {}}
@@ -33,9 +33,8 @@ PLAIN: list[dict[str, Any]] = [
 
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Services]:
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
-    async with open_services(settings, purpose="a test") as opened:
-        yield opened
+    async with opened(tmp_path) as services:
+        yield services
 
 
 @pytest.fixture

@@ -16,14 +16,10 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.system.ipc.discovery import Place
-from tests.acceptance.hubs import ENTRY, Memory, copy_of_the_package, is_alive, package_of, until
-from tests.acceptance.wire import Wire, environment
+from tests.acceptance.hubs import ENTRY, IN_PROC, Memory, copy_of_the_package, is_alive, learn, package_of, until
+from tests.acceptance.wire import Wire
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
-]
+pytestmark = IN_PROC
 
 OTHER = 65534
 NEEDS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
@@ -61,18 +57,6 @@ print(stop_running_hub(term_seconds=0.5))
 """
 
 
-def command(memory: Memory, *arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "learning_memory_server", *arguments],
-        input=given,
-        env={**environment(memory.storage), **memory.variables()},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
-
-
 @NEEDS_ROOT
 @pytest.mark.parametrize("is_deep", [False, True], ids=["", "the path of the storage folder is too long"])
 def test_another_user_who_was_there_first_gets_nothing_and_locks_nobody_out(
@@ -81,7 +65,7 @@ def test_another_user_who_was_there_first_gets_nothing_and_locks_nobody_out(
     if is_deep:
         memory.storage = tmp_path / ("d" * 100)
         memory.storage.mkdir(mode=0o700)
-    place = Place({**environment(memory.storage), **memory.variables()})
+    place = memory.place()
     memory.runtime.chmod(0o711)
     place.socket.parent.mkdir()
     os.chown(place.socket.parent, OTHER, OTHER)
@@ -94,10 +78,9 @@ def test_another_user_who_was_there_first_gets_nothing_and_locks_nobody_out(
             front = memory.front()
             ghap_id = front.call("start_ghap", **ENTRY)["id"]
             for arguments in (["hub", "status"], ["search", "totals"], ["doctor", "--quick"]):
-                assert command(memory, *arguments).returncode == 0, arguments
+                assert memory.command(*arguments).returncode == 0, arguments
             given = json.dumps({"hook_event_name": "SessionStart", "session_id": "another"})
-            told = command(memory, "hook", given=given).stdout
-            assert ghap_id in told
+            assert ghap_id in memory.command("hook", given=given).stdout
             where = Path(json.loads(memory.lock.read_bytes())["socket"])
             assert (where == place.second_socket) != is_deep
             assert where.parent.stat().st_mode & 0o777 == 0o700
@@ -178,17 +161,10 @@ def test_a_hub_that_hangs_without_a_socket_can_be_stopped(memory: Memory) -> Non
     os.kill(hub, signal.SIGSTOP)
     for path in memory.sockets:
         path.unlink()
-    checked = command(memory, "doctor", "--quick")
+    checked = memory.command("doctor", "--quick", check=False)
     assert checked.returncode == 1
     assert f"(process {hub}) has locked the data, but does not listen" in " ".join(checked.stdout.split())
-    done = subprocess.run(
-        [sys.executable, "-c", IMPATIENT_STOP],
-        env={**environment(memory.storage), **memory.variables()},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout == f"{hub}\n"
+    assert memory.run("-c", IMPATIENT_STOP).stdout == f"{hub}\n"
     assert not is_alive(hub)
 
 
@@ -206,8 +182,7 @@ def test_data_reached_through_a_link_has_one_hub(memory: Memory, tmp_path: Path)
 def write_until(front: Wire, stop: threading.Event, goal: str) -> list[str]:
     ids = []
     while not stop.is_set():
-        ids.append(front.call("start_ghap", **{**ENTRY, "goal": goal})["id"])
-        front.call("resolve_ghap", status="confirmed", result=goal, ghap_id=ids[-1])
+        ids.append(learn(front, goal=goal))
     return ids
 
 

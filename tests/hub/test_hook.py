@@ -8,7 +8,6 @@ import pytest
 from learning_memory_server.hub.front.hook import _hello
 from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import ENTRY, Memory
-from tests.acceptance.wire import environment
 
 pytestmark = pytest.mark.slow
 
@@ -24,7 +23,7 @@ def answer(place: Place, given: bytes, project: str = "shop") -> bytes:
 
 def test_damaged_and_hostile_input_is_answered_with_silence(memory: Memory) -> None:
     front = memory.greeted()
-    place = Place({**environment(memory.storage), **memory.variables()})
+    place = memory.place()
     for given in (
         b"",
         b"null",
@@ -47,7 +46,7 @@ def test_damaged_and_hostile_input_is_answered_with_silence(memory: Memory) -> N
 
 def test_a_session_that_is_cleared_keeps_its_open_entry(memory: Memory) -> None:
     front = memory.greeted("first")
-    place = Place({**environment(memory.storage), **memory.variables()})
+    place = memory.place()
     ghap_id = front.call("start_ghap", **ENTRY)["id"]
 
     def told(**given: str) -> str:

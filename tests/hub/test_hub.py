@@ -4,34 +4,31 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import (
     ENTRY,
+    IN_PROC,
     Memory,
     copy_of_the_package,
     entries_in,
     is_alive,
+    learn,
     package_of,
     parents,
     state_of,
     until,
 )
-from tests.acceptance.wire import SECONDS, Era, environment, payload_of
+from tests.acceptance.wire import ERAS, SECONDS, payload_of
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
-]
+pytestmark = IN_PROC
 
-ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 NOBODY = 2**22 - 3
 """A process that does not exist."""
 
@@ -132,7 +129,7 @@ def test_fronts_that_are_killed_leave_nothing_behind(memory: Memory) -> None:
 
 
 def test_files_of_a_dead_hub_do_not_block_the_next(memory: Memory) -> None:
-    place = Place({**environment(memory.storage), **memory.variables()})
+    place = memory.place()
     place.socket.parent.mkdir(mode=0o700)
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(str(place.socket))
@@ -178,15 +175,9 @@ def test_a_process_that_locks_the_data_and_does_not_answer_is_named(memory: Memo
     assert f"process {hub}" in connecting(memory)
 
 
-def connecting(memory: Memory, seconds: float = 1.0, **settings: str) -> str:
+def connecting(memory: Memory, seconds: float = 1.0, **settings: Any) -> str:
     """Return the error of a front that cannot reach a hub within the given time."""
-    done = subprocess.run(
-        [sys.executable, "-c", IMPATIENT_CONNECT, str(seconds)],
-        env={**environment(memory.storage, **settings), **memory.variables()},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    done = memory.run("-c", IMPATIENT_CONNECT, str(seconds), **settings)
     (sentence,) = done.stdout.splitlines()
     assert done.stderr == ""
     return sentence
@@ -209,8 +200,7 @@ def test_a_settings_file_that_cannot_be_read_is_a_clear_error(memory: Memory) ->
 def test_a_corrupt_index_is_rebuilt_from_the_journal(memory: Memory) -> None:
     index = memory.storage / "index"
     front = memory.greeted()
-    ghap_id = front.call("start_ghap", **ENTRY)["id"]
-    front.call("resolve_ghap", status="confirmed", result="totals match")
+    ghap_id = learn(front)
     front.refused("get_clusters", axis="full")
     memory.end_hub()
     for file in index.rglob("*"):
@@ -316,8 +306,7 @@ def test_a_hub_whose_data_is_deleted_ends_and_does_not_recreate_it(memory: Memor
 
 def test_an_answer_that_arrives_is_on_the_disk(memory: Memory) -> None:
     front = memory.greeted()
-    ghap_id = front.call("start_ghap", **ENTRY)["id"]
-    front.call("resolve_ghap", status="confirmed", result="totals match")
+    ghap_id = learn(front)
     os.kill(memory.hub(), signal.SIGKILL)
     assert [entry["id"] for entry in entries_in(memory.storage)] == [ghap_id]
 

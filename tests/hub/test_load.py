@@ -12,7 +12,7 @@ import pytest
 
 from learning_memory_server.system import timeouts
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in
-from tests.acceptance.wire import Era, Wire
+from tests.acceptance.wire import ERAS, Wire
 
 pytestmark = pytest.mark.slow
 
@@ -20,7 +20,6 @@ SESSIONS = 8
 ENTRIES = 60
 KILLS = 5
 STALL_SECONDS = timeouts.CONNECT
-ERAS: list[Era] = ["2025-11-25", "2026-07-28"]
 
 
 class Progress:

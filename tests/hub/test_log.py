@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.hubs import ENTRY, memory_in
+from tests.acceptance.hubs import ENTRY, learn, memory_in
 
 pytestmark = pytest.mark.slow
 
@@ -27,8 +27,7 @@ def test_a_session_is_told_of_damaged_lines_that_the_hub_has_met(tmp_path: Path)
     with memory_in(tmp_path) as memory:
         front = memory.greeted()
         for result in ("They match.", "They still match."):
-            front.call("start_ghap", **ENTRY)
-            front.call("resolve_ghap", status="confirmed", result=result)
+            learn(front, result)
         memory.end_hub()
         (log,) = (tmp_path / "journal" / "entries").glob("*.jsonl")
         log.write_bytes(log.read_bytes().replace(b"They match.", b"They differ"))

@@ -8,17 +8,13 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.system.ipc import discovery, programs, socket_security
-from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
-from tests.acceptance.hubs import ENTRY, Memory, entries_in, package_of, until
-from tests.acceptance.wire import SECONDS, Wire, environment
+from tests.acceptance.hubs import IN_PROC, Memory, entries_in, learn, package_of, until
+from tests.acceptance.wire import SECONDS
 from tests.history import commit_before, package_at
 from tests.hub.front.scripted import hello_of
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
-]
+pytestmark = IN_PROC
 
 HERE = Path(programs.__file__).parents[2]
 
@@ -27,12 +23,6 @@ HERE = Path(programs.__file__).parents[2]
 def older(tmp_path: Path) -> Path:
     """The package of an earlier commit, which has another rule for who is newer and the latest file times there are."""
     return package_at(commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py"), tmp_path / "older")
-
-
-def learn(front: Wire, goal: str) -> str:
-    ghap_id: str = front.call("start_ghap", **{**ENTRY, "goal": goal})["id"]
-    front.call("resolve_ghap", status="confirmed", result=goal, ghap_id=ghap_id)
-    return ghap_id
 
 
 def kept(memory: Memory) -> list[str]:
@@ -87,7 +77,7 @@ def test_a_program_that_cannot_read_the_journal_does_not_drain_its_hub(memory: M
     memory.greeted("new")
     hub = memory.hub()
     (path,) = memory.sockets
-    place = Place({**environment(memory.storage), **memory.variables()})
+    place = memory.place()
     # It says nothing about the journal, or reads less of it.
     for reads in ({}, {"journal": JOURNAL_FORMAT - 1}):
         build = {"version": "99.0", "fingerprint": "older", "newest": 2**62, **reads}

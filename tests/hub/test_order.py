@@ -13,11 +13,11 @@ from learning_memory_server.hub.early import VERSIONS, EarlyCalls
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.session import Session
-from learning_memory_server.server.settings import Settings
 from tests.hub.lines import Wire, line, opening
 from tests.server.agent import ENTRY
+from tests.services import opened
 from tests.support import ALICE, ghap
 
 OPENING = opening(VERSIONS[-1])
@@ -69,17 +69,18 @@ class Client(Wire):
         """The requests that are answered, in the order of the answers."""
         return [identity for each in self.written if isinstance(identity := each.get("id"), int)]
 
-    def leave(self) -> None:
+    async def leave(self, serving: asyncio.Task[None]) -> None:
+        """Leave, and wait until the session has ended."""
         self.incoming.put_nowait(b"")
+        await serving
 
 
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Services]:
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", log_level="error")
-    async with open_services(settings, purpose="a test") as opened:
-        opened.collector.add_open([ghap()])
-        opened.collector.update(ALICE, ghap().id)
-        yield opened
+    async with opened(tmp_path) as services:
+        services.collector.add_open([ghap()])
+        services.collector.update(ALICE, ghap().id)
+        yield services
 
 
 @pytest.fixture
@@ -121,8 +122,7 @@ async def test_a_write_waits_for_the_one_before_it_and_a_read_for_none(
     await client.answered(9)
     assert notes(services) == ()
     held.released.set()
-    client.leave()
-    await serving
+    await client.leave(serving)
     assert notes(services) == ("slow", "quick")
     assert client.answers() == [9, 1, 2]
 
@@ -141,8 +141,7 @@ async def test_the_first_calls_of_a_hub_are_in_order(
         await client.answered(9)
     assert notes(services) == ()
     held.released.set()
-    client.leave()
-    await serving
+    await client.leave(serving)
     assert notes(services) == ("slow", "quick")
 
 
@@ -160,8 +159,7 @@ async def test_calls_that_are_repeated_to_the_next_hub_are_in_order(
     await client.answered(9)
     assert list(notes(services)) == done
     held.released.set()
-    client.leave()
-    await serving
+    await client.leave(serving)
     assert notes(services) == ("slow", "quick")
     assert sorted(client.answers()) == [1, 2, 9]
 
@@ -208,8 +206,7 @@ async def test_a_call_that_is_cancelled_leaves_its_turn_to_the_next(
         client.incoming.put_nowait(line("notifications/cancelled", requestId=identity))
     await client.answered(3)
     assert notes(services) == ("late",)
-    client.leave()
-    await serving
+    await client.leave(serving)
 
 
 async def test_a_call_that_fails_leaves_its_turn_to_the_next(services: Services, calls: Callable[..., Calls]) -> None:
@@ -254,8 +251,7 @@ async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
     seen.append(len(notes(services)))
     assert seen == [0, 1]
     assert [memory.text for memory in services.memories._log.all()] == ["roses"]
-    client.leave()
-    await serving
+    await client.leave(serving)
 
 
 @pytest.mark.parametrize(
@@ -285,8 +281,7 @@ async def test_what_is_written_need_not_be_indexed_before_the_next_call(
     serving = asyncio.create_task(session(calls(), client).run())
     await client.answered(2)
     released.set()
-    client.leave()
-    await serving
+    await client.leave(serving)
     assert client.answers() == [2, 1]
 
 
@@ -307,6 +302,5 @@ async def test_a_long_addition_that_the_next_hub_completes_lets_the_next_call_go
     await client.answered(2)
     assert 1 not in client.answers()
     released.set()
-    client.leave()
-    await serving
+    await client.leave(serving)
     assert 1 in client.answers()

@@ -1,27 +1,19 @@
 """Sessions with other settings than the running hub's: it gives way to them, or they are told that it does not."""
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.system.ipc import discovery, socket_security
-from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import JOURNAL_FORMAT
-from tests.acceptance.hubs import ENTRY, Memory, is_alive, until
-from tests.acceptance.wire import SECONDS, Wire, environment
+from tests.acceptance.hubs import IN_PROC, Memory, is_alive, learn, until
+from tests.acceptance.wire import SECONDS, Wire
 from tests.hub.front.scripted import hello_of
 from tests.index.engines.double import QdrantDouble, Wrong
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),
-]
+pytestmark = IN_PROC
 
 KEY = "a-key-that-nobody-may-see"
 OTHERS: dict[str, Any] = {"qdrant_api_key": KEY, "min_experiences": "7"}
@@ -33,20 +25,13 @@ def engine_of(front: Wire) -> str:
     return engine
 
 
-def command(memory: Memory, *arguments: str, **settings: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "learning_memory_server", *arguments],
-        env={**environment(memory.storage, hub_idle_minutes="1", **settings), **memory.variables()},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=True,
-    )
+def command(memory: Memory, *arguments: str, **settings: Any) -> str:
+    done = memory.command(*arguments, hub_idle_minutes="1", **settings)
     return done.stdout + done.stderr
 
 
 def wait_until_unused(memory: Memory) -> None:
-    hub = find_hub(Place({**environment(memory.storage), **memory.variables()}))
+    hub = find_hub(memory.place())
     assert hub is not None
     until(lambda: hub.control("status")["sessions"] == 0, "the hub still has a session")
 
@@ -62,7 +47,7 @@ class Raw:
     """A connection to the hub, without a front."""
 
     def __init__(self, memory: Memory, role: str = "session", *, build: Any = None, **settings: str) -> None:
-        place = Place({**environment(memory.storage, hub_idle_minutes="1", **settings), **memory.variables()})
+        place = memory.place(hub_idle_minutes="1", **settings)
         hello = hello_of(place, role=role, **({"build": build} if build else {}))
         (path,) = memory.sockets
         self._socket = socket_security.connect(path, SECONDS)
@@ -87,8 +72,7 @@ def test_a_hub_that_nobody_uses_gives_way_to_the_settings_of_the_next_session(
     memory: Memory, double: QdrantDouble
 ) -> None:
     first = memory.greeted("first")
-    ghap_id = first.call("start_ghap", **ENTRY)["id"]
-    first.call("resolve_ghap", status="confirmed", result="totals match")
+    ghap_id = learn(first)
     assert engine_of(first) == "embedded Qdrant"
     hub = memory.hub()
     assert first.close() == 0
@@ -212,7 +196,7 @@ def test_a_hub_that_somebody_has_come_to_use_since_stays(memory: Memory) -> None
 def test_an_operation_of_a_command_is_not_ended(memory: Memory, double: QdrantDouble) -> None:
     memory.greeted("first", qdrant_url=double.url).close()
     wait_until_unused(memory)
-    hub = find_hub(Place({**environment(memory.storage), **memory.variables()}))
+    hub = find_hub(memory.place())
     assert hub is not None
     double.refuse(Wrong.HANGS)
     with ThreadPoolExecutor(1) as threads:

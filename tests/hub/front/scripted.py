@@ -141,7 +141,17 @@ class Connection:
         self._socket.sendall(message if isinstance(message, bytes) else json.dumps(message).encode() + b"\n")
 
     def answer(self, identity: str | int, text: str = "done") -> None:
-        self.send({"jsonrpc": "2.0", "id": identity, "result": {"text": text}})
+        self.send(answer(identity, text))
+
+    def serve(self, client: Client, asked: dict[str, Any], text: str = "done") -> None:
+        """Read a request, answer it, and see that the client hears that next."""
+        assert self.read() == asked
+        self.tell(client, asked["id"], text)
+
+    def tell(self, client: Client, identity: str | int, text: str = "done") -> None:
+        """Answer a request, and see that the client hears that next."""
+        self.answer(identity, text)
+        assert client.receive() == answer(identity, text)
 
     def answer_everything(self) -> None:
         with suppress(OSError):
@@ -207,6 +217,11 @@ class Client:
     def close_stdin(self) -> None:
         os.close(self._in)
         self._in = -1
+
+    def leave(self) -> None:
+        """Close the client's end; the relay ends by itself."""
+        self.close_stdin()
+        self.wait_for_end()
 
     def wait_for_end(self) -> None:
         """Wait until the relay has ended by itself."""

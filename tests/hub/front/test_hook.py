@@ -18,7 +18,6 @@ from learning_memory_server.hub.front import hook
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import discovery
 from tests.acceptance.hubs import ENTRY, Memory
-from tests.acceptance.wire import environment
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the short way is Linux's")
 
@@ -159,15 +158,16 @@ def test_a_folder_that_others_can_use_is_not_trusted(
     assert hook._connect(str(place.socket)) is None
 
 
-def run(*command: str, given: bytes, **variables: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, *command],
-        input=given,
-        capture_output=True,
-        env={**os.environ, **variables},
-        check=False,
-        timeout=60,
+SCRIPT = ("-I", "-S", str(Path(hook.__file__)))
+
+
+def run(*command: str, given: bytes, **variables: str) -> tuple[int, bytes, bytes]:
+    """Run Python, and return its status, its output and its errors."""
+    env = {**os.environ, **variables}
+    done = subprocess.run(
+        [sys.executable, *command], input=given, capture_output=True, env=env, check=False, timeout=60
     )
+    return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.slow
@@ -175,7 +175,7 @@ def run(*command: str, given: bytes, **variables: str) -> subprocess.CompletedPr
     "command",
     [
         ("-m", "learning_memory_server", "hook"),
-        ("-I", "-S", str(Path(hook.__file__))),
+        SCRIPT,
         ("-I", "-S", str(Path(hook.__file__).parents[2] / "front" / "hook.py")),
     ],
 )
@@ -184,9 +184,7 @@ def test_as_a_command_it_prints_the_answer_and_nothing_else(
 ) -> None:
     hub = answering(ANSWER + b"\n")
 
-    done = run(*command, given=b'{\n "hook_event_name":\n "Stop"}\n')
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, ANSWER, b"")
+    assert run(*command, given=b'{\n "hook_event_name":\n "Stop"}\n') == (0, ANSWER, b"")
     assert hub.heard["given"] == {"hook_event_name": "Stop"}
 
 
@@ -194,9 +192,9 @@ def test_as_a_command_it_prints_the_answer_and_nothing_else(
 def test_it_imports_nothing_that_takes_long(answering: Callable[..., OneAnswer]) -> None:
     answering(b"\n")
 
-    done = run("-X", "importtime", "-I", "-S", str(Path(hook.__file__)), given=GIVEN)
+    _, _, errors = run("-X", "importtime", *SCRIPT, given=GIVEN)
 
-    imported = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    imported = {line.rpartition("|")[2].strip() for line in errors.decode().splitlines()}
     assert "learning_memory_server.system.locations" in imported
     assert not imported & {"json", "re", "enum", "pathlib", "socket", "typing", "collections", "signal"}
 
@@ -216,18 +214,14 @@ def test_whatever_is_wrong_it_is_silent_and_succeeds(
 ) -> None:
     answering()
 
-    done = run("-m", "learning_memory_server", "hook", given=given, **variables)
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert run("-m", "learning_memory_server", "hook", given=given, **variables) == (0, b"", b"")
 
 
 @pytest.mark.slow
 def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer]) -> None:
     answering(ANSWER + b"\n", delay=30)
 
-    done = run("-m", "learning_memory_server", "hook", given=GIVEN)
-
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert run("-m", "learning_memory_server", "hook", given=GIVEN) == (0, b"", b"")
 
 
 @pytest.mark.slow
@@ -260,16 +254,12 @@ def test_a_hub_that_sleeps_is_waited_for_at_the_start_of_a_session_alone(
 
     # On a machine that is slow the hub is late, and ready for the next one.
     for _ in range(5):
-        done = run(
-            *("-I", "-S", str(Path(hook.__file__))),
-            given=given,
-            **{**environment(memory.storage), **memory.variables()},
-        )
-        assert (done.returncode, done.stderr) == (0, b"")
-        if done.stdout or event == "SessionEnd":
+        status, told, errors = run(*SCRIPT, given=given, **memory.environment())
+        assert (status, errors) == (0, b"")
+        if told or event == "SessionEnd":
             break
 
-    assert (ghap_id.encode() in done.stdout) == (event == "SessionStart")
+    assert (ghap_id.encode() in told) == (event == "SessionStart")
 
 
 def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Callable[..., OneAnswer]) -> None:

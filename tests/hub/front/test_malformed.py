@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.system.ipc.jsonrpc import LineSplitter
-from tests.hub.front.scripted import Client, ScriptedHub, answer, error_of, request
+from tests.hub.front.scripted import Client, ScriptedHub, error_of, request
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,8 @@ def test_a_line_that_is_not_a_request_is_answered_once_and_without_a_hub(
     assert refused["error"]["code"] in {-32600, -32700}
     assert refused["error"]["message"]
     client.send(request(1))
-    connection = hub.accept()
-    assert connection.read() == request(1)
-    connection.answer(1)
-    assert client.receive() == answer(1)
-    client.close_stdin()
-    client.wait_for_end()
+    hub.accept().serve(client, request(1))
+    client.leave()
 
 
 def test_a_tool_call_that_is_not_a_request_fails_as_a_tool_does(client: Client, hub: ScriptedHub) -> None:
@@ -72,10 +68,8 @@ def test_an_answer_of_the_client_is_passed_on(client: Client, hub: ScriptedHub) 
     connection = hub.accept()
     read = [connection.read(), connection.read()]
     assert {"jsonrpc": "2.0", "id": 7, "result": {}} in read
-    connection.answer(1)
-    assert client.receive() == answer(1)
-    client.close_stdin()
-    client.wait_for_end()
+    connection.tell(client, 1)
+    client.leave()
 
 
 def test_an_id_of_many_digits_is_answered_under_it(client: Client, hub: ScriptedHub) -> None:
@@ -83,10 +77,8 @@ def test_an_id_of_many_digits_is_answered_under_it(client: Client, hub: Scripted
     client.send(request(long), request(0))
     connection = hub.accept()
     assert [connection.read()["id"], connection.read()["id"]] == [long, 0]
-    connection.answer(long)
-    assert client.receive() == answer(long)
-    connection.answer(0)
-    assert client.receive() == answer(0)
+    connection.tell(client, long)
+    connection.tell(client, 0)
 
 
 @pytest.mark.parametrize("params", [None, [], {}, {"requestId": {}}, {"requestId": 9}])
@@ -106,9 +98,7 @@ def test_a_message_that_is_too_long_gets_an_error_and_the_next_one_works(
     assert refused["id"] == 1
     assert "longer than 200 bytes" in error_of(refused)["message"]
     connection = hub.accept()
-    assert connection.read() == request(2)
-    connection.answer(2, "x" * 1000)
-    assert client.receive() == answer(2, "x" * 1000)
+    connection.serve(client, request(2), "x" * 1000)
     client.send(request(3, text="x" * 160))
     assert client.receive()["id"] == 3
     client.send(request(4))
