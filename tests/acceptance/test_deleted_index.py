@@ -10,9 +10,9 @@ import pytest
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import load_settings
-from tests.support import numbered
+from learning_memory_server.server.composition.services import Services
+from tests.services import opened
+from tests.support import keeping_up, numbered
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -23,15 +23,8 @@ COUNT = 4_000
 @asynccontextmanager
 async def serving(path: Path) -> AsyncIterator[Services]:
     """Services with their background work, as in a server."""
-    settings = load_settings(
-        {"LEARNING_MEMORY_STORAGE_PATH": str(path), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
-    )
-    async with open_services(settings, purpose="a test") as services:
-        working = asyncio.create_task(services.writer.run())
-        try:
-            yield services
-        finally:
-            working.cancel()
+    async with opened(path) as services, keeping_up(services.writer):
+        yield services
 
 
 def distinct(number: int) -> Ghap:
@@ -86,16 +79,12 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt_although_nothing
 
 
 async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) -> None:
-    settings = load_settings(
-        {"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing"}
-    )
-    async with open_services(settings, purpose="a test") as services:
-        task = asyncio.create_task(services.writer.run())
+    async with serving(tmp_path) as services:
         await services.writer.settle()
         services.collector.add_resolved([numbered(1), numbered(2)])
         for entry in services.collector.list_resolved():
             assert await services.persister.persist(entry)
-        shutil.rmtree(settings.index_directory)
+        shutil.rmtree(services.settings.index_directory)
 
         services.collector.add_resolved([numbered(3)])
         assert not await services.persister.persist(numbered(3))
@@ -109,4 +98,3 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) 
         found = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))
         assert found.mode is SearchMode.HYBRID
         assert {hit.entry.id for hit in found.found} == {numbered(n).id for n in (1, 2, 3)}
-        task.cancel()

@@ -11,8 +11,8 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
+from tests.services import opened
 from tests.support import numbered
 
 pytestmark = pytest.mark.slow
@@ -31,12 +31,12 @@ class FormerDefault(HashingEmbedder):
 
 async def test_old_vectors_are_replaced_while_lexical_search_answers(tmp_path: Path) -> None:
     settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_CONFIG": os.devnull})
-    async with open_services(settings, purpose="a test", load=FormerDefault) as services:
+    async with opened(settings, load=FormerDefault) as services:
         services.collector.add_resolved([numbered(number, goal=f"Mend machine{number}") for number in range(COUNT)])
         await services.writer.complete()
     assert (settings.index_directory / "61447e46f66c").is_dir()
 
-    async with open_services(settings, purpose="a test") as services:
+    async with opened(settings) as services:
         query = ExperienceQuery(text="mend machine7", limit=5)
         early = await services.searcher.search_experiences(query)
         assert (early.mode, early.found[0].entry.id) == (SearchMode.LEXICAL, numbered(7).id)

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import Settings
 from tests.acceptance.wire import Wire, payload_of, running
+from tests.services import opened
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -97,8 +96,7 @@ async def test_ten_kills_lose_no_acknowledged_entry(tmp_path: Path) -> None:
         assert (found["mode"], found["count"]) == ("hybrid", 50)
         assert wire.close() == 0
 
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing")
-    async with open_services(settings, purpose="a test") as services:
+    async with opened(tmp_path) as services:
         assert services.journal.damage() == []
         entries = services.collector.list_resolved()
         assert all(entry.outcome.result == f"result of {entry.id}" for entry in entries)

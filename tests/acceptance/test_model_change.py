@@ -8,8 +8,7 @@ import pytest
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import load_settings
+from tests.services import opened
 from tests.support import numbered
 
 pytestmark = pytest.mark.slow
@@ -19,14 +18,7 @@ COUNT = 30
 
 async def open_with(path: Path, dimension: int, *new: int) -> tuple[int, list[str], str]:
     """Learn, search, and return how many points there are, what was found, and the model's digest."""
-    settings = load_settings(
-        {
-            "LEARNING_MEMORY_STORAGE_PATH": str(path),
-            "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
-            "LEARNING_MEMORY_EMBEDDING_DIMENSION": str(dimension),
-        }
-    )
-    async with open_services(settings, purpose="a test") as services:
+    async with opened(path, embedding_dimension=dimension) as services:
         entries = [numbered(number, goal=f"Mend machine{number}") for number in new]
         services.collector.add_resolved(entries)
         await services.writer.complete()

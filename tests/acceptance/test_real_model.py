@@ -1,11 +1,9 @@
 """The model that comes with the package: over stdio, and while it loads."""
 
-import asyncio
 import json
 import os
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,11 +12,11 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings
-from tests.acceptance.hubs import ENTRY
-from tests.acceptance.wire import Wire
-from tests.support import numbered
+from tests.acceptance.hubs import ENTRY, learn
+from tests.acceptance.wire import running
+from tests.services import opened
+from tests.support import keeping_up, numbered
 from tests.tool_names import NAMES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -27,12 +25,9 @@ LOADED_WITHIN = 120.0
 
 
 def test_semantic_searches_follow_soon_after_the_start(tmp_path: Path) -> None:
-    wire = Wire(tmp_path, embedding_backend="sentence-transformers")
-    try:
-        wire.handshake()
+    with running(tmp_path, embedding_backend="sentence-transformers") as wire:
         assert len(wire.request("tools/list")["tools"]) == len(NAMES)
-        ghap_id = wire.call("start_ghap", **ENTRY)["id"]
-        wire.call("resolve_ghap", status="confirmed", result="totals match")
+        ghap_id = learn(wire)
         # Whether the model is ready by now depends on the machine; the search answers either way.
         early = wire.call("search_experiences", query="stale price cache")
         assert early["mode"] in {"lexical", "hybrid"}
@@ -48,9 +43,6 @@ def test_semantic_searches_follow_soon_after_the_start(tmp_path: Path) -> None:
         assert 0.15 < later["results"][0]["score"] <= 1
         assert wire.call("resolve_ghap", status="abandoned", result="enough")["indexed"] is True
         assert wire.close() == 0
-    finally:
-        if wire.process.returncode is None:
-            wire.kill()
     for line in wire.stderr().splitlines():
         assert "event" in json.loads(line), "stderr holds something that is not a log line"
 
@@ -64,8 +56,7 @@ async def test_nothing_waits_for_a_model_that_is_loading(tmp_path: Path) -> None
 
     settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(tmp_path), "LEARNING_MEMORY_CONFIG": os.devnull})
     query = ExperienceQuery(text="mend machine7", limit=5)
-    async with open_services(settings, purpose="a test", load=load) as services:
-        running = asyncio.create_task(services.writer.run())
+    async with opened(settings, load=load) as services, keeping_up(services.writer):
         try:
             services.collector.add_resolved([numbered(7, goal="Mend machine7")])
             early = await services.searcher.search_experiences(query)
@@ -75,6 +66,3 @@ async def test_nothing_waits_for_a_model_that_is_loading(tmp_path: Path) -> None
         await services.writer.settle(LOADED_WITHIN)
         later = await services.searcher.search_experiences(query)
         assert (later.mode, [found.entry.id for found in later.found]) == (SearchMode.HYBRID, [numbered(7).id])
-        running.cancel()
-        with suppress(asyncio.CancelledError):
-            await running

@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.acceptance.hubs import Memory
+from tests.acceptance.hubs import Memory, memory_in
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.model import Said, ScriptedModel
 from tests.docs.test_documents import ROOT
@@ -23,6 +22,8 @@ from tests.docs.test_documents import ROOT
 PLUGIN: Final = ROOT / "plugins" / "claude-code"
 VARIABLE: Final = "CLAUDE_CODE_CLI"
 """Names the program, where it is not on the PATH."""
+MODEL: Final[dict[str, Any]] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
+"""The variable with which a session has the real model."""
 _SECONDS: Final = 110
 _CONTEXT: Final = re.compile(
     r"\w+ hook additional context: (.*?)(?=\w+ hook additional context: |\n# Environment|</system-reminder>|\Z)",
@@ -116,6 +117,20 @@ class ClaudeCode:
             timeout=_SECONDS,
         )
 
+    def command(self, *arguments: str, check: bool = True, **variables: str) -> str:
+        """Run a command of ours in the project to its end, and return its output."""
+        done = subprocess.run(
+            [COMMAND, *arguments],
+            env={**self.environment(), **variables},
+            cwd=self.project,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0 or not check, done.stdout + done.stderr
+        return done.stdout
+
     def session(
         self,
         prompt: str,
@@ -162,13 +177,8 @@ def claude_in(folder: Path) -> Iterator[ClaudeCode]:
         pytest.skip(reason)
     storage = folder / "data"
     storage.mkdir(mode=0o700, exist_ok=True)
-    # pytest's own directories have names that are too long for a socket.
-    with tempfile.TemporaryDirectory(prefix="lms-") as runtime:
-        memory = Memory(storage, Path(runtime))
-        try:
-            yield ClaudeCode(cli, folder, memory)
-        finally:
-            memory.end()
+    with memory_in(storage) as memory:
+        yield ClaudeCode(cli, folder, memory)
 
 
 def texts_of(request: Any) -> list[str]:

@@ -12,9 +12,9 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Ghap
 from tests.acceptance.hubs import END_SECONDS, ENTRY
-from tests.claude_code.conftest import ClaudeCode
+from tests.claude_code.conftest import MODEL, ClaudeCode
 from tests.claude_code.model import Block, Said, delegate, run, say, use
-from tests.claude_code.test_sessions import CONFIRMED, LESSON, STALE, TOOLS, context_command, with_rules
+from tests.claude_code.test_sessions import CONFIRMED, LESSON, STALE, TOOLS, with_rules
 from tests.support import TickingClock
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -111,7 +111,7 @@ def test_two_live_sessions_of_a_project_leave_each_other_s_entries_alone(claude:
 
 def test_the_entry_of_a_session_that_has_ended_is_an_orphan(claude: ClaudeCode) -> None:
     claude.session("begin", [load(), start("left open"), say("Bye."), say("Bye.")])
-    assert "left open" in context_command(claude)
+    assert "left open" in claude.command("context")
 
     later = claude.session("go on", [load(), use(f"{TOOLS}get_active_ghap"), say("I see.")])
 
@@ -123,15 +123,14 @@ def test_the_entry_of_a_session_that_has_ended_is_an_orphan(claude: ClaudeCode) 
 
 
 def test_a_subagent_is_told_what_bears_on_its_task_and_of_its_open_entry(claude: ClaudeCode) -> None:
-    model: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
     taught = use(f"{TOOLS}resolve_ghap", **CONFIRMED)
-    claude.session("begin", [load(), start(ENTRY["goal"]), taught, say("Closed.")], **model)
+    claude.session("begin", [load(), start(ENTRY["goal"]), taught, say("Closed.")], **MODEL)
 
     session = claude.session(
         "divide the work",
         [delegate(f"task-one: {ENTRY['goal']}: {ENTRY['hypothesis']}"), say("It works."), say("Done.")],
         agents={"task-one": [load(), start("a part of it"), say("I stop."), say("I stop again.")]},
-        **model,
+        **MODEL,
     )
 
     (last,) = [each for each in session.everything if "I stop." in json.dumps(each)][-1:]

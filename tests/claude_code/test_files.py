@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.hubs import ENTRY
-from tests.acceptance.wire import COMMAND
-from tests.claude_code.conftest import ClaudeCode, Session
+from tests.claude_code.conftest import MODEL, ClaudeCode, Session
 from tests.claude_code.model import say, use
 from tests.claude_code.test_sessions import LESSON, TOOLS, load, start
 
@@ -27,7 +26,6 @@ WRONG: dict[str, Any] = {
     "root_cause": {"category": "wrong-assumption", "description": "total() rounds before it sums"},
     "lesson": {"takeaway": LESSON},
 }
-MODEL: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
 OPTIONS = ("--allowedTools", "Read,Edit")
 
 
@@ -43,9 +41,7 @@ def test_a_lesson_says_that_its_file_was_rewritten_and_is_silent_when_it_is_gone
     subprocess.run(["git", "init", "-q"], cwd=claude.project, check=True)
     # The model is loaded by the time that the next session begins.
     claude.session("hello", [say("Hello.")], *OPTIONS, **MODEL)
-    subprocess.run(
-        [COMMAND, "search", "anything"], env={**claude.environment(), **MODEL}, cwd=claude.project, check=True
-    )
+    claude.command("search", "anything", **MODEL)
     edit = use(
         "Edit",
         file_path=str(cart),

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 import threading
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -15,9 +14,9 @@ from typing import Any
 import pytest
 
 from learning_memory_server.system.ipc.discovery import Place
+from tests.acceptance.disks import fill, small_disk
 from tests.acceptance.hubs import ENTRY, until
-from tests.acceptance.wire import COMMAND
-from tests.claude_code.conftest import PLUGIN, ClaudeCode, Session, claude_in
+from tests.claude_code.conftest import MODEL, PLUGIN, ClaudeCode, Session, claude_in
 from tests.claude_code.model import Block, run, say, use
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -61,13 +60,6 @@ def session_id(session: Session) -> str:
     return name
 
 
-def context_command(claude: ClaudeCode) -> str:
-    done = subprocess.run(
-        [COMMAND, "context"], env=claude.environment(), cwd=claude.project, capture_output=True, text=True, check=True
-    )
-    return done.stdout
-
-
 def test_a_session_learns_and_the_next_one_is_told(claude: ClaudeCode) -> None:
     with_rules(claude)
 
@@ -102,7 +94,7 @@ def test_a_session_learns_and_the_next_one_is_told(claude: ClaudeCode) -> None:
 
     second = claude.session("thank you", [run(STALE), say("I see.")])
 
-    assert second.told(0).rstrip() == context_command(claude).rstrip()
+    assert second.told(0).rstrip() == claude.command("context").rstrip()
     assert LESSON in second.told(0)
     assert second.done.stdout == "I see.\n"
     remedy = second.told(1).removeprefix(second.told(0)).strip()
@@ -137,13 +129,12 @@ def test_an_error_that_an_edit_mended_is_told_in_the_next_session(claude: Claude
 
 
 def test_a_prompt_is_shown_the_lesson_that_bears_on_it(claude: ClaudeCode) -> None:
-    model: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
-    claude.session("begin", [load(), start(), resolve(), say("Closed.")], **model)
+    claude.session("begin", [load(), start(), resolve(), say("Closed.")], **MODEL)
 
     # The model has been loaded by now, and the first session's hub still runs.
-    related = claude.session(f"please {ENTRY['goal']}: {ENTRY['hypothesis']}", [say("I see.")], **model)
+    related = claude.session(f"please {ENTRY['goal']}: {ENTRY['hypothesis']}", [say("I see.")], **MODEL)
     unrelated = claude.session(
-        "Draw the module dependencies as a Mermaid diagram in the docs", [say("I see.")], **model
+        "Draw the module dependencies as a Mermaid diagram in the docs", [say("I see.")], **MODEL
     )
 
     assert "This may bear on the task: " + LESSON in related.told()
@@ -153,7 +144,7 @@ def test_a_prompt_is_shown_the_lesson_that_bears_on_it(claude: ClaudeCode) -> No
 def test_each_way_a_session_starts_brings_the_context_again(claude: ClaudeCode) -> None:
     first = claude.session("look at this", [load(), start(), say("Done."), say("Later.")], "--output-format", "json")
     name = session_id(first)
-    before = context_command(claude)
+    before = claude.command("context")
     assert ENTRY["goal"] in before
     # An agent is told which tool shows them.
     told = before.strip().replace("Open entries:", "Open entries (get_active_ghap):")
@@ -168,7 +159,7 @@ def test_each_way_a_session_starts_brings_the_context_again(claude: ClaudeCode) 
     assert compacted.done.returncode == 0
     assert told in after.told()
     # Neither the ends of these sessions nor the compaction has lost anything.
-    assert context_command(claude) == before
+    assert claude.command("context") == before
 
 
 def test_check_ins_reach_the_agent_if_they_are_switched_on(claude: ClaudeCode) -> None:
@@ -227,20 +218,10 @@ def test_a_hub_that_answers_with_garbage_changes_nothing(claude: ClaudeCode) -> 
 
 def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     disk = tmp_path / "data"
-    disk.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=1m,mode=700", "tmpfs", str(disk)], check=False, capture_output=True
-    )
-    if mounted.returncode:
-        pytest.skip("mounting a file system needs root")
-    try:
-        with suppress(OSError), (disk / "fill").open("wb", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
+    with small_disk(disk, "1m"):
+        fill(disk / "fill")
         with claude_in(tmp_path) as claude:
             undisturbed(claude)
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True)
 
 
 def test_the_plugin_is_valid(claude: ClaudeCode) -> None:

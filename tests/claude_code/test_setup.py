@@ -2,13 +2,11 @@
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.acceptance.wire import COMMAND
 from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import run, say
 from tests.claude_code.test_sessions import LESSON, load, resolve, start
@@ -17,16 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def set_up(claude: ClaudeCode, *options: str) -> str:
-    done = subprocess.run(
-        [COMMAND, "setup", "claude-code", "--yes", *options],
-        env=claude.environment(),
-        cwd=claude.project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return claude.command("setup", "claude-code", "--yes", *options)
 
 
 def servers(claude: ClaudeCode) -> Any:
@@ -55,15 +44,8 @@ def test_without_the_program_only_the_two_command_hooks_fail_and_setup_mends_it(
     assert [name for name, outcome in ended.items() if outcome != "success"] == ["SessionStart"]
     assert ended.keys() >= {"UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop"}
     assert "SessionEnd hook [/nowhere" in session.done.stderr
-    doctor = subprocess.run(
-        [COMMAND, "doctor", "--client", "claude-code"],
-        env=claude.environment(),
-        cwd=claude.project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert "would start /nowhere, which does not exist" in doctor.stdout
+    checked = claude.command("doctor", "--client", "claude-code", check=False)
+    assert "would start /nowhere, which does not exist" in checked
     assert "The plugin will be written" in set_up(claude)
     assert "Nothing to change" in set_up(claude)
 

@@ -5,34 +5,20 @@ import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from tests.acceptance.hubs import ENTRY
-from tests.acceptance.wire import COMMAND
-from tests.claude_code.conftest import ClaudeCode, claude_in
+from tests.claude_code.conftest import MODEL, ClaudeCode, claude_in
 from tests.claude_code.model import Block, say, use
 from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
 from tests.sharing.repositories import commit, git
-
-MODEL: dict[str, Any] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 def command(claude: ClaudeCode, *arguments: str) -> str:
-    done = subprocess.run(
-        [COMMAND, *arguments],
-        env={**claude.environment(), **MODEL},
-        cwd=claude.project,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return claude.command(*arguments, **MODEL)
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """The first hour with the real client: `start` in a project with past sessions, and then a session that is told."""
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.learning.failures.transcripts import folder_name
-from tests.acceptance.wire import COMMAND
 from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import run, say
 from tests.learning.failures.written import failed, ran, write_transcript
@@ -27,22 +25,11 @@ def test_one_command_after_the_installation_an_agent_is_told_what_its_predecesso
     python.write_text("#!/bin/sh\necho 'SyntaxError: invalid syntax' >&2\nexit 1\n", "utf-8")
     python.chmod(0o755)
 
-    done = subprocess.run(
-        [COMMAND, "start", "--yes"],
-        env=claude.environment(),
-        cwd=claude.project,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert "1 mistake your agents repeated" in done.stdout
-    assert "Next time   python3 a.py" in done.stdout
+    said = claude.command("start", "--yes")
+    assert "1 mistake your agents repeated" in said
+    assert "Next time   python3 a.py" in said
 
     session = claude.session("go", [run("python new.py"), say("Done.")], plugin=None)
 
     assert "This worked: python3 new.py (instead of: python new.py)" in session.told()
-    status = subprocess.run(
-        [COMMAND, "status"], env=claude.environment(), cwd=claude.project, capture_output=True, text=True, check=True
-    )
-    assert "what fixed an error: 1 time" in status.stdout
+    assert "what fixed an error: 1 time" in claude.command("status")

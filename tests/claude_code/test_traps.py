@@ -4,19 +4,17 @@ import json
 import os
 import signal
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from tests.acceptance.hubs import until
-from tests.claude_code.conftest import ClaudeCode
+from tests.claude_code.conftest import MODEL, ClaudeCode
 from tests.claude_code.model import delegate, run, say, use
 from tests.claude_code.test_agents import load
 from tests.claude_code.test_sessions import TOOLS
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
-
-MODEL: Final[dict[str, Any]] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@ from typing import Any
 import pytest
 
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory
-from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import TOOLS
-from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent
 
 REQUIRED: dict[str, dict[str, Any]] = {
     "start_ghap": ENTRY,
@@ -43,10 +42,9 @@ def with_part(arguments: dict[str, Any], path: str, value: object) -> dict[str, 
     return {**arguments, name: with_part(arguments.get(name) or {}, rest, value) if rest else value}
 
 
-async def refusal(services: Services, tool: str, arguments: dict[str, Any]) -> str:
+async def refusal(agent: Agent, tool: str, arguments: dict[str, Any]) -> str:
     """Return the message of a call that must fail as invalid."""
-    async with agent_of(services) as agent:
-        error = await agent.refused(tool, **arguments)
+    error = await agent.refused(tool, **arguments)
     assert error["type"] == "validation_error"
     return error["message"]
 
@@ -65,45 +63,68 @@ TEXTS = [
 ]
 
 
+def with_text(tool: str, path: str, text: str) -> dict[str, Any]:
+    """Return valid arguments for a tool, but for a text."""
+    lesson = {"lesson": {"what_worked": "w"}} if "lesson" in path else {}
+    return with_part({**REQUIRED[tool], **lesson}, path, text)
+
+
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
 async def test_white_space_around_a_text_does_not_count_towards_its_limit(
     tool: str, path: str, limit: int, agent: Agent
 ) -> None:
-    arguments = with_part(
-        {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})},
-        path,
-        f" \n{'x' * limit}\t ",
-    )
     if tool != "start_ghap":
         await agent.call("start_ghap", **ENTRY)
-    await agent.call(tool, **arguments)
+    await agent.call(tool, **with_text(tool, path, f" \n{'x' * limit}\t "))
 
 
 @pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
-async def test_text_over_its_limit_is_refused_with_field_length_and_limit(
-    services: Services, tool: str, path: str, limit: int
+async def test_a_text_that_is_too_long_or_white_space_is_refused_with_its_field_and_limit(
+    tool: str, path: str, limit: int, agent: Agent
 ) -> None:
-    arguments = with_part(
-        {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})},
-        path,
-        f"  {'x' * (limit + 1)} ",
-    )
-    message = await refusal(services, tool, arguments)
-    assert message == f"Field '{path}' exceeds {limit} character limit ({limit + 1} chars)."
+    too_long = await refusal(agent, tool, with_text(tool, path, f"  {'x' * (limit + 1)} "))
+    assert too_long == f"Field '{path}' exceeds {limit} character limit ({limit + 1} chars)."
+    blank = await refusal(agent, tool, with_text(tool, path, " \t\n"))
+    assert blank == f"Field '{path}' cannot be empty (1-{limit} characters)."
 
 
-@pytest.mark.parametrize(("tool", "path", "limit"), TEXTS)
-async def test_text_of_white_space_is_refused(services: Services, tool: str, path: str, limit: int) -> None:
-    arguments = with_part(
-        {**REQUIRED[tool], **({"lesson": {"what_worked": "w"}} if "lesson" in path else {})}, path, " \t\n"
-    )
-    assert await refusal(services, tool, arguments) == (f"Field '{path}' cannot be empty (1-{limit} characters).")
-
-
-@pytest.mark.parametrize("tool", ["validate_value", "store_value"])
-async def test_a_value_of_501_characters_is_refused(services: Services, tool: str) -> None:
-    message = await refusal(services, tool, {**REQUIRED[tool], "text": "x" * 501})
-    assert message == "Field 'text' exceeds 500 character limit (501 chars)."
+@pytest.mark.parametrize(
+    ("tool", "changes", "message"),
+    [
+        *(
+            (tool, {"text": "x" * 501}, "Field 'text' exceeds 500 character limit (501 chars).")
+            for tool in ("validate_value", "store_value")
+        ),
+        ("get_cluster_members", {"limit": 101}, "limit: 101 is not allowed; expected a whole number from 1 to 100."),
+        *(
+            (tool, {"offset": -1}, "offset: -1 is not allowed; expected a whole number from 0.")
+            for tool in ("list_ghap_entries", "list_values", "search_experiences", "get_clusters")
+        ),
+        *(
+            (tool, {"project": "shop"}, "project: unknown argument; this tool takes none.")
+            for tool in ("get_active_ghap", "get_stats")
+        ),
+        (
+            "resolve_ghap",
+            {"lesson": {"what_worked": "w", "takeway": "t"}},
+            "lesson.takeway: unknown argument; allowed are what_worked, takeaway. Did you mean takeaway?",
+        ),
+        (
+            "get_clusters",
+            {"axis": "domain"},
+            "Invalid axis 'domain'. Valid options: full, strategy, surprise, root_cause.",
+        ),
+        (
+            "start_ghap",
+            {"goal": "half an emoji: \ud83d"},
+            "goal: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode.",
+        ),
+    ],
+)
+async def test_a_wrong_argument_is_refused_with_what_is_allowed(
+    tool: str, changes: dict[str, Any], message: str, agent: Agent
+) -> None:
+    assert await refusal(agent, tool, {**REQUIRED[tool], **changes}) == message
 
 
 @pytest.mark.parametrize("tool", ["validate_value", "store_value"])
@@ -114,38 +135,27 @@ async def test_a_value_of_500_characters_is_judged(tool: str, agent: Agent) -> N
 
 
 @pytest.mark.parametrize("code", ["\x1c", "\u2003", "\u00a0", "\u2028"])
-async def test_everything_that_python_calls_white_space_is_stripped(services: Services, code: str) -> None:
-    assert "Field 'goal' cannot be empty" in await refusal(services, "start_ghap", {**ENTRY, "goal": f" {code} "})
+async def test_everything_that_python_calls_white_space_is_stripped(code: str, agent: Agent) -> None:
+    assert "Field 'goal' cannot be empty" in await refusal(agent, "start_ghap", {**ENTRY, "goal": f" {code} "})
 
 
 @pytest.mark.parametrize(
     ("tool", "maximum"), [("list_ghap_entries", 100), ("list_values", 100), ("search_experiences", 50)]
 )
-async def test_a_limit_is_accepted_up_to_its_maximum(services: Services, tool: str, maximum: int, agent: Agent) -> None:
+async def test_a_limit_is_accepted_up_to_its_maximum(tool: str, maximum: int, agent: Agent) -> None:
     for limit in (1, maximum):
         await agent.call(tool, **REQUIRED[tool], limit=limit)
     for limit in (0, -1, maximum + 1, 10**30):
-        message = await refusal(services, tool, {**REQUIRED[tool], "limit": limit})
+        message = await refusal(agent, tool, {**REQUIRED[tool], "limit": limit})
         assert message == (f"limit: {limit} is not allowed; expected a whole number from 1 to {maximum}.")
-
-
-async def test_the_limit_of_cluster_members_is_at_most_100(services: Services) -> None:
-    message = await refusal(services, "get_cluster_members", {"cluster_id": "full_0", "limit": 101})
-    assert message == "limit: 101 is not allowed; expected a whole number from 1 to 100."
 
 
 @pytest.mark.parametrize(("tool", "name"), NUMBERS)
 @pytest.mark.parametrize("value", ["5", True, 3.0, 3.5, [3], {}])
-async def test_only_integers_are_numbers(services: Services, tool: str, name: str, value: object) -> None:
-    message = await refusal(services, tool, {**REQUIRED[tool], name: value})
+async def test_only_integers_are_numbers(tool: str, name: str, value: object, agent: Agent) -> None:
+    message = await refusal(agent, tool, {**REQUIRED[tool], name: value})
     assert message.startswith(f"{name}: ")
     assert "expected a whole number from " in message
-
-
-@pytest.mark.parametrize("tool", ["list_ghap_entries", "list_values", "search_experiences", "get_clusters"])
-async def test_a_negative_offset_is_refused(services: Services, tool: str) -> None:
-    message = await refusal(services, tool, {**REQUIRED[tool], "offset": -1})
-    assert message == "offset: -1 is not allowed; expected a whole number from 0."
 
 
 @pytest.mark.parametrize("value", [5, True, 3.0, ["x"], {"text": "x"}])
@@ -153,16 +163,16 @@ async def test_a_negative_offset_is_refused(services: Services, tool: str) -> No
     ("tool", "name"),
     [("start_ghap", "goal"), ("update_ghap", "note"), ("search_experiences", "query"), ("store_value", "text")],
 )
-async def test_only_strings_are_text(services: Services, tool: str, name: str, value: object) -> None:
-    message = await refusal(services, tool, {**REQUIRED[tool], name: value})
+async def test_only_strings_are_text(tool: str, name: str, value: object, agent: Agent) -> None:
+    message = await refusal(agent, tool, {**REQUIRED[tool], name: value})
     assert message.startswith(f"{name}: is ")
     assert "expected text of 1-" in message
 
 
 @pytest.mark.parametrize("name", ["root_cause", "lesson"])
 @pytest.mark.parametrize("value", ['{"what_worked": "w"}', 5, True, ["x"]])
-async def test_only_objects_are_accepted_as_objects(services: Services, name: str, value: object) -> None:
-    message = await refusal(services, "resolve_ghap", {**FALSIFIED, name: value})
+async def test_only_objects_are_accepted_as_objects(name: str, value: object, agent: Agent) -> None:
+    message = await refusal(agent, "resolve_ghap", {**FALSIFIED, name: value})
     assert message.startswith(f"{name}: is ")
     assert "expected an object with " in message
 
@@ -170,18 +180,10 @@ async def test_only_objects_are_accepted_as_objects(services: Services, name: st
 @pytest.mark.parametrize(
     ("tool", "name"), [(tool.name, name) for tool in STRUCTURED for name in tool.input_schema.get("required", ())]
 )
-async def test_a_missing_argument_is_named_and_explained(services: Services, tool: str, name: str) -> None:
-    arguments = {key: value for key, value in REQUIRED[tool].items() if key != name}
-    message = await refusal(services, tool, arguments)
-    assert message.startswith(f"{name}: required; expected ")
-
-
-@pytest.mark.parametrize(
-    ("tool", "name"), [(tool.name, name) for tool in STRUCTURED for name in tool.input_schema.get("required", ())]
-)
-async def test_null_for_a_required_argument_is_refused(services: Services, tool: str, name: str) -> None:
-    message = await refusal(services, tool, {**REQUIRED[tool], name: None})
-    assert message.startswith(f"{name}: ")
+async def test_a_required_argument_that_is_missing_or_null_is_named(tool: str, name: str, agent: Agent) -> None:
+    others = {key: value for key, value in REQUIRED[tool].items() if key != name}
+    assert (await refusal(agent, tool, others)).startswith(f"{name}: required; expected ")
+    assert (await refusal(agent, tool, {**others, name: None})).startswith(f"{name}: ")
 
 
 @pytest.mark.parametrize("tool", dict(OPTIONAL))
@@ -208,24 +210,13 @@ async def test_null_inside_a_nested_argument_equals_its_absence(agent: Agent) ->
 
 @pytest.mark.parametrize("tool", [tool for tool in REQUIRED if tool not in ("get_active_ghap", "get_stats")])
 async def test_an_unknown_argument_is_refused_with_the_allowed_ones_and_the_closest_name(
-    services: Services, tool: str
+    tool: str, agent: Agent
 ) -> None:
     name = next(iter(tool_arguments(tool)))
-    message = await refusal(services, tool, {**REQUIRED[tool], f"{name}s": "x"})
+    message = await refusal(agent, tool, {**REQUIRED[tool], f"{name}s": "x"})
     assert message == (
         f"{name}s: unknown argument; allowed are {', '.join(tool_arguments(tool))}. Did you mean {name}?"
     )
-
-
-@pytest.mark.parametrize("tool", ["get_active_ghap", "get_stats"])
-async def test_a_tool_without_arguments_refuses_any(services: Services, tool: str) -> None:
-    message = await refusal(services, tool, {"project": "shop"})
-    assert message == "project: unknown argument; this tool takes none."
-
-
-async def test_an_unknown_nested_argument_is_refused(services: Services) -> None:
-    message = await refusal(services, "resolve_ghap", {**CONFIRMED, "lesson": {"what_worked": "w", "takeway": "t"}})
-    assert message == ("lesson.takeway: unknown argument; allowed are what_worked, takeaway. Did you mean takeaway?")
 
 
 @pytest.mark.parametrize(
@@ -241,9 +232,9 @@ async def test_an_unknown_nested_argument_is_refused(services: Services) -> None
     ],
 )
 async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_word(  # noqa: PLR0913
-    services: Services, tool: str, path: str, typo: str, meant: str, allowed: Any
+    tool: str, path: str, typo: str, meant: str, allowed: Any, agent: Agent
 ) -> None:
-    message = await refusal(services, tool, with_part(REQUIRED[tool], path, typo))
+    message = await refusal(agent, tool, with_part(REQUIRED[tool], path, typo))
     called = {"status": "outcome status", "outcome": "outcome status", "root_cause.category": "root_cause category"}
     assert message.startswith(f"Invalid {called.get(path, path)} '{typo}'. Valid options: ")
     assert message.endswith(f" Did you mean {meant}?")
@@ -251,25 +242,20 @@ async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_wo
 
 
 @pytest.mark.parametrize("value", [5, True, None, ["full"], ""])
-async def test_only_strings_are_accepted_as_words_of_a_vocabulary(services: Services, value: object) -> None:
-    message = await refusal(services, "get_clusters", {"axis": value})
+async def test_only_strings_are_accepted_as_words_of_a_vocabulary(value: object, agent: Agent) -> None:
+    message = await refusal(agent, "get_clusters", {"axis": value})
     assert "full, strategy, surprise, root_cause." in message
 
 
-async def test_domain_is_not_an_axis(services: Services) -> None:
-    message = await refusal(services, "get_clusters", {"axis": "domain"})
-    assert message.startswith("Invalid axis 'domain'. Valid options: full,")
-
-
-async def test_all_problems_with_a_call_are_named_at_once(services: Services) -> None:
-    message = await refusal(services, "start_ghap", {**ENTRY, "goal": "", "domain": "x", "extra": 1})
+async def test_all_problems_with_a_call_are_named_at_once(agent: Agent) -> None:
+    message = await refusal(agent, "start_ghap", {**ENTRY, "goal": "", "domain": "x", "extra": 1})
     assert "Field 'goal' cannot be empty" in message
     assert "Invalid domain 'x'" in message
     assert "extra: unknown argument" in message
 
 
-async def test_the_first_ten_problems_are_named_and_the_rest_counted(services: Services) -> None:
-    message = await refusal(services, "start_ghap", {**ENTRY, **{f"extra{n}": 1 for n in range(13)}})
+async def test_the_first_ten_problems_are_named_and_the_rest_counted(agent: Agent) -> None:
+    message = await refusal(agent, "start_ghap", {**ENTRY, **{f"extra{n}": 1 for n in range(13)}})
     assert message.count("unknown argument") == 10
     assert message.endswith("And 3 more problems.")
 
@@ -279,12 +265,12 @@ async def test_a_refused_call_changes_nothing(agent: Agent) -> None:
     assert await agent.call("get_active_ghap") == {"has_active": False}
 
 
-async def test_a_long_wrong_value_is_shortened(services: Services) -> None:
-    assert len(await refusal(services, "get_clusters", {"axis": "x" * 100_000})) < 500
+async def test_a_long_wrong_value_is_shortened(agent: Agent) -> None:
+    assert len(await refusal(agent, "get_clusters", {"axis": "x" * 100_000})) < 500
 
 
-async def test_an_unknown_tool_is_refused_with_the_tools_and_the_closest_name(services: Services) -> None:
-    message = await refusal(services, "start_gahp", ENTRY)
+async def test_an_unknown_tool_is_refused_with_the_tools_and_the_closest_name(agent: Agent) -> None:
+    message = await refusal(agent, "start_gahp", ENTRY)
     assert all(tool.name in message for tool in TOOLS)
     assert message.endswith(" Did you mean start_ghap?")
 
@@ -293,10 +279,8 @@ async def test_an_unknown_tool_is_refused_with_the_tools_and_the_closest_name(se
     "cluster_id", ["full", "full_", "full_x", "full_-1", "domain_0", "_0", "full_0.5", "full_\u0663"]
 )
 @pytest.mark.parametrize("tool", ["get_cluster_members", "validate_value", "store_value"])
-async def test_a_malformed_cluster_id_is_refused_with_the_right_form(
-    services: Services, tool: str, cluster_id: str
-) -> None:
-    message = await refusal(services, tool, {**REQUIRED[tool], "cluster_id": cluster_id})
+async def test_a_malformed_cluster_id_is_refused_with_the_right_form(tool: str, cluster_id: str, agent: Agent) -> None:
+    message = await refusal(agent, tool, {**REQUIRED[tool], "cluster_id": cluster_id})
     assert message.startswith("cluster_id: ")
     assert "axis_number" in message
 
@@ -314,15 +298,10 @@ async def test_a_malformed_cluster_id_is_refused_with_the_right_form(
     ],
 )
 @pytest.mark.parametrize("tool", ["list_ghap_entries", "search_experiences"])
-async def test_a_since_that_is_not_a_date_is_refused(services: Services, tool: str, since: str) -> None:
-    message = await refusal(services, tool, {**REQUIRED[tool], "since": since})
+async def test_a_since_that_is_not_a_date_is_refused(tool: str, since: str, agent: Agent) -> None:
+    message = await refusal(agent, tool, {**REQUIRED[tool], "since": since})
     assert message.startswith("since: ")
     assert "ISO 8601" in message
-
-
-async def test_half_a_surrogate_pair_is_refused_with_the_name_of_its_field(services: Services) -> None:
-    message = await refusal(services, "start_ghap", {**ENTRY, "goal": "half an emoji: \ud83d"})
-    assert message.startswith("goal: ")
 
 
 def tool_arguments(name: str) -> dict[str, Any]:
