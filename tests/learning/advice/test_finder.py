@@ -1,8 +1,9 @@
 """Which experiences and values are found for a goal and a hypothesis."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,62 +47,61 @@ def asked(topic: str = "pool", **changes: object) -> Ghap:
     return numbered(99, **{**given, **changes})
 
 
-async def chosen(parts: Parts, entry: Ghap, *, is_everywhere: bool = False) -> list[str]:
-    ranked = await finder_over(parts, is_everywhere=is_everywhere).rank(entry, {})
-    assert ranked
-    return [item.id for item in ranked.items()]
+async def ranked(
+    parts: Parts, entry: Ghap | None = None, effects: Mapping[str, tuple[int, int]] = {}, **options: Any
+) -> Ranked:
+    found = await finder_over(parts, **options).rank(entry or asked(), effects)
+    assert found
+    return found
+
+
+async def chosen(parts: Parts, **which: Any) -> list[str]:
+    return [item.id for item in (await ranked(parts, **which)).items()]
 
 
 async def test_experiences_of_the_same_kind_are_found_and_others_are_not(parts: Parts) -> None:
+    assert await chosen(parts) == []
     await parts.learn(about("pool", 1), about("cache", 2), about("types", 3))
-    assert await chosen(parts, asked()) == ids([about("pool", 1)])
+    assert await chosen(parts) == ids([about("pool", 1)])
 
 
 async def test_nothing_is_found_for_a_goal_that_is_new(parts: Parts) -> None:
     await parts.learn(about("pool", 1), about("cache", 2))
     entry = asked(goal="Paint the shed", hypothesis="Two coats will cover the old colour")
-    assert await chosen(parts, entry) == []
-
-
-async def test_an_empty_journal_has_no_advice(parts: Parts) -> None:
-    assert await chosen(parts, asked()) == []
+    assert await chosen(parts, entry=entry) == []
 
 
 async def test_pending_experiences_are_found_too(parts: Parts) -> None:
     parts.collector.add_resolved([about("pool", 1), about("cache", 2)])
-    assert await chosen(parts, asked()) == ids([about("pool", 1)])
+    assert await chosen(parts) == ids([about("pool", 1)])
 
 
 async def test_other_projects_are_found_only_if_wanted(parts: Parts) -> None:
     await parts.learn(replace(about("pool", 1), project=CAROL.project))
-    assert await chosen(parts, asked()) == []
-    assert await chosen(parts, asked(), is_everywhere=True) == ids([about("pool", 1)])
+    assert await chosen(parts) == []
+    assert await chosen(parts, is_everywhere=True) == ids([about("pool", 1)])
 
 
 async def test_forgotten_experiences_are_not_found_while_the_index_still_has_them(parts: Parts) -> None:
     await parts.learn(about("pool", 1), about("cache", 2))
     parts.collector.forget([about("pool", 1).id], NOON)
-    assert await chosen(parts, asked()) == []
+    assert await chosen(parts) == []
 
 
 async def test_an_experience_without_a_lesson_is_not_found(parts: Parts) -> None:
     mute = about("pool", 1)
     await parts.learn(replace(mute, resolution=replace(mute.outcome, lesson=None)))
-    assert await chosen(parts, asked()) == []
+    assert await chosen(parts) == []
 
 
 async def test_an_experience_that_misled_sinks_below_the_threshold(parts: Parts) -> None:
     await parts.learn(about("pool", 1), about("cache", 2))
-    ranked = await finder_over(parts).rank(asked(), {about("pool", 1).id: (9, 0)})
-    assert ranked
-    assert ranked.items() == []
+    assert await chosen(parts, effects={about("pool", 1).id: (9, 0)}) == []
 
 
 async def test_an_old_experience_is_found_behind_many_newer_ones(parts: Parts) -> None:
     await parts.learn(about("pool", 1), *(about("cache", number) for number in range(2, 9)))
-    ranked = await finder_over(parts, background=4).rank(asked(), {})
-    assert ranked
-    assert [item.id for item in ranked.items()] == ids([about("pool", 1)])
+    assert await chosen(parts, background=4) == ids([about("pool", 1)])
 
 
 async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -> None:
@@ -109,24 +109,18 @@ async def test_values_are_found_unless_an_entry_contradicts_them(parts: Parts) -
     parts.values.add(good := value(TOPICS["pool"], project=ALICE.project))
     await parts.learn(entry)
     await parts.writer.write([document_of(good)])
-    finder = finder_over(parts)
-    ranked = await finder.rank(asked(), {})
-    assert ranked
-    (found,) = (item for item in ranked.items() if item.kind is Kind.VALUE)
+    both = await ranked(parts)
+    (found,) = (item for item in both.items() if item.kind is Kind.VALUE)
     assert (found.id, found.reason) == (good.id, Reason.SIMILAR)
-    assert found.score == pytest.approx(ranked.values[0].similarity, abs=0.001)
+    assert found.score == pytest.approx(both.values[0].similarity, abs=0.001)
     parts.verdicts.record(ALICE, good, NOON, {entry.id: Stance.CONTRADICTS})
-    ranked = await finder.rank(asked(), {})
-    assert ranked
-    assert ranked.best_values() == []
+    assert (await ranked(parts)).best_values() == []
 
 
 async def test_a_value_about_something_else_is_not_found(parts: Parts) -> None:
     parts.values.add(other := value(TOPICS["types"], project=ALICE.project))
     await parts.writer.write([document_of(other)])
-    ranked = await finder_over(parts).rank(asked(), {})
-    assert ranked
-    assert ranked.best_values() == []
+    assert (await ranked(parts)).best_values() == []
 
 
 async def test_an_index_that_is_not_open_says_nothing(tmp_path: Path) -> None:
@@ -148,18 +142,16 @@ async def test_an_unknown_model_says_nothing_until_its_scale_is_measured(tmp_pat
         await parts.learn(about("pool", 1))
         assert await finder_over(parts).rank(asked(), {}) is None
         await parts.writer.complete()
-        ranked = await finder_over(parts).rank(asked(), {})
-        assert ranked
-        assert ids([item.entry for item in ranked.experiences]) == [about("pool", 1).id]
+        assert ids([item.entry for item in (await ranked(parts)).experiences]) == [about("pool", 1).id]
 
 
 def test_what_is_shown_at_a_prompt_must_be_nearer_and_at_an_error_less_near() -> None:
     near, nearer, far = (
         Scored(about("pool", number), score) for number, score in enumerate((0.56, 0.6, 0.48), start=1)
     )
-    ranked = Ranked([near, nearer], [], 0.0, 0.5, 0.4)
-    assert [item.id for item in ranked.items()] == ids([nearer.entry, near.entry])
-    assert ranked.lesson(is_error=False) == (nearer.entry, nearer.item(0.55))
+    both = Ranked([near, nearer], [], 0.0, 0.5, 0.4)
+    assert [item.id for item in both.items()] == ids([nearer.entry, near.entry])
+    assert both.lesson(is_error=False) == (nearer.entry, nearer.item(0.55))
     alone = Ranked([far], [], 0.0, 0.5, 0.4)
     assert alone.lesson(is_error=False) is None
     assert alone.lesson(is_error=True) == (far.entry, far.item(0.4))
@@ -168,8 +160,7 @@ def test_what_is_shown_at_a_prompt_must_be_nearer_and_at_an_error_less_near() ->
 
 @pytest.mark.parametrize(("usual", "shown"), [(0.1, 1), (0.2, 0)])
 def test_a_value_must_be_nearer_than_experiences_usually_are(usual: float, shown: int) -> None:
-    ranked = Ranked([], [Likeness(value("v"), 0.45)], usual, 0.5, 0.4)
-    assert len(ranked.best_values()) == shown
+    assert len(Ranked([], [Likeness(value("v"), 0.45)], usual, 0.5, 0.4).best_values()) == shown
 
 
 WANTED = frozenset({"pool", "checkout", "timeout"})
@@ -179,40 +170,28 @@ def scored(number: int, score: float, status: OutcomeStatus = OutcomeStatus.CONF
     return Scored(numbered(number, resolution=replace(CONFIRMED, status=status)), score)
 
 
-def shown(*candidates: Scored, least: float = 0.7) -> list[int]:
-    return [int(each.entry.id[-6:], 16) for each in best(candidates, least)]
-
-
-def test_at_most_two_are_shown_and_the_best_first() -> None:
-    assert shown(scored(1, 0.71), scored(2, 0.9), scored(3, 0.8)) == [2, 3]
-
-
-def test_nothing_below_the_threshold_is_shown() -> None:
-    assert shown(scored(1, 0.66), scored(2, 0.2)) == []
-    assert shown() == []
-    # One alone leads as much as is usual.
-    assert shown(scored(1, 0.69)) == []
-    assert shown(scored(1, 0.7)) == [1]
-
-
-def test_what_leads_needs_less_than_what_many_match_as_well_as() -> None:
-    assert shown(scored(1, 0.69), scored(2, 0.5)) == [1]
-    assert shown(scored(1, 0.73), scored(2, 0.72), scored(3, 0.71)) == []
-
-
-def test_a_second_one_that_is_much_weaker_is_not_shown() -> None:
-    assert shown(scored(1, 0.95), scored(2, 0.84)) == [1, 2]
-    assert shown(scored(1, 0.95), scored(2, 0.82)) == [1]
-
-
-def test_a_falsified_hypothesis_that_matches_as_well_comes_before_confirmed_ones() -> None:
-    falsified = scored(4, 0.84, OutcomeStatus.FALSIFIED)
-    assert shown(scored(1, 0.9), scored(2, 0.88), scored(3, 0.86), falsified) == [4, 1]
-
-
-def test_a_falsified_hypothesis_that_matches_worse_comes_after_confirmed_ones() -> None:
-    assert shown(scored(1, 0.9), scored(2, 0.75, OutcomeStatus.FALSIFIED)) == [1]
-    assert shown(scored(1, 0.9), scored(2, 0.8, OutcomeStatus.FALSIFIED)) == [1, 2]
+@pytest.mark.parametrize(
+    ("confirmed", "falsified", "shown"),
+    [
+        pytest.param([0.71, 0.9, 0.8], [], [2, 3], id="at most two, the best first"),
+        pytest.param([], [], [], id="none of none"),
+        pytest.param([0.66, 0.2], [], [], id="none below the threshold"),
+        pytest.param([0.69], [], [], id="one alone leads as much as is usual"),
+        pytest.param([0.7], [], [1], id="one alone at the threshold"),
+        pytest.param([0.69, 0.5], [], [1], id="what leads needs less"),
+        pytest.param([0.73, 0.72, 0.71], [], [], id="what many match as well as needs more"),
+        pytest.param([0.95, 0.84], [], [1, 2], id="a second that is nearly as good"),
+        pytest.param([0.95, 0.82], [], [1], id="no second that is much weaker"),
+        pytest.param([0.9, 0.88, 0.86], [0.84], [4, 1], id="what was wrong and matches as well comes first"),
+        pytest.param([0.9], [0.75], [1], id="what was wrong and matches much worse does not come"),
+        pytest.param([0.9], [0.8], [1, 2], id="what was wrong and matches worse comes second"),
+    ],
+)
+def test_the_best_are_shown(confirmed: list[float], falsified: list[float], shown: list[int]) -> None:
+    statuses = [OutcomeStatus.CONFIRMED] * len(confirmed) + [OutcomeStatus.FALSIFIED] * len(falsified)
+    scores = zip([*confirmed, *falsified], statuses, strict=True)
+    candidates = [scored(number, *each) for number, each in enumerate(scores, start=1)]
+    assert [int(each.entry.id[-6:], 16) for each in best(candidates, 0.7)] == shown
 
 
 def test_the_threshold_rises_with_a_large_store_only() -> None:

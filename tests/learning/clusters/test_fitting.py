@@ -43,65 +43,52 @@ def test_causes_that_say_nothing_apart_from_their_tasks_are_clustered_by_task() 
 GONE = -1
 
 
-def group(*members: str) -> frozenset[str]:
-    return frozenset(members)
-
-
 def letters(text: str) -> frozenset[str]:
     return frozenset(text)
 
 
-def test_first_clusters_are_numbered_in_the_order_given() -> None:
-    assert inherit({}, [letters("abc"), letters("de")], 0) == Matching((0, 1), 2, {}, {})
+@pytest.mark.parametrize(
+    ("before", "now", "expected"),
+    [
+        pytest.param({}, ["abc", "de"], Matching((0, 1), 2, {}, {}), id="the first are numbered in their order"),
+        pytest.param(
+            {4: "abcd", 7: "wxyz"},
+            ["wxyz12345", "abc"],
+            Matching((7, 4), 8, {}, {}),
+            id="a number stays whatever the place and size",
+        ),
+        pytest.param({0: "abc"}, ["abc", "xyz"], Matching((0, 1), 2, {}, {}), id="a new topic gets a new number"),
+        pytest.param(
+            {2: "abcdefgh"}, ["abc", "defgh"], Matching((3, 2), 4, {3: 2}, {}), id="the larger part of a split"
+        ),
+        pytest.param(
+            {0: "abc", 1: "defgh"}, ["abcdefgh"], Matching((1,), 2, {}, {0: 1}), id="the larger one of a merger"
+        ),
+        pytest.param(
+            {0: "abc", 1: "xyz"}, ["abc"], Matching((0,), 2, {}, {}), id="what scattered into noise leaves no trace"
+        ),
+        # Giving 0 the first, which it is most like, leaves 1 with nothing.
+        pytest.param(
+            {0: "abcdef", 1: "ghij"},
+            ["abcghij", "def"],
+            Matching((1, 0), 2, {}, {}),
+            id="the assignment is optimal and not greedy",
+        ),
+    ],
+)
+def test_numbers_are_inherited(before: dict[int, str], now: list[str], expected: Matching) -> None:
+    earlier = {number: letters(members) for number, members in before.items()}
+    assert inherit(earlier, [letters(members) for members in now], max(before, default=-1) + 1) == expected
 
 
-def test_a_cluster_keeps_its_number_whatever_its_place_and_size() -> None:
-    before = {4: letters("abcd"), 7: letters("wxyz")}
-
-    now = inherit(before, [letters("wxyz") | group("new1", "new2", "new3", "new4", "new5"), letters("abc")], 8)
-
-    assert now == Matching((7, 4), 8, {}, {})
-
-
-def test_a_new_topic_gets_a_new_number() -> None:
-    now = inherit({0: letters("abc")}, [letters("abc"), letters("xyz")], 5)
-
-    assert now == Matching((0, 5), 6, {}, {})
-
-
-def test_the_larger_part_of_a_split_cluster_keeps_the_number() -> None:
-    now = inherit({2: letters("abcdefgh")}, [letters("abc"), letters("defgh")], 3)
-
-    assert now == Matching((3, 2), 4, {3: 2}, {})
-
-
-def test_merged_clusters_keep_the_number_of_the_larger_one() -> None:
-    now = inherit({0: letters("abc"), 1: letters("defgh")}, [letters("abcdefgh")], 2)
-
-    assert now == Matching((1,), 2, {}, {0: 1})
-
-
-def test_a_cluster_that_scattered_into_noise_leaves_no_trace() -> None:
-    now = inherit({0: letters("abc"), 1: letters("xyz")}, [letters("abc")], 2)
-
-    assert now == Matching((0,), 2, {}, {})
+def test_a_new_number_is_the_next_and_not_the_first_that_is_free() -> None:
+    assert inherit({0: letters("abc")}, [letters("xyz")], 5) == Matching((5,), 6, {}, {})
 
 
 def test_a_share_below_three_tenths_does_not_inherit() -> None:
-    before = {0: letters("abcdefghij")}
-    quarters = [letters("abc"), letters("def"), letters("gh"), letters("ij")]
-
-    assert inherit(before, quarters, 1).numbers == (0, 1, 2, 3)
+    quarters = [letters(members) for members in ("abc", "def", "gh", "ij")]
+    assert inherit({0: letters("abcdefghij")}, quarters, 1).numbers == (0, 1, 2, 3)
     assert 0 not in inherit({0: letters("abcdefgh")}, [letters(pair) for pair in ("ab", "cd", "ef", "gh")], 1).numbers
-
-
-def test_the_assignment_is_optimal_and_not_greedy() -> None:
-    # 0 is most like the first cluster, but giving it the first leaves 1 with nothing.
-    before = {0: letters("abcdef"), 1: letters("ghij")}
-
-    now = inherit(before, [letters("abcghij"), letters("def")], 2)
-
-    assert now.numbers == (1, 0)
 
 
 def test_an_assigned_number_is_refused_as_the_next() -> None:
@@ -112,6 +99,13 @@ def test_an_assigned_number_is_refused_as_the_next() -> None:
 runs = st.lists(st.lists(st.integers(GONE, 5), min_size=12, max_size=12), min_size=1, max_size=8)
 
 
+def groups_of(placed: list[int]) -> list[frozenset[str]]:
+    return [
+        frozenset(str(member) for member, where in enumerate(placed) if where == cluster)
+        for cluster in sorted(set(placed) - {GONE})
+    ]
+
+
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(runs)
@@ -120,10 +114,7 @@ def test_over_any_history_numbers_are_unique_and_never_reused(history: list[list
     next_number = 0
     ever: set[int] = set()
     for placed in history:
-        current = [
-            frozenset(str(member) for member, where in enumerate(placed) if where == cluster)
-            for cluster in sorted(set(placed) - {GONE})
-        ]
+        current = groups_of(placed)
         found = inherit(previous, current, next_number)
         fresh = set(found.numbers) - set(previous)
 
@@ -144,11 +135,7 @@ def test_over_any_history_numbers_are_unique_and_never_reused(history: list[list
 @given(runs)
 @settings(max_examples=50, deadline=None)
 def test_an_unchanged_clustering_keeps_every_number(history: list[list[int]]) -> None:
-    placed = history[0]
-    current = [
-        frozenset(str(member) for member, where in enumerate(placed) if where == cluster)
-        for cluster in sorted(set(placed) - {GONE})
-    ]
+    current = groups_of(history[0])
     first = inherit({}, current, 10)
 
     again = inherit(dict(zip(first.numbers, current, strict=True)), current[::-1], first.next_number)
