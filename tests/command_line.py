@@ -126,9 +126,9 @@ def end_hub(pid: int) -> None:
     os.close(process)
 
 
-def old_entry(number: int = 0, **changes: Any) -> dict[str, Any]:
+def old_entry(number: int = 0, subject: str = "", **changes: Any) -> dict[str, Any]:
     """Make an entry in the predecessor's form."""
-    subject = SUBJECTS[number % len(SUBJECTS)]
+    subject = subject or SUBJECTS[number % len(SUBJECTS)]
     return {
         "id": f"ghap_20260101_0000{number:02}_abcdef",
         "session_id": "session_20260101_000000_123456",

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -278,6 +278,15 @@ async def until(is_so: Callable[[], bool], every: float = 0.5) -> None:
     async with asyncio.timeout(300):
         while not is_so():  # noqa: ASYNC110 - much of it changes in other threads, or without an event
             await asyncio.sleep(every)
+
+
+@contextmanager
+def within(seconds: float, what: str = "") -> Iterator[None]:
+    """Require that a block takes no more than this of the event loop's time."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    yield
+    assert loop.time() - began <= seconds, what
 
 
 @asynccontextmanager

@@ -19,6 +19,7 @@ from learning_memory_server.journal.archive.entries_importing import parse_entri
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.cli.kept import ERROR, MEMORIES, VALUE, keep
+from tests.command_line import old_entry
 
 WIDTHS: Final = (40, 80, 120)
 _USUAL: Final = 80
@@ -139,28 +140,14 @@ def _entries() -> list[bytes]:
 
 
 def _entry(number: int, subject: str) -> dict[str, Any]:
-    entry: dict[str, Any] = {
-        "id": f"ghap_20260101_0000{number:02}_abcdef",
-        "session_id": "session_20260101_000000_123456",
-        "created_at": f"2026-01-01T00:00:{number:02}Z",
-        "domain": "debugging",
-        "strategy": "check-assumptions",
-        "goal": f"Find out why the {subject} comes back after each restart of the worker",
-        "hypothesis": f"The {subject} comes from state that worker {number} shares with the one before it",
-        "action": f"Isolate the {subject} in a process that shares nothing",
-        "prediction": f"The {subject} is gone after the change",
-        "history": [],
-        "iteration_count": 1,
-        "notes": ["seen again on Monday"],
-        "outcome": {
-            "status": "confirmed",
-            "result": f"The {subject} is gone",
-            "captured_at": f"2026-01-02T00:00:{number:02}Z",
-            "auto_captured": False,
-        },
-        "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": None},
-        "confidence_tier": "gold",
-    }
+    entry = old_entry(
+        number,
+        subject,
+        goal=f"Find out why the {subject} comes back after each restart of the worker",
+        hypothesis=f"The {subject} comes from state that worker {number} shares with the one before it",
+        action=f"Isolate the {subject} in a process that shares nothing",
+        notes=["seen again on Monday"],
+    )
     if number % 5 == 0:
         entry["outcome"]["status"] = "falsified"
         entry |= {

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -9,13 +10,13 @@ import pytest
 from learning_memory_server.cli.replay import Moment, document_of, read_judgements, walk, write_judgements
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
+from learning_memory_server.model.entry import Ghap, Resolution, Revision
 from learning_memory_server.model.verdict import Verdict
-from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory, Stance
+from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
 from tests.learning.values.parts import value
-from tests.support import ALICE, NOON, TOPICS, ghap, numbered
+from tests.support import ALICE, NOON, TOPICS, full_ghap, ghap, numbered
 
 PACKAGED: Final = cache(load_packaged)
 """The packaged model, loaded once."""
@@ -24,14 +25,7 @@ PACKAGED: Final = cache(load_packaged)
 def failed(number: int, hours: int = 1, **changes: Any) -> Ghap:
     """A falsified entry that starts at its number's hour, and takes some."""
     at = NOON + timedelta(hours=number)
-    end = Resolution(
-        OutcomeStatus.FALSIFIED,
-        "It waited as before.",
-        at + timedelta(hours=hours),
-        surprise="The pool was never full.",
-        root_cause=RootCause(RootCauseCategory.MISLEADING_SYMPTOM, "The load balancer queued requests."),
-        lesson=Lesson("Measuring", "Look in front of the service first"),
-    )
+    end = replace(full_ghap().outcome, resolved_at=at + timedelta(hours=hours), cited=())
     return ghap(id=f"ghap_20260301_{number:06}_abcdef", created_at=at, resolution=end, **changes)
 
 

@@ -45,7 +45,6 @@ async def test_a_restart_finds_and_indexes_everything_that_is_missing(tmp_path: 
 
 
 async def test_a_point_of_another_text_is_written_again_and_one_without_digest_is_left(parts: Parts) -> None:
-    await parts.index.open()
     parts.collector.add_resolved([numbered(1), numbered(2)])
     await parts.writer.complete()
     collection = Collection.EXPERIENCES_FULL
@@ -61,20 +60,20 @@ async def test_a_point_of_another_text_is_written_again_and_one_without_digest_i
     assert (first.payload, second.payload) == (records[0].payload, {})
 
 
-async def test_many_pending_documents_are_all_written_and_counted(parts: Parts) -> None:
-    assert not await parts.writer.write([document(n) for n in range(150)])
-    await parts.index.open()
+async def test_many_pending_documents_are_all_written_and_counted(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        assert not await parts.writer.write([document(n) for n in range(150)])
+        await parts.index.open()
 
-    assert await parts.writer.reconciler.catch_up() == 150
+        assert await parts.writer.reconciler.catch_up() == 150
 
-    assert parts.writer.pending == 0
-    assert (await parts.index.counts())["values"] == 150
-    assert await parts.writer.reconciler.catch_up() == 0
+        assert parts.writer.pending == 0
+        assert (await parts.index.counts())["values"] == 150
+        assert await parts.writer.reconciler.catch_up() == 0
 
 
 async def test_the_index_becomes_complete_although_something_is_written_all_the_time(parts: Parts) -> None:
     parts.collector.add_resolved([numbered(n) for n in range(40)])
-    await parts.index.open()
     await parts.writer.find_pending()
     arrivals = iter(range(1000))
     parts.store.before_upsert = lambda: parts.writer.postpone(map(document, islice(arrivals, 10)))
@@ -88,7 +87,6 @@ async def test_the_index_becomes_complete_although_something_is_written_all_the_
 
 async def test_nothing_is_lost_when_the_engine_fails_half_way(parts: Parts) -> None:
     parts.collector.add_resolved([numbered(n) for n in range(50)])
-    await parts.index.open()
     await parts.writer.find_pending()
     parts.store.attempts.clear()
 
@@ -139,6 +137,7 @@ async def unexpected() -> dict[str, dict[str, str | None]]:
 FULL = Collection.EXPERIENCES_FULL
 EARLIER = "the earlier goal of number three"
 THREE = numbered(3, goal=EARLIER)
+REWRITTEN = replace(THREE, goal="another goal")
 POINT = point_id("ghap", THREE.id)
 
 
@@ -159,11 +158,18 @@ async def filled(parts: Parts) -> None:
 def rewrite(parts: Parts, path: Path) -> None:
     """Do what an operation does that rewrites records."""
     outdated_in(path).add([POINT])
-    parts.collector.hold(replace(THREE, goal="another goal"))
+    parts.collector.hold(REWRITTEN)
 
 
 def traces(path: Path) -> list[str]:
     return files_with(path / "index", EARLIER)
+
+
+async def require_renewed(parts: Parts, path: Path) -> None:
+    (record,) = await parts.index.retrieve(FULL, [POINT])
+    assert record.payload["digest"] == digest_of(documents_of(REWRITTEN)[0])
+    assert outdated_in(path).ids() == frozenset()
+    assert traces(path) == []
 
 
 @pytest.mark.slow
@@ -187,10 +193,7 @@ async def test_only_what_was_rewritten_is_embedded_and_all_else_is_copied(tmp_pa
         assert after.keys() == before.keys()
         for point, vector in after.items():
             assert np.array_equal(vector, before[point]) is (point != POINT)
-        (record,) = await parts.index.retrieve(FULL, [POINT])
-        assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
-        assert outdated_in(tmp_path).ids() == frozenset()
-        assert traces(tmp_path) == []
+        await require_renewed(parts, tmp_path)
 
         model.texts.clear()
         await parts.writer.renew()
@@ -210,12 +213,9 @@ async def test_the_next_process_does_what_this_one_could_not(tmp_path: Path) -> 
 
     async with open_parts(tmp_path) as parts:
         parts.collector.load()
-        parts.collector.hold(replace(THREE, goal="another goal"))
+        parts.collector.hold(REWRITTEN)
         await parts.writer.complete()
-        (record,) = await parts.index.retrieve(FULL, [POINT])
-        assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
-        assert outdated_in(tmp_path).ids() == frozenset()
-        assert traces(tmp_path) == []
+        await require_renewed(parts, tmp_path)
 
 
 @pytest.mark.slow
@@ -229,9 +229,7 @@ async def test_what_an_interrupted_rebuild_has_left_is_not_taken_over(tmp_path: 
 
     await parts.writer.renew()
 
-    assert traces(tmp_path) == []
-    (record,) = await parts.index.retrieve(FULL, [POINT])
-    assert record.payload["digest"] == digest_of(documents_of(replace(THREE, goal="another goal"))[0])
+    await require_renewed(parts, tmp_path)
 
 
 def test_ids_outlast_the_process_and_a_file_without_ids_is_no_file(tmp_path: Path) -> None:

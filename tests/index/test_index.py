@@ -35,9 +35,6 @@ DOCUMENT = WholeDocument(Collection.VALUES, point_id("value", "v"), "measure fir
 
 
 async def test_every_collection_exists_and_is_empty_once_the_index_is_open(parts: Parts) -> None:
-    assert not parts.index.is_open
-    await parts.index.open()
-
     assert parts.index.is_open
     assert await parts.index.counts() == dict.fromkeys(map(str, Collection), 0)
 
@@ -56,7 +53,6 @@ async def test_a_server_is_given_up_after_a_while_and_an_engine_in_this_process_
 
 
 async def test_a_written_document_is_found_by_its_words(parts: Parts) -> None:
-    await parts.index.open()
     await parts.index.write([DOCUMENT])
 
     (hit,) = await parts.nearest(Collection.VALUES, "measure", 5)
@@ -66,7 +62,6 @@ async def test_a_written_document_is_found_by_its_words(parts: Parts) -> None:
 
 
 async def test_a_write_that_is_cancelled_before_it_begins_leaves_nothing_behind(parts: Parts) -> None:
-    await parts.index.open()
     for change in (parts.index.write([DOCUMENT], np.ones((1, 4), np.float32)), parts.index.remove([DOCUMENT.point_id])):
         writing = asyncio.create_task(change)
         await asyncio.sleep(0)
@@ -78,7 +73,6 @@ async def test_a_write_that_is_cancelled_before_it_begins_leaves_nothing_behind(
 
 
 async def test_documents_go_to_their_own_collections(parts: Parts) -> None:
-    await parts.index.open()
     await parts.index.write([DOCUMENT, *documents_of(full_ghap())])
 
     counts = await parts.index.counts()
@@ -86,7 +80,6 @@ async def test_documents_go_to_their_own_collections(parts: Parts) -> None:
 
 
 async def test_only_collections_that_were_written_have_a_new_generation(parts: Parts) -> None:
-    await parts.index.open()
     before = {name: parts.index.generation(name) for name in Collection}
     await parts.index.write(documents_of(numbered(1)))
     after = {name: parts.index.generation(name) for name in Collection}
@@ -96,7 +89,6 @@ async def test_only_collections_that_were_written_have_a_new_generation(parts: P
 
 
 async def test_a_failed_write_does_not_change_the_generation(parts: Parts) -> None:
-    await parts.index.open()
     parts.store.failures = [StorageUnavailableError("down")]
     with pytest.raises(StorageUnavailableError):
         await parts.index.write([DOCUMENT])
@@ -106,7 +98,6 @@ async def test_a_failed_write_does_not_change_the_generation(parts: Parts) -> No
 
 async def test_a_document_is_stored_with_its_payload_and_its_vector(parts: Parts) -> None:
     documents = [documents_of(numbered(n, goal=f"goal {n}"))[0] for n in range(5)]
-    await parts.index.open()
     await parts.index.write(documents)
 
     ids = [document.point_id for document in documents]
@@ -143,17 +134,18 @@ async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
             await parts.index.write([DOCUMENT])
 
 
-async def test_an_engine_that_cannot_be_opened_is_closed_and_retried(parts: Parts) -> None:
-    parts.store.down = StorageUnavailableError("damaged")
-    with pytest.raises(StorageUnavailableError, match="damaged"):
-        await parts.index.open()
+async def test_an_engine_that_cannot_be_opened_is_closed_and_retried(tmp_path: Path) -> None:
+    async with open_parts(tmp_path) as parts:
+        assert not parts.index.is_open
+        parts.store.down = StorageUnavailableError("damaged")
+        with pytest.raises(StorageUnavailableError, match="damaged"):
+            await parts.index.open()
 
-    assert parts.store.closed
-    assert not parts.index.is_open
+        assert parts.store.closed
+        assert not parts.index.is_open
 
 
 async def test_it_is_opened_once_and_closed_with_the_engine(parts: Parts) -> None:
-    await parts.index.open()
     first = parts.store.inner
     await parts.index.open()
     assert parts.store.inner is first

@@ -30,7 +30,6 @@ async def found(parts: Parts) -> list[tuple[str, float]]:
 
 @pytest.mark.slow
 async def test_a_rebuilt_index_gives_the_same_answers(parts: Parts) -> None:
-    await parts.index.open()
     await parts.learn(full_ghap(), *(numbered(n) for n in range(20)))
     before = await found(parts)
     generation = parts.index.generation(FULL)
@@ -48,7 +47,6 @@ async def test_a_rebuilt_index_gives_the_same_answers(parts: Parts) -> None:
 async def test_the_present_index_answers_until_the_new_one_is_complete_and_nothing_that_came_is_lost(
     parts: Parts,
 ) -> None:
-    await parts.index.open()
     await parts.learn(*(numbered(n) for n in range(20)))
     before = await found(parts)
     parts.store.hold()
@@ -82,7 +80,6 @@ async def test_what_comes_during_a_rebuild_is_in_the_new_index_before_that_answe
 
 @pytest.mark.slow
 async def test_an_interrupted_rebuild_resumes_where_it_stopped(parts: Parts) -> None:
-    await parts.index.open()
     await parts.learn(*(numbered(n) for n in range(200)))
     parts.store.hold()
     first = asyncio.create_task(parts.writer.rebuild([FULL], ignore))
@@ -104,7 +101,6 @@ async def test_an_interrupted_rebuild_resumes_where_it_stopped(parts: Parts) -> 
 
 
 async def test_only_the_requested_axis_is_rebuilt(parts: Parts) -> None:
-    await parts.index.open()
     await parts.learn(full_ghap(), numbered(1))
     untouched = parts.index.generation(STRATEGY)
 
@@ -115,7 +111,6 @@ async def test_only_the_requested_axis_is_rebuilt(parts: Parts) -> None:
 
 @pytest.mark.slow
 async def test_what_is_forgotten_during_a_rebuild_is_not_in_the_new_index(parts: Parts) -> None:
-    await parts.index.open()
     entries = [numbered(n) for n in range(5)]
     await parts.learn(*entries)
     await parts.index.rebuild(FULL, list, lambda _: None)
@@ -129,8 +124,6 @@ async def test_what_is_forgotten_during_a_rebuild_is_not_in_the_new_index(parts:
 async def test_a_document_forgotten_during_a_rebuild_never_answers_from_the_new_index(parts: Parts) -> None:
     documents = [WholeDocument(FULL, point_id("ghap", str(n)), f"text {n}", {}) for n in range(3)]
     rounds = iter([documents, documents[1:]])
-    await parts.index.open()
-
     await parts.index.rebuild(FULL, lambda: next(rounds), lambda _: None)
 
     stored = await parts.index.digests()
@@ -138,7 +131,6 @@ async def test_a_document_forgotten_during_a_rebuild_never_answers_from_the_new_
 
 
 async def test_a_failed_removal_is_repeated_when_the_index_catches_up(parts: Parts) -> None:
-    await parts.index.open()
     await parts.learn(numbered(1))
     parts.store.down = StorageUnavailableError("gone")
     assert not await parts.writer.remove([point_id("ghap", numbered(1).id)])
@@ -170,11 +162,15 @@ async def test_a_failed_removal_is_done_later_even_after_a_restart(tmp_path: Pat
         assert (await parts.index.counts())[FULL] == 1
 
 
-@pytest.mark.slow
-async def test_a_damaged_collection_is_rebuilt_and_a_notice_says_so(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
+async def learn_three(path: Path) -> None:
+    async with open_parts(path) as parts:
         await parts.index.open()
         await parts.learn(*(numbered(n) for n in range(3)))
+
+
+@pytest.mark.slow
+async def test_a_damaged_collection_is_rebuilt_and_a_notice_says_so(tmp_path: Path) -> None:
+    await learn_three(tmp_path)
     (tmp_path / "index" / FULL / "edge_config.json").write_text("{}")
 
     async with open_parts(tmp_path) as parts:
@@ -234,9 +230,7 @@ OUTDATED: list[dict[str, object] | None] = [
 async def test_a_collection_made_by_another_recipe_is_rebuilt_and_a_notice_says_so(
     tmp_path: Path, changes: dict[str, object] | None
 ) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(*(numbered(n) for n in range(3)))
+    await learn_three(tmp_path)
     about = tmp_path / "index" / FULL / "about.json"
     kept = json.loads(about.read_text())
     about.write_text(json.dumps({} if changes is None else {**kept, **changes}))
@@ -276,15 +270,3 @@ async def test_an_index_of_the_first_layout_which_had_no_terms_gets_them(tmp_pat
         (match,) = await parts.index.search_hybrid(Query(FULL, "checkout", 5, Filter()))
         assert match.payload["ghap_id"] == numbered(1).id
         assert match.explanation.bm25 > 0
-
-
-@pytest.mark.slow
-async def test_an_up_to_date_index_is_left_alone(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        await parts.learn(numbered(1))
-
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        assert (await parts.index.counts())[FULL] == 1
-        assert parts.index.notices == []

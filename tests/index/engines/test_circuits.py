@@ -17,6 +17,7 @@ from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Wrong, answering, opened, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.index.engines.points import point
+from tests.support import within
 
 SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
 
@@ -93,10 +94,9 @@ async def test_an_address_that_hangs_is_passed_over_until_it_is_back(
         began = now()
         await store.upsert("notes", [point(1)])
         assert 0.4 <= now() - began <= 1
-        began = now()
-        for number in range(2, 6):
-            await store.upsert("notes", [point(number)])
-        assert now() - began <= 0.4
+        with within(0.4):
+            for number in range(2, 6):
+                await store.upsert("notes", [point(number)])
         # The first write; what follows are probes, which write nothing.
         assert [len(each.body["points"]) for each in double.asked if each.method == "PUT"][:1] == [1]
         assert not any(each.body["points"] for each in double.asked[1:])

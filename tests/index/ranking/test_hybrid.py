@@ -1,5 +1,5 @@
 import math
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,11 @@ from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import search_lexical
 from tests.capture.memories.shelf import Shelf, open_shelf
 from tests.faulty_store import FaultyStore
-from tests.support import Parts, about, open_parts
+from tests.support import Parts, about
 
 NOTES = Collection.MEMORIES
 ENTRIES = Collection.EXPERIENCES_FULL
 WORDS = ("pool", "cache", "token", "retry", "queue", "shard", "index", "proxy", "build", "socket", "thread")
-
-
-@pytest.fixture
-async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
-    async with open_parts(tmp_path) as opened:
-        await opened.index.open()
-        yield opened
 
 
 class Forgetting(FaultyStore):
