@@ -1,4 +1,5 @@
 import threading
+import tracemalloc
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,9 @@ from hypothesis import strategies as st
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens, TokenMeasure
-from learning_memory_server.index.memory_chunks import Chunker, Kind, Outline, blocks
+from learning_memory_server.index.memory_chunks import Chunker, Kind, Outline, blocks, documents_of
+from learning_memory_server.model.memory import Memory
+from tests.support import NOON
 
 ESTIMATED = EstimatedTokens()
 MODEL = ModelTokens(model_folder(DEFAULT_MODEL))
@@ -290,3 +293,54 @@ def test_a_comment_in_code_is_not_a_heading() -> None:
     text = "# A\n```\n# B\n```\nafter"
     assert Outline.of(text).path_at(text.index("after")) == ("A",)
     assert Kind.CODE in {block.kind for block in blocks(text)}
+
+
+CHUNKER = Chunker(ESTIMATED)
+TEXT = "\n\n".join(
+    f"## Part {number // 20}\n\nParagraph {number} tells of topic{number}. " + "It goes on and on. " * 16
+    for number in range(3_000)
+)
+
+
+def memory_of(text: str) -> Memory:
+    metadata = {"source": "wiki", "tags": ["ops", "db"]}
+    return Memory("m1", text, metadata, NOON, "garden", NOON, chunking=CHUNKER.chunk(text))
+
+
+def test_a_document_has_the_text_and_the_span_of_its_chunk() -> None:
+    memory = memory_of(TEXT[:20_000])
+    documents = list(documents_of(memory, CHUNKER))
+    assert [each.text for each in documents_of(memory, CHUNKER, {2, 3})] == [each.text for each in documents[2:4]]
+    assert [each.payload["chunk_index"] for each in documents] == list(range(len(documents)))
+    assert documents[3].payload == {
+        "memory_id": "m1",
+        "tags": ["ops", "db"],
+        "source": "wiki",
+        "project": "garden",
+        "created_at": NOON.isoformat(),
+        "chunk_index": 3,
+        "start": documents[3].payload["start"],
+        "end": documents[3].payload["end"],
+    }
+
+
+@pytest.mark.slow
+def test_the_documents_of_a_long_text_take_little_ram() -> None:
+    memory = memory_of(TEXT)
+    tracemalloc.start()
+    try:
+        documents = list(documents_of(memory, CHUNKER))
+        held, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(TEXT) > 1_000_000
+    assert held / len(documents) < 300
+
+
+def test_the_header_has_what_was_given_and_nothing_else() -> None:
+    text = "The pool runs dry."
+    dated = Memory("m1", text, {"timestamp": "2026-03-01"}, NOON, "garden", NOON, chunking=CHUNKER.chunk(text))
+    bare = Memory("m1", text, {}, NOON, "garden", NOON, chunking=CHUNKER.chunk(text))
+
+    assert [each.text for each in documents_of(dated, CHUNKER)] == [f"{NOON:%Y-%m-%d}\n{text}"]
+    assert [each.text for each in documents_of(bare, CHUNKER)] == [text]

@@ -8,7 +8,9 @@ import pytest
 
 from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.model import check_model
+from learning_memory_server.cli.doctor.settings import check_space
 from learning_memory_server.embedding.loading import load_packaged
+from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.server.settings import Settings
 from tests.command_line import in_line, old_entry, printed
 from tests.embedding.ollama_stub import OllamaStub
@@ -303,3 +305,23 @@ def test_a_url_with_a_password_is_red_and_the_password_is_not_shown(run: Any) ->
     result = run("doctor", LEARNING_MEMORY_QDRANT_URL="http://user:secret@127.0.0.1:1")
     assert "✗ engine       The Qdrant URL must not contain a user name or password" in printed(result, 1)
     assert "secret" not in result.output
+
+
+GIB = 1024**3
+
+
+# `tests/acceptance/test_full_disk.py` has a disk that is nearly full.
+@pytest.mark.parametrize(
+    ("free", "level", "sentence"),
+    [
+        (MIN_FREE_BYTES - 1, Level.RED, "64.0 MiB are free, but 64.0 MiB are needed; free some space."),
+        (MIN_FREE_BYTES, Level.YELLOW, "Only 64.0 MiB are free; consider freeing some space."),
+        (GIB - 1, Level.YELLOW, "Only 1.0 GiB are free; consider freeing some space."),
+        (GIB, Level.GREEN, "1.0 GiB are free."),
+    ],
+)
+def test_too_little_free_space_is_red_and_less_than_a_gibibyte_is_yellow(
+    free: int, level: Level, sentence: str
+) -> None:
+    finding = check_space(free)
+    assert (finding.level, finding.topic, finding.sentence) == (level, "disk", sentence)

@@ -25,16 +25,6 @@ TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / "journal")
-
-
-@pytest.fixture
-def collector(journal: Journal) -> ObservationCollector:
-    return ObservationCollector(journal, TickingClock())
-
-
-@pytest.fixture
 def anchoring(collector: ObservationCollector) -> Anchoring:
     return Anchoring(collector, RedactionGate(build_redactor()))
 

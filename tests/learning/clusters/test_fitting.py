@@ -7,9 +7,10 @@ from sklearn.metrics import adjusted_mutual_info_score
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clusters.clusters import Matching
-from learning_memory_server.learning.clusters.fitting import FitRequest, fit, inherit, without_task
+from learning_memory_server.learning.clusters.fitting import FitRequest, explain, fit, inherit, without_task
 from learning_memory_server.model.vocabulary import Axis
-from tests.learning.clustering.parts import causes_in_tasks
+from tests.learning.clustering.parts import causes_in_tasks, directions, mixture
+from tests.learning.clustering.parts import fit as partition_of
 
 
 def test_a_fit_compares_causes_apart_from_their_tasks_but_judges_values_by_whole_texts() -> None:
@@ -202,3 +203,43 @@ def test_a_text_that_hardly_says_more_than_its_task_stays_as_it_is() -> None:
     own = without_task(texts, axes[[0, 0]], texts)
 
     np.testing.assert_allclose(own, [texts[0], axes[1]], atol=1e-5)
+
+
+def test_zero_clusters_are_explained_with_the_setting_that_would_find_some() -> None:
+    vectors, _ = mixture(20, 16, spread=0.3)
+
+    said = explain(partition_of(vectors, min_cluster_size=17))
+
+    assert said == (
+        "No 17 of the 320 points are close enough to each other to form a cluster "
+        "(hdbscan_min_cluster_size = 17, min_samples = 3). "
+        "With hdbscan_min_cluster_size = 16 there would be 20 clusters, the largest of 16, 16 and 16 points."
+    )
+
+
+def test_a_mostly_noisy_partition_is_explained() -> None:
+    vectors, _ = mixture(2, 10, spread=0.5, noise=60)
+
+    said = explain(partition_of(vectors))
+
+    assert said is not None
+    assert said.startswith("2 clusters found, but 60 of 80 points are in none of them")
+
+
+def test_points_that_no_setting_groups_are_explained_as_dissimilar() -> None:
+    said = explain(partition_of(directions(60, 384, 8)))
+
+    assert said is not None
+    assert "too dissimilar" in said
+
+
+def test_too_few_points_are_explained_by_their_count() -> None:
+    said = explain(partition_of(directions(2, 16, 1)))
+
+    assert said == "There are 2 points, and hdbscan_min_cluster_size = 3 requires at least 3 in a cluster."
+
+
+def test_a_good_partition_needs_no_explanation() -> None:
+    vectors, _ = mixture(6, 10)
+
+    assert explain(partition_of(vectors)) is None

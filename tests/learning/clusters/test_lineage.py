@@ -135,8 +135,12 @@ def test_the_error_says_what_became_of_a_cluster_and_names_its_successors(
     assert error.hint.startswith(hint)
 
 
-async def test_a_chain_of_mergers_leads_to_the_current_cluster(tmp_path: Path) -> None:
-    log = LineageLog(Journal(tmp_path).clusters, TickingClock())
+@pytest.fixture
+def log(journal: Journal) -> LineageLog:
+    return LineageLog(journal.clusters, TickingClock())
+
+
+async def test_a_chain_of_mergers_leads_to_the_current_cluster(log: LineageLog) -> None:
     # Entries 0-2 join 3-8, and those then join 9-23.
     await grow(log, [[0] * 3 + [1] * 6 + [2] * 15, [1] * 9 + [2] * 15, [2] * 24])
     lineage = await log.of(Axis.FULL, None)
@@ -147,9 +151,7 @@ async def test_a_chain_of_mergers_leads_to_the_current_cluster(tmp_path: Path) -
     assert (found.clusters, found.loose, found.forgotten) == ({2: 3}, 0, 0)
 
 
-async def test_splits_and_mergers_are_recorded(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    log = LineageLog(journal.clusters, TickingClock())
+async def test_splits_and_mergers_are_recorded(log: LineageLog, journal: Journal) -> None:
     # The last three part from the first, and then join the others.
     await grow(log, [[0] * 8 + [1] * 9, [0] * 5 + [2] * 3 + [1] * 9, [0] * 5 + [1] * 12])
 
@@ -158,16 +160,14 @@ async def test_splits_and_mergers_are_recorded(tmp_path: Path) -> None:
     assert [line["merged_into"] for line in lines] == [{}, {}, {"2": 1}]
 
 
-async def test_a_fit_that_moves_no_entry_is_not_recorded(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    log = LineageLog(journal.clusters, TickingClock())
+async def test_a_fit_that_moves_no_entry_is_not_recorded(log: LineageLog, journal: Journal) -> None:
     await grow(log, [[0, 0, 0, 1, 1, 1]] * 3)
     assert len(journal.clusters.read().records) == 1
 
 
-async def test_projects_share_numbers_of_an_axis_and_their_names_are_not_journalled(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    log = LineageLog(journal.clusters, TickingClock())
+async def test_projects_share_numbers_of_an_axis_and_their_names_are_not_journalled(
+    log: LineageLog, journal: Journal
+) -> None:
     for project in (None, "acme/secret", None):
         lineage = await log.of(Axis.FULL, project)
         groups = [frozenset({"a", "b"}), frozenset({"c", "d"})]
@@ -191,14 +191,13 @@ async def test_projects_share_numbers_of_an_axis_and_their_names_are_not_journal
         "acme/secret",
         None,
     ]
-    assert b"acme" not in (tmp_path / "clusters.jsonl").read_bytes()
+    assert b"acme" not in (journal.path / "clusters.jsonl").read_bytes()
 
 
-async def test_a_line_that_cannot_be_decoded_is_an_error(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
+async def test_a_line_that_cannot_be_decoded_is_an_error(log: LineageLog, journal: Journal) -> None:
     journal.clusters.append([JournalRecord("clusters", "full", NOON, {"moves": {}})])
     with pytest.raises(JournalUnavailableError, match="full"):
-        await LineageLog(journal.clusters, TickingClock()).of(Axis.FULL, None)
+        await log.of(Axis.FULL, None)
 
 
 @pytest.mark.slow

@@ -34,6 +34,10 @@ class Past:
     async def succeeds(self, command: str) -> None:
         await self._saw(command, "", has_failed=False)
 
+    async def mends(self) -> None:
+        await self.fails("python -m pytest")
+        await self.succeeds("python3 -m pytest")
+
     async def _saw(self, command: str, output: str, *, has_failed: bool) -> None:
         ran = Ran("shop", self._session, command, output, has_failed, self.at, None, self._agent)
         await self._learner.saw(ran)
@@ -77,16 +81,13 @@ async def test_it_is_what_the_shield_would_have_recorded(learner: Learner, gate:
 async def test_what_nothing_mended_is_counted_and_not_kept(learner: Learner) -> None:
     for number in range(3):
         await Past(learner, f"s{number}", NOON + timedelta(days=number)).fails("python -m pytest")
-    last = Past(learner, "last", NOON + timedelta(days=3))
-    await last.fails("python -m pytest")
-    for _ in range(4):
-        await last.succeeds("ls")
-    await last.succeeds("python3 -m pytest")
-    late = Past(learner, "late", NOON + timedelta(days=4))
-    await late.fails("python -m pytest")
-    for _ in range(5):
-        await late.succeeds("ls")
-    await late.succeeds("python3 -m pytest")
+    # The second is too late to have mended anything.
+    for days, commands_between in ((3, 4), (4, 5)):
+        last = Past(learner, f"s{days}", NOON + timedelta(days=days))
+        await last.fails("python -m pytest")
+        for _ in range(commands_between):
+            await last.succeeds("ls")
+        await last.succeeds("python3 -m pytest")
     (kept,) = all_of(learner)
     assert (kept.times, kept.remedy) == (4, "python3 -m pytest")
 
@@ -99,26 +100,20 @@ async def test_agents_of_a_session_do_not_mend_each_others_failures(learner: Lea
 
 async def test_a_copy_of_a_session_is_the_same_session(learner: Learner, tmp_path: Path) -> None:
     for session in ("first", "continued"):
-        copy = Past(learner, session)
-        await copy.fails("python -m pytest")
-        await copy.succeeds("python3 -m pytest")
+        await Past(learner, session).mends()
     (kept,) = all_of(learner)
     assert kept.times == 1
     # So it is if the first of them is gone by the time the second is read.
     log = FailureLog(Journal(tmp_path).failures)
     log.add(kept)
     again = Learner(RedactionGate())
-    copy = Past(again, "continued")
-    await copy.fails("python -m pytest")
-    await copy.succeeds("python3 -m pytest")
+    await Past(again, "continued").mends()
     (error,) = again.learned()
     assert unknown(error, log) == []
 
 
 async def test_what_is_forgotten_stays_forgotten(learner: Learner, tmp_path: Path) -> None:
-    past = Past(learner, "one")
-    await past.fails("python -m pytest")
-    await past.succeeds("python3 -m pytest")
+    await Past(learner, "one").mends()
     (error,) = learner.learned()
     log = FailureLog(Journal(tmp_path).failures)
     assert unknown(error, log) == error
@@ -129,9 +124,7 @@ async def test_what_is_forgotten_stays_forgotten(learner: Learner, tmp_path: Pat
 
 async def test_no_more_is_kept_than_counts(learner: Learner, tmp_path: Path) -> None:
     for number in range(KEPT + 5):
-        past = Past(learner, f"s{number}", NOON + timedelta(days=number))
-        await past.fails("python -m pytest")
-        await past.succeeds("python3 -m pytest")
+        await Past(learner, f"s{number}", NOON + timedelta(days=number)).mends()
     (error,) = learner.learned()
     assert [each.times for each in error] == list(range(6, KEPT + 6))
     log = FailureLog(Journal(tmp_path).failures)
