@@ -12,9 +12,7 @@ import time
 from collections import Counter, defaultdict
 from typing import Any, Final
 
-from benchmarks.secret_texts import SEEN, Case, Suite, harmless_texts, secret_cases
-from benchmarks.secret_texts_fresh import FRESH
-from benchmarks.secret_texts_unseen import UNSEEN
+from benchmarks.secret_texts import SUITES, Case, Suite, harmless_texts, secret_cases
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.redactor import build_redactor
 
@@ -29,10 +27,7 @@ def main() -> None:
     parser.add_argument("--missed", action="store_true", help="Print what was missed, and what was changed.")
     options = parser.parse_args()
     redactor = build_redactor()
-    report = {
-        suite: measured(redactor, texts, verbose=options.missed)
-        for suite, texts in (("first", SEEN), ("second", UNSEEN), ("third", FRESH))
-    }
+    report = {name: measured(redactor, suite, verbose=options.missed) for name, suite in SUITES.items()}
     for title, figures in report.items():
         print_figures(title, figures)
     if options.json:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.secret_texts import SEEN, harmless_texts, secret_cases
+from benchmarks.secret_texts import SUITES, harmless_texts, secret_cases
 from benchmarks.secrets_made import ALNUM, HEX, drawn
 from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, MARKER, Span, marker
@@ -17,8 +17,8 @@ from learning_memory_server.redaction.redactor import DetectingRedactor, build_r
 RNG = random.Random(11)  # noqa: S311 - made-up secrets
 REDACTOR = build_redactor()
 TOKEN = "gh" + "p_" + drawn(RNG, ALNUM, 36)
-CASES = secret_cases(SEEN, per_kind=2)
-HARMLESS = harmless_texts(SEEN, 200)
+CASES = secret_cases(SUITES["first"], per_kind=2)
+HARMLESS = harmless_texts(SUITES["first"], 200)
 PIECES = st.one_of(
     st.text(max_size=30),
     st.sampled_from([case.text for case in CASES]),
