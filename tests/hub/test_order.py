@@ -83,47 +83,51 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
         yield services
 
 
-@pytest.fixture
-def held() -> Held:
-    return Held()
+class Server:
+    """Serves connections, and holds what they say that is slow."""
+
+    def __init__(self, services: Services) -> None:
+        self.services = services
+        self.held = Held()
+
+    def calls(self, **others: Any) -> Calls:
+        """Return the calls of a new connection."""
+        return Calls({**self.services.injectable(), RedactionGate: self.held}, ALICE, **others)
+
+    def session(self, client: Client, **others: Any) -> Session:
+        return Session(build_server(self.calls(**others)), client, grace=10.0)
+
+    def begin(self, client: Client, **others: Any) -> asyncio.Task[None]:
+        return asyncio.create_task(self.session(client, **others).run())
+
+    async def hub(self, client: Client) -> None:
+        """Serve a connection as a hub does while it imports the SDK, and after that."""
+        early = EarlyCalls(client, self.calls())
+        if await early.serve():
+            await Session(build_server(self.calls()), early, grace=10.0).run()
+
+    async def end(self, client: Client, serving: asyncio.Task[None]) -> None:
+        """Let what is held go on, and the client leave."""
+        self.held.released.set()
+        await client.leave(serving)
+
+    def notes(self) -> tuple[str, ...]:
+        entry = self.services.collector.find_current(ALICE)
+        return entry.notes if entry else ()
 
 
 @pytest.fixture
-def calls(services: Services, held: Held) -> Callable[..., Calls]:
-    """Return the calls of a new connection."""
-
-    def connected(**others: Any) -> Calls:
-        return Calls({**services.injectable(), RedactionGate: held}, ALICE, **others)
-
-    return connected
+def server(services: Services) -> Server:
+    return Server(services)
 
 
-def session(calls: Calls, client: Wire | EarlyCalls) -> Session:
-    return Session(build_server(calls), client, grace=10.0)
-
-
-async def hub(calls: Calls, client: Client) -> None:
-    """Serve a connection as a hub does while it imports the SDK, and after that."""
-    early = EarlyCalls(client, calls)
-    if await early.serve():
-        await session(calls, early).run()
-
-
-def notes(services: Services) -> tuple[str, ...]:
-    entry = services.collector.find_current(ALICE)
-    return entry.notes if entry else ()
-
-
-async def test_a_write_waits_for_the_one_before_it_and_a_read_for_none(
-    services: Services, held: Held, calls: Callable[..., Calls]
-) -> None:
+async def test_a_write_waits_for_the_one_before_it_and_a_read_for_none(server: Server) -> None:
     client = Client(*OPENING, SLOW, QUICK, READING)
-    serving = asyncio.create_task(session(calls(), client).run())
+    serving = server.begin(client)
     await client.answered(9)
-    assert notes(services) == ()
-    held.released.set()
-    await client.leave(serving)
-    assert notes(services) == ("slow", "quick")
+    assert server.notes() == ()
+    await server.end(client, serving)
+    assert server.notes() == ("slow", "quick")
     assert client.answers() == [9, 1, 2]
 
 
@@ -131,126 +135,112 @@ async def test_a_write_waits_for_the_one_before_it_and_a_read_for_none(
     "first", [SLOW, update(1, "slow", **TOO_LONG)], ids=["before the SDK is there", "in the SDK's session"]
 )
 @pytest.mark.parametrize("second", [QUICK, update(2, "quick", **TOO_LONG)], ids=["short", "long"])
-async def test_the_first_calls_of_a_hub_are_in_order(
-    services: Services, held: Held, calls: Callable[..., Calls], first: bytes, second: bytes
-) -> None:
+async def test_the_first_calls_of_a_hub_are_in_order(server: Server, first: bytes, second: bytes) -> None:
     client = Client(*OPENING, first, second, READING)
-    serving = asyncio.create_task(hub(calls(), client))
-    await held.reached.wait()
+    serving = asyncio.create_task(server.hub(client))
+    await server.held.reached.wait()
     if first is not SLOW:
         await client.answered(9)
-    assert notes(services) == ()
-    held.released.set()
-    await client.leave(serving)
-    assert notes(services) == ("slow", "quick")
+    assert server.notes() == ()
+    await server.end(client, serving)
+    assert server.notes() == ("slow", "quick")
 
 
 @pytest.mark.parametrize("done", [[], ["slow"]], ids=["neither was done", "the first was done"])
-async def test_calls_that_are_repeated_to_the_next_hub_are_in_order(
-    services: Services, held: Held, calls: Callable[..., Calls], done: list[str]
-) -> None:
+async def test_calls_that_are_repeated_to_the_next_hub_are_in_order(server: Server, done: list[str]) -> None:
     if done:
-        held.released.set()
+        server.held.released.set()
         client = Client(*OPENING, SLOW, b"")
-        await session(calls(front="f"), client).run()
-        held.released.clear()
+        await server.session(client, front="f").run()
+        server.held.released.clear()
     client = Client(*OPENING, SLOW, QUICK, READING)
-    serving = asyncio.create_task(session(calls(front="f", asked_again={1, 2}), client).run())
+    serving = server.begin(client, front="f", asked_again={1, 2})
     await client.answered(9)
-    assert list(notes(services)) == done
-    held.released.set()
-    await client.leave(serving)
-    assert notes(services) == ("slow", "quick")
+    assert list(server.notes()) == done
+    await server.end(client, serving)
+    assert server.notes() == ("slow", "quick")
     assert sorted(client.answers()) == [1, 2, 9]
 
 
-async def test_a_hub_that_drains_does_what_it_has_read_in_order(
-    services: Services, held: Held, calls: Callable[..., Calls]
-) -> None:
+async def test_a_hub_that_drains_does_what_it_has_read_in_order(server: Server) -> None:
     client = Client(*OPENING, SLOW, QUICK, READING)
-    served = session(calls(), client)
+    served = server.session(client)
     serving = asyncio.create_task(served.run())
     await client.answered(9)
     served.stop_reading()
     client.incoming.put_nowait(update(3, "unread"))
-    assert notes(services) == ()
-    held.released.set()
+    assert server.notes() == ()
+    server.held.released.set()
     await serving
-    assert notes(services) == ("slow", "quick")
+    assert server.notes() == ("slow", "quick")
     assert client.answers() == [9, 1, 2]
 
 
-async def test_a_hub_that_gives_up_a_call_leaves_those_after_it_to_the_next(
-    services: Services, held: Held, calls: Callable[..., Calls]
-) -> None:
+async def test_a_hub_that_gives_up_a_call_leaves_those_after_it_to_the_next(server: Server) -> None:
     client = Client(*OPENING, SLOW, QUICK, READING)
-    serving = asyncio.create_task(session(calls(front="f"), client).run())
+    serving = server.begin(client, front="f")
     await client.answered(9)
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
     assert client.answers() == [9]
-    held.released.set()
+    server.held.released.set()
     again = Client(*OPENING, SLOW, QUICK, b"")
-    await session(calls(front="f", asked_again={1, 2}), again).run()
-    assert notes(services) == ("slow", "quick")
+    await server.session(again, front="f", asked_again={1, 2}).run()
+    assert server.notes() == ("slow", "quick")
 
 
-async def test_a_call_that_is_cancelled_leaves_its_turn_to_the_next(
-    services: Services, held: Held, calls: Callable[..., Calls]
-) -> None:
+async def test_a_call_that_is_cancelled_leaves_its_turn_to_the_next(server: Server) -> None:
     client = Client(*OPENING, SLOW, QUICK, update(3, "late"))
-    serving = asyncio.create_task(session(calls(), client).run())
-    await held.reached.wait()
+    serving = server.begin(client)
+    await server.held.reached.wait()
     # The second never had its turn, the first has it.
     for identity in (2, 1):
         client.incoming.put_nowait(line("notifications/cancelled", requestId=identity))
     await client.answered(3)
-    assert notes(services) == ("late",)
+    assert server.notes() == ("late",)
     await client.leave(serving)
 
 
-async def test_a_call_that_fails_leaves_its_turn_to_the_next(services: Services, calls: Callable[..., Calls]) -> None:
+async def test_a_call_that_fails_leaves_its_turn_to_the_next(server: Server) -> None:
     wrong = line("tools/call", 1, name="update_ghap", arguments={"note": 1})
     client = Client(*OPENING, wrong, QUICK, b"")
-    await session(calls(), client).run()
+    await server.session(client).run()
     assert client.answer(1)["result"]["isError"]
-    assert notes(services) == ("quick",)
+    assert server.notes() == ("quick",)
 
 
-async def test_what_a_command_showed_is_kept_before_the_entry_is_closed(
-    services: Services, held: Held, calls: Callable[..., Calls]
-) -> None:
-    connection = calls(has_hooks=True)
+async def test_what_a_command_showed_is_kept_before_the_entry_is_closed(server: Server) -> None:
+    connection = server.calls(has_hooks=True)
     hook = asyncio.create_task(connection.call(1, "hook", PYTEST))
     resolving = asyncio.create_task(connection.call(2, "resolve_ghap", {"status": "confirmed", "result": "it passed"}))
-    await held.reached.wait()
-    held.released.set()
+    await server.held.reached.wait()
+    server.held.released.set()
     await asyncio.gather(hook, resolving)
-    (entry,) = services.collector.list_resolved()
+    (entry,) = server.services.collector.list_resolved()
     assert len(entry.runs) == 1
 
 
 async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
-    services: Services, calls: Callable[..., Calls], monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    divide, released = services.memories._log.chunk, threading.Event()
+    divide, released = server.services.memories._log.chunk, threading.Event()
     seen: list[int] = []
 
     def chunk(text: str, should_stop: Callable[[int], bool]) -> Any:
         assert released.wait(10)
         return divide(text, should_stop)
 
-    monkeypatch.setattr(services.memories._log, "chunk", chunk)
+    monkeypatch.setattr(server.services.memories._log, "chunk", chunk)
     add = line("tools/call", 1, name="add_memory", arguments={"text": "roses"})
     client = Client(*OPENING, add, QUICK, READING)
-    serving = asyncio.create_task(session(calls(), client).run())
+    serving = server.begin(client)
     await client.answered(9)
-    seen.append(len(notes(services)))
+    seen.append(len(server.notes()))
     released.set()
     await client.answered(2)
-    seen.append(len(notes(services)))
+    seen.append(len(server.notes()))
     assert seen == [0, 1]
-    assert [memory.text for memory in services.memories._log.all()] == ["roses"]
+    assert [memory.text for memory in server.services.memories._log.all()] == ["roses"]
     await client.leave(serving)
 
 
@@ -263,22 +253,18 @@ async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
     ],
 )
 async def test_what_is_written_need_not_be_indexed_before_the_next_call(
-    services: Services,
-    calls: Callable[..., Calls],
-    monkeypatch: pytest.MonkeyPatch,
-    tool: str,
-    arguments: dict[str, Any],
+    server: Server, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
 ) -> None:
     released = asyncio.Event()
 
     async def late(*_arguments: Any, **_others: Any) -> bool:
         return await released.wait()
 
-    monkeypatch.setattr(services.writer, "write", late)
-    monkeypatch.setattr(services.writer, "remove", late)
+    monkeypatch.setattr(server.services.writer, "write", late)
+    monkeypatch.setattr(server.services.writer, "remove", late)
     start = line("tools/call", 2, name="start_ghap", arguments=ENTRY)
     client = Client(*OPENING, line("tools/call", 1, name=tool, arguments=arguments), start)
-    serving = asyncio.create_task(session(calls(), client).run())
+    serving = server.begin(client)
     await client.answered(2)
     released.set()
     await client.leave(serving)
@@ -286,19 +272,19 @@ async def test_what_is_written_need_not_be_indexed_before_the_next_call(
 
 
 async def test_a_long_addition_that_the_next_hub_completes_lets_the_next_call_go_on(
-    services: Services, calls: Callable[..., Calls], monkeypatch: pytest.MonkeyPatch
+    server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     released = asyncio.Event()
 
     async def not_yet(*_arguments: Any, **_others: Any) -> bool:
         return False
 
-    monkeypatch.setattr(services.writer, "write", not_yet)
-    monkeypatch.setattr(services.writer, "complete", released.wait)
+    monkeypatch.setattr(server.services.writer, "write", not_yet)
+    monkeypatch.setattr(server.services.writer, "complete", released.wait)
     add = {"name": "add_memory", "arguments": {"text": "roses"}}
-    await session(calls(front="f"), Client(*OPENING, line("tools/call", 1, **add), b"")).run()
+    await server.session(Client(*OPENING, line("tools/call", 1, **add), b""), front="f").run()
     client = Client(*OPENING, line("tools/call", 1, **add, _meta={"progressToken": 1}), QUICK)
-    serving = asyncio.create_task(session(calls(front="f", asked_again={1, 2}), client).run())
+    serving = server.begin(client, front="f", asked_again={1, 2})
     await client.answered(2)
     assert 1 not in client.answers()
     released.set()

@@ -1,14 +1,14 @@
 """A scripted hub, and clients of relays over it."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from learning_memory_server.system.ipc.discovery import Place
-from tests.hub.front.scripted import Client, ScriptedHub, place_in
+from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, place_in
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def hub(place: Place) -> Iterator[ScriptedHub]:
 
 
 @pytest.fixture
-def client_of(place: Place, hub: ScriptedHub) -> Iterator[Callable[..., Client]]:
+def client_of(place: Place, hub: ScriptedHub) -> Iterator[ClientOf]:
     clients = []
 
     def make(**limits: Any) -> Client:
@@ -39,5 +39,5 @@ def client_of(place: Place, hub: ScriptedHub) -> Iterator[Callable[..., Client]]
 
 
 @pytest.fixture
-def client(client_of: Callable[..., Client]) -> Client:
+def client(client_of: ClientOf) -> Client:
     return client_of()

@@ -8,6 +8,7 @@ import select
 import socket
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -235,6 +236,10 @@ class Client:
         hub.answer_everything()
         self.wait_for_end()
         os.close(self._out)
+
+
+ClientOf = Callable[..., Client]
+"""Starts a client of a relay with the given limits."""
 
 
 def request(identity: str | int, method: str = "tools/call", **params: Any) -> dict[str, Any]:

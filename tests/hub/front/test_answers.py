@@ -1,7 +1,6 @@
 """The front's own answers are the server's, byte for byte; whatever is unusual is left to the hub."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.system.ipc import jsonrpc
 from scripts.answers import LISTS, answers_of_the_server
-from tests.hub.front.scripted import Client, ScriptedHub, notification, request
+from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, notification, request
 
 HANDSHAKE_VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 META = {
@@ -216,7 +215,7 @@ def test_ids_that_a_client_uses_twice_are_not_mixed_up(client: Client, hub: Scri
     assert client.receive()["result"] == {"text": "the call's"}
 
 
-def test_a_greeted_client_can_leave_without_a_hub(client_of: Callable[..., Client], hub: ScriptedHub) -> None:
+def test_a_greeted_client_can_leave_without_a_hub(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of()
     client.send(initialize(), INITIALIZED, request(1, "tools/list"))
     client.close_stdin()

@@ -54,6 +54,9 @@ class OneAnswer:
                     connection.sendall(part)
 
 
+Answering = Callable[..., OneAnswer]
+
+
 @pytest.fixture
 def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[discovery.Place]:
     for name in list(os.environ):
@@ -69,7 +72,7 @@ def place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[discovery
 
 
 @pytest.fixture
-def answering(place: discovery.Place) -> Iterator[Callable[..., OneAnswer]]:
+def answering(place: discovery.Place) -> Iterator[Answering]:
     hubs: list[OneAnswer] = []
 
     def start(*parts: bytes, delay: float = 0.0) -> OneAnswer:
@@ -83,7 +86,7 @@ def answering(place: discovery.Place) -> Iterator[Callable[..., OneAnswer]]:
 
 @pytest.mark.parametrize("project", [None, 'sh\u00f6p "1"\udcff'])
 def test_the_hub_hears_what_the_client_says_and_where(
-    place: discovery.Place, answering: Callable[..., OneAnswer], monkeypatch: pytest.MonkeyPatch, project: str | None
+    place: discovery.Place, answering: Answering, monkeypatch: pytest.MonkeyPatch, project: str | None
 ) -> None:
     if project:
         monkeypatch.setenv("LEARNING_MEMORY_PROJECT", project)
@@ -102,7 +105,7 @@ def test_the_hub_hears_what_the_client_says_and_where(
     }
 
 
-def test_with_a_settings_file_it_finds_the_same_hub(answering: Callable[..., OneAnswer], tmp_path: Path) -> None:
+def test_with_a_settings_file_it_finds_the_same_hub(answering: Answering, tmp_path: Path) -> None:
     file = Path(locations.default_settings_file(os.environ))
     file.parent.mkdir(parents=True)
     file.write_text('project = "named"\n')
@@ -114,9 +117,7 @@ def test_with_a_settings_file_it_finds_the_same_hub(answering: Callable[..., One
 
 
 @pytest.mark.parametrize("parts", [(), (b"",), (ANSWER,), (ANSWER[:-2] + b"\n",), (b"garbage\n",), (b"{}\n",)])
-def test_an_answer_that_is_not_complete_is_not_shown(
-    answering: Callable[..., OneAnswer], parts: tuple[bytes, ...]
-) -> None:
+def test_an_answer_that_is_not_complete_is_not_shown(answering: Answering, parts: tuple[bytes, ...]) -> None:
     answering(*parts)
 
     assert hook._answer(GIVEN) == b""
@@ -146,9 +147,7 @@ def test_the_short_way_leads_where_the_long_one_does(settings: dict[str, str]) -
     assert locations.socket_files(journal, storage, settings) == (str(place.socket), str(place.second_socket))
 
 
-def test_a_folder_that_others_can_use_is_not_trusted(
-    place: discovery.Place, answering: Callable[..., OneAnswer]
-) -> None:
+def test_a_folder_that_others_can_use_is_not_trusted(place: discovery.Place, answering: Answering) -> None:
     answering(b"{}\n")
     connection = hook._connect(str(place.socket))
     assert connection
@@ -179,9 +178,7 @@ def run(*command: str, given: bytes, **variables: str) -> tuple[int, bytes, byte
         ("-I", "-S", str(Path(hook.__file__).parents[2] / "front" / "hook.py")),
     ],
 )
-def test_as_a_command_it_prints_the_answer_and_nothing_else(
-    answering: Callable[..., OneAnswer], command: tuple[str, ...]
-) -> None:
+def test_as_a_command_it_prints_the_answer_and_nothing_else(answering: Answering, command: tuple[str, ...]) -> None:
     hub = answering(ANSWER + b"\n")
 
     assert run(*command, given=b'{\n "hook_event_name":\n "Stop"}\n') == (0, ANSWER, b"")
@@ -189,7 +186,7 @@ def test_as_a_command_it_prints_the_answer_and_nothing_else(
 
 
 @pytest.mark.slow
-def test_it_imports_nothing_that_takes_long(answering: Callable[..., OneAnswer]) -> None:
+def test_it_imports_nothing_that_takes_long(answering: Answering) -> None:
     answering(b"\n")
 
     _, _, errors = run("-X", "importtime", *SCRIPT, given=GIVEN)
@@ -210,7 +207,7 @@ def test_it_imports_nothing_that_takes_long(answering: Callable[..., OneAnswer])
     ],
 )
 def test_whatever_is_wrong_it_is_silent_and_succeeds(
-    answering: Callable[..., OneAnswer], given: bytes, variables: dict[str, str]
+    answering: Answering, given: bytes, variables: dict[str, str]
 ) -> None:
     answering()
 
@@ -218,7 +215,7 @@ def test_whatever_is_wrong_it_is_silent_and_succeeds(
 
 
 @pytest.mark.slow
-def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer]) -> None:
+def test_a_hub_that_is_late_is_not_waited_for(answering: Answering) -> None:
     answering(ANSWER + b"\n", delay=30)
 
     assert run("-m", "learning_memory_server", "hook", given=GIVEN) == (0, b"", b"")
@@ -226,7 +223,7 @@ def test_a_hub_that_is_late_is_not_waited_for(answering: Callable[..., OneAnswer
 
 @pytest.mark.slow
 def test_after_one_that_waited_in_vain_hooks_say_nothing_until_the_hub_answers(
-    place: discovery.Place, answering: Callable[..., OneAnswer]
+    place: discovery.Place, answering: Answering
 ) -> None:
     place.storage.mkdir(mode=0o700)
     answering(ANSWER + b"\n", delay=30)
@@ -262,7 +259,7 @@ def test_a_hub_that_sleeps_is_waited_for_at_the_start_of_a_session_alone(
     assert (ghap_id.encode() in told) == (event == "SessionStart")
 
 
-def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Callable[..., OneAnswer]) -> None:
+def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Answering) -> None:
     hub = answering(ANSWER + b"\n")
 
     hook._answer(b'{},"role":"control","command":"stop"')

@@ -1,12 +1,11 @@
 """Lines from a client that are not valid messages, or too long."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from learning_memory_server.system.ipc.jsonrpc import LineSplitter
-from tests.hub.front.scripted import Client, ScriptedHub, error_of, request
+from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, error_of, request
 
 
 @pytest.mark.parametrize(
@@ -89,9 +88,7 @@ def test_a_malformed_cancellation_is_passed_on(client: Client, hub: ScriptedHub,
     assert sorted(map(str, [connection.read(), connection.read()])) == sorted(map(str, [strange, request(1)]))
 
 
-def test_a_message_that_is_too_long_gets_an_error_and_the_next_one_works(
-    client_of: Callable[..., Client], hub: ScriptedHub
-) -> None:
+def test_a_message_that_is_too_long_gets_an_error_and_the_next_one_works(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(frame_max=200)
     client.send(request(1, text="x" * 200_000), request(2))
     refused = client.receive()
@@ -117,7 +114,7 @@ def test_a_message_that_is_too_long_gets_an_error_and_the_next_one_works(
     ],
 )
 def test_a_message_that_is_too_long_is_answered_under_the_id_at_its_ends(
-    client_of: Callable[..., Client], begin: bytes, end: bytes, identity: str | int | None
+    client_of: ClientOf, begin: bytes, end: bytes, identity: str | int | None
 ) -> None:
     client = client_of(frame_max=100)
     client.send(begin + b"x" * 200_000 + end + b"\n")

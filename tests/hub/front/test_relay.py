@@ -2,13 +2,12 @@
 
 import json
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from learning_memory_server.system import timeouts
-from tests.hub.front.scripted import Client, ScriptedHub, answer, error_of, ids, notification, request
+from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, answer, error_of, ids, notification, request
 
 INITIALIZE = request(
     0, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "a client", "version": "1"}
@@ -225,7 +224,7 @@ def test_a_client_without_requests_starts_no_hub(client: Client) -> None:
 
 
 @pytest.mark.slow
-def test_a_hub_that_gives_signs_of_life_has_time(client_of: Callable[..., Client], hub: ScriptedHub) -> None:
+def test_a_hub_that_gives_signs_of_life_has_time(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.1, hung_after=2.0)
     client.send(request(1))
     connection = hub.accept()
@@ -235,7 +234,7 @@ def test_a_hub_that_gives_signs_of_life_has_time(client_of: Callable[..., Client
 
 
 @pytest.mark.slow
-def test_a_hub_is_pinged_only_if_an_answer_is_due(client_of: Callable[..., Client], hub: ScriptedHub) -> None:
+def test_a_hub_is_pinged_only_if_an_answer_is_due(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.02)
     begun = time.monotonic()
     client.send(request(1))
@@ -252,9 +251,7 @@ def test_a_hub_is_pinged_only_if_an_answer_is_due(client_of: Callable[..., Clien
 
 
 @pytest.mark.slow
-def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(
-    client_of: Callable[..., Client], hub: ScriptedHub
-) -> None:
+def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.05, hung_after=1.5)
     client.send(request(1), request("two", "tools/list"))
     connection = hub.accept()
@@ -274,9 +271,7 @@ def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(
 
 
 @pytest.mark.slow
-def test_after_the_first_silence_calls_fail_soon_and_are_not_passed_on(
-    client_of: Callable[..., Client], hub: ScriptedHub
-) -> None:
+def test_after_the_first_silence_calls_fail_soon_and_are_not_passed_on(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.05, hung_after=60 * timeouts.STILL_SILENT)
     hook = request("hook", name="hook", arguments={})
     client.send(hook)
@@ -299,9 +294,7 @@ def test_after_the_first_silence_calls_fail_soon_and_are_not_passed_on(
 
 
 @pytest.mark.slow
-def test_a_message_that_a_hung_hub_received_in_part_is_completed(
-    client_of: Callable[..., Client], hub: ScriptedHub
-) -> None:
+def test_a_message_that_a_hung_hub_received_in_part_is_completed(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.05, hung_after=1.5)
     long = request(1, text="x" * 3_000_000)
     client.send(long)
@@ -313,9 +306,7 @@ def test_a_message_that_a_hung_hub_received_in_part_is_completed(
 
 
 @pytest.mark.slow
-def test_a_call_after_a_long_silence_does_not_time_out_at_once(
-    client_of: Callable[..., Client], hub: ScriptedHub
-) -> None:
+def test_a_call_after_a_long_silence_does_not_time_out_at_once(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.1, hung_after=2.0)
     client.send(request("listening", "subscriptions/listen"))
     connection = hub.accept()

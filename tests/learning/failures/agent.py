@@ -1,11 +1,15 @@
 """A session of a project, whose commands fail or succeed."""
 
 from datetime import UTC, datetime
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.redaction.gate import RedactionGate
 
 NOW: Final = datetime(2026, 3, 1, 12, tzinfo=UTC)
 MISSING: Final = "Exit code 1\n/usr/bin/python: No module named pytest"
@@ -37,8 +41,11 @@ class Agent:
         """Note an edit, which comes with the next command."""
         self._edits.append(Edited.of(file, old, new))
 
-    async def mends(self, failed: str, remedy: str) -> None:
-        await self.fails(failed)
+    async def mends(
+        self, failed: str = "python -m pytest", remedy: str = "python3 -m pytest", error: str = MISSING
+    ) -> None:
+        """Fail, and find what mends it; nobody has told of it."""
+        assert await self.fails(failed, error) is None
         await self.succeeds(remedy)
 
     async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
@@ -56,3 +63,18 @@ class Agent:
         )
         self.known = await self._error_advisor.saw(ran)
         return self.known.remedy or None
+
+
+class Shield:
+    """What is known of failures in a journal, and the sessions that learn of them."""
+
+    def __init__(self, journal: Path, redaction: RedactionGate | None = None, **settings: bool) -> None:
+        self.failures = FailureLog(Journal(journal).failures)
+        self.advisor = ErrorAdvisor(self.failures, redaction or RedactionGate(), **settings)
+
+    def session(self, name: str, project: str = "shop", **about: Any) -> Agent:
+        return Agent(self.advisor, name, project, **about)
+
+    async def told(self, session: str, command: str = "python -m pytest", error: str = MISSING) -> str:
+        """Return what a new session is told when a command fails."""
+        return await self.session(session).fails(command, error) or ""

@@ -2,18 +2,17 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.failures import FailureLog
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from tests.learning.failures.agent import Agent, Shield
 
 
 @pytest.fixture
-def failures(tmp_path: Path) -> FailureLog:
-    return FailureLog(Journal(tmp_path).failures)
+def shield(tmp_path: Path) -> Shield:
+    return Shield(tmp_path, RedactionGate(build_redactor()))
 
 
 @pytest.fixture
-def error_advisor(failures: FailureLog) -> ErrorAdvisor:
-    return ErrorAdvisor(failures, RedactionGate(build_redactor()))
+def agent(shield: Shield) -> Agent:
+    """The first session."""
+    return shield.session("first")

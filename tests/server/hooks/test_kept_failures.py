@@ -12,16 +12,15 @@ from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system import files
-from tests.learning.failures.agent import MISSING, NOW, Agent
+from tests.learning.failures.agent import MISSING, NOW, Agent, Shield
 
 
 def content_of(folder: Path) -> bytes:
     return b"".join(path.read_bytes() for path in folder.iterdir())
 
 
-async def test_what_is_known_already_is_written_once(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
-    agent = Agent(error_advisor, "first")
-    await agent.mends("python -m pytest", "python3 -m pytest")
+async def test_what_is_known_already_is_written_once(tmp_path: Path, agent: Agent) -> None:
+    await agent.mends()
     before = content_of(tmp_path)
     await agent.fails("ls x", "ls: x: No such file or directory")
     written = content_of(tmp_path)
@@ -33,16 +32,14 @@ async def test_what_is_known_already_is_written_once(error_advisor: ErrorAdvisor
     assert content_of(tmp_path).count(b"\n") == written.count(b"\n") + 1
 
 
-async def test_the_error_is_counted_and_dated(failures: FailureLog) -> None:
-
-    error_advisor = ErrorAdvisor(failures, RedactionGate())
+async def test_the_error_is_counted_and_dated(shield: Shield) -> None:
     for number in range(3):
-        agent = Agent(error_advisor, f"session {number}", now=NOW + timedelta(days=2 * number))
+        agent = shield.session(f"session {number}", now=NOW + timedelta(days=2 * number))
         answer = await agent.fails("python -m pytest")
         await agent.succeeds("python3 -m pytest")
     assert "seen 2 times before in this project, last on 2026-03-03" in (answer or "")
-    assert [each.times for each in failures.all()] == [1, 2, 3]
-    first, second, third = failures.all()
+    assert [each.times for each in shield.failures.all()] == [1, 2, 3]
+    first, second, third = shield.failures.all()
     assert [each.shown for each in (first, second)] == [None, first.id]
     assert [each.support for each in (first, second)] == [None, 0.7]
     # The second session is evidence, too.
@@ -50,12 +47,11 @@ async def test_the_error_is_counted_and_dated(failures: FailureLog) -> None:
 
 
 async def test_nothing_is_kept_of_output_but_the_signature_and_of_paths_but_what_is_inside(
-    error_advisor: ErrorAdvisor, tmp_path: Path
+    shield: Shield, tmp_path: Path
 ) -> None:
-    agent = Agent(error_advisor, "8d2f-session")
+    failed = "python /home/ada/src/shop/run.py"
     output = "reading /home/ada/private.txt\nthe text itself\nKeyError: 'private'"
-    await agent.fails("python /home/ada/src/shop/run.py", output)
-    await agent.succeeds("python3 /home/ada/src/shop/run.py")
+    await shield.session("8d2f-session").mends(failed, failed.replace("python", "python3"), output)
     written = content_of(tmp_path)
     for part in (b"ada", b"private", b"the text itself", b"8d2f-session"):
         assert part not in written
@@ -63,22 +59,19 @@ async def test_nothing_is_kept_of_output_but_the_signature_and_of_paths_but_what
     assert b'"signature":"KeyError: <name>"' in written
 
 
-async def test_secrets_are_removed_before_any_write(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
+async def test_secrets_are_removed_before_any_write(shield: Shield, tmp_path: Path) -> None:
     secret = "ghp_" + "a8Kd93jfLw02mXq7Zt5vBn1cYr6uPe4oHs8g"
-    agent = Agent(error_advisor, "first")
-    await agent.fails(f"curl -H 'Authorization: token {secret}' x", f"error: {secret} is invalid")
-    await agent.succeeds(f"curl --fail -H 'Authorization: token {secret}' x")
+    failed = f"curl -H 'Authorization: token {secret}' x"
+    await shield.session("first").mends(failed, failed.replace("curl", "curl --fail"), f"error: {secret} is invalid")
     written = content_of(tmp_path)
     assert secret.encode() not in written
     assert written.count(b"[redacted: ") >= 3
 
 
-async def test_a_secret_in_the_line_that_names_the_error_is_seen_whole(
-    error_advisor: ErrorAdvisor, tmp_path: Path
-) -> None:
+async def test_a_secret_in_the_line_that_names_the_error_is_seen_whole(shield: Shield, tmp_path: Path) -> None:
     # Without its digits, nothing recognizes a token of this form.
     secret = "xox" + "b-470923815562-318845027731-BBpiA84YrNbuBhOwc8fjOWOr"
-    agent = Agent(error_advisor, "first")
+    agent = shield.session("first")
     await agent.fails("make a", f"error: {secret} is invalid")
     await agent.fails("make b", "error: " + "word " * 76 + secret)
     written = content_of(tmp_path)
@@ -87,34 +80,30 @@ async def test_a_secret_in_the_line_that_names_the_error_is_seen_whole(
     assert b"xox" not in written
 
 
-async def test_output_without_an_error_is_not_kept(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
-    agent = Agent(error_advisor, "first")
+async def test_output_without_an_error_is_not_kept(shield: Shield, agent: Agent) -> None:
     assert await agent.fails("diff a b", "1c1\n< x\n---\n> y") is None
     assert await agent.fails("", MISSING) is None
-    assert await Agent(error_advisor, "first", "p" * 300).fails("python -m pytest") is None
-    assert failures.all() == []
+    assert await shield.session("first", "p" * 300).fails("python -m pytest") is None
+    assert shield.failures.all() == []
 
 
-async def test_a_forgotten_error_is_not_learned_again_from_the_same_failure(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
-    agent = Agent(error_advisor, "first")
+async def test_a_forgotten_error_is_not_learned_again_from_the_same_failure(shield: Shield, agent: Agent) -> None:
     await agent.fails("python -m pytest")
-    (known,) = failures.all()
-    failures.forget([known.error], NOW)
-    assert failures.all() == []
-    assert failures.errors() == []
+    (known,) = shield.failures.all()
+    shield.failures.forget([known.error], NOW)
+    assert shield.failures.all() == []
+    assert shield.failures.errors() == []
     await agent.succeeds("python3 -m pytest")
     await agent.fails("python -m pytest")
-    assert failures.all() == []
+    assert shield.failures.all() == []
 
 
-async def test_an_errors_newest_failures_are_kept(error_advisor: ErrorAdvisor, failures: FailureLog) -> None:
+async def test_an_errors_newest_failures_are_kept(shield: Shield) -> None:
     many = 2 * KEPT
     for number in range(many):
-        await Agent(error_advisor, f"session {number}").fails("python -m pytest")
-        assert len(failures.all()) <= 1.1 * KEPT
-    assert [each.times for each in failures.of("shop", "<path>: No module named pytest")][-KEPT:] == list(
+        await shield.session(f"session {number}").fails("python -m pytest")
+        assert len(shield.failures.all()) <= 1.1 * KEPT
+    assert [each.times for each in shield.failures.of("shop", "<path>: No module named pytest")][-KEPT:] == list(
         range(many - KEPT + 1, many + 1)
     )
 
@@ -150,11 +139,8 @@ class FullDisk:
         files.remove(path)
 
 
-async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(
-    error_advisor: ErrorAdvisor, tmp_path: Path
-) -> None:
-    first = Agent(error_advisor, "first")
-    await first.mends("python -m pytest", "python3 -m pytest")
+async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(shield: Shield, tmp_path: Path) -> None:
+    await shield.session("first").mends()
     before = content_of(tmp_path)
     full = ErrorAdvisor(FailureLog(Journal(tmp_path, disk=FullDisk()).failures), RedactionGate())
     second = Agent(full, "second")
@@ -163,23 +149,18 @@ async def test_a_journal_that_cannot_be_written_is_silence_not_an_error(
     assert content_of(tmp_path) == before
 
 
-async def test_what_nobody_sees_of_a_command_is_not_shown_or_kept(
-    error_advisor: ErrorAdvisor, failures: FailureLog
-) -> None:
-    first = Agent(error_advisor, "first")
+async def test_what_nobody_sees_of_a_command_is_not_shown_or_kept(shield: Shield) -> None:
     hidden = "\u202e\u200b\x1b[2K\x07\u2066"
     output = f"Exit code 1\nerror: it {hidden}failed"
-    await first.fails(f"python a.py {hidden}", output)
-    await first.succeeds(f"python3 a.py {hidden}")
-    told = await Agent(error_advisor, "second").fails("python a.py", output)
-    assert told is not None
-    assert told.isprintable()
-    assert failures.all()[0].signature.isprintable()
+    await shield.session("first").mends(f"python a.py {hidden}", f"python3 a.py {hidden}", output)
+    said = await shield.told("second", "python a.py", output)
+    assert said
+    assert said.isprintable()
+    assert shield.failures.all()[0].signature.isprintable()
 
 
-async def test_a_password_is_found_before_paths_change(error_advisor: ErrorAdvisor, tmp_path: Path) -> None:
-    agent = Agent(error_advisor, "first", "p")
-    await agent.fails("xfreerdp /u:ci /p:Falcon17river /v:host", "Exit code 1\nerror: it failed")
-    await agent.succeeds("xfreerdp /u:ci /p:Falcon17river /v:other")
+async def test_a_password_is_found_before_paths_change(shield: Shield, tmp_path: Path) -> None:
+    failed = "xfreerdp /u:ci /p:Falcon17river /v:host"
+    await shield.session("first", "p").mends(failed, failed.replace("host", "other"), "Exit code 1\nerror: it failed")
     assert b"Falcon17river" not in content_of(tmp_path)
     assert b"[redacted: command line password]" in content_of(tmp_path)
