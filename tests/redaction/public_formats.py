@@ -16,6 +16,7 @@ _ALPHABETS: Final = {
     "AN": string.ascii_uppercase + string.digits,
     "ln": string.ascii_lowercase + string.digits,
     "hex": "0123456789abcdef",
+    "HEX": "0123456789ABCDEF",
     "d": string.digits,
     "url": string.ascii_letters + string.digits + "_-",
     "b64": string.ascii_letters + string.digits + "+/",

@@ -1,4 +1,4 @@
-"""Texts that the forms were not written against: cut tokens, lines of programs' files, and arguments of commands."""
+"""Tokens and passwords that are cut, by the end of a line or by characters that nobody sees."""
 
 import base64
 import random
@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from benchmarks.secrets_made import ALNUM, HEX, LOWER, URL, drawn
+from benchmarks.secrets_made import ALNUM, URL, drawn
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.redactor import build_redactor
 
@@ -20,7 +20,6 @@ COLON: Final = "\\:"
 RNG = random.Random(27)  # noqa: S311 - made-up secrets
 REDACTOR = build_redactor()
 TYPED: Final = "Heron-58%quarry"
-WORD: Final = "maple4821"
 
 
 def discord(digits: int, last: int) -> str:
@@ -32,7 +31,6 @@ def discord(digits: int, last: int) -> str:
 GITHUB = "gh" + "p_" + drawn(RNG, ALNUM, 36)
 ANTHROPIC = "sk-" + "ant-api03-" + drawn(RNG, ALNUM, 93)
 STRIPE = "sk_" + "live_" + drawn(RNG, ALNUM, 24)
-BLOB = "vercel_" + "blob_rw_" + drawn(RNG, ALNUM, 16) + "_" + drawn(RNG, ALNUM, 30)
 RANDOM = drawn(RNG, ALNUM, 24)
 
 
@@ -59,36 +57,12 @@ HELD: Final = [
     (f"Bearer \u2068{cut(RANDOM, 2 * UNSEEN)}\u2069", RANDOM),
     (f'{{"key": "{cut(GITHUB, ESCAPED)}"}}', GITHUB),
     (f"{cut(cut(ANTHROPIC, UNSEEN, 60), UNSEEN, 9)} in the log", ANTHROPIC),
-    # Lines of .pgpass.
-    (f"db.test:5432:shop:app:{TYPED}", TYPED),
-    (f"*:*:*:postgres:{WORD}", WORD),
-    (f"cat ~/.pgpass\n  10.2.0.7:25060:defaultdb:doadmin:{RANDOM}\n", RANDOM),
+    # Names and passwords with marks in them.
     (rf"localhost:5432:my\:shop:ann:{TYPED}", TYPED),
-    (f"echo 'localhost:5433:*:app:{TYPED}' >> ~/.pgpass", TYPED),
-    (f"It has `pg.test:26257:shop:app.user:{TYPED}` in it.", TYPED),
     (f"db.test:6543:shop:app:{cut(RANDOM, COLON)}", RANDOM),
     # Tokens.
-    (f"BLOB_READ_WRITE_TOKEN={BLOB}", BLOB),
-    (f"put(name, body, {{token: '{BLOB}'}})", BLOB),
     *((f"client.run('{token}')", token) for token in (discord(17, 27), discord(18, 38), discord(19, 27))),
-    # Arguments of commands.
-    (f"mongosh -u app -p {TYPED}", TYPED),
-    (f"mongosh -u app -p{TYPED} shop", TYPED),
-    (f"mongosh 'mongodb://db.test/shop' --username app --password {TYPED}", TYPED),
-    (f"mongodump --uri mongodb://db.test -u app -p '{WORD}' -o out", WORD),
-    (f"mongorestore -u app --password={TYPED} dump", TYPED),
-    (f"gh secret set DEPLOY_KEY --body {TYPED}", TYPED),
-    (f'gh secret set DEPLOY_KEY --repo acme/shop --body="{TYPED}"', TYPED),
-    (f"gh secret set DEPLOY_KEY -b{WORD}", WORD),
-    (f"gh secret set -b '{TYPED}' DEPLOY_KEY", TYPED),
-    (f'gh secret set PHRASE --body "orchid tunnel {WORD}"', WORD),
-    (f"gh secret set DEPLOY_KEY <<< {TYPED}", TYPED),
-    (f"echo {TYPED} | gh secret set DEPLOY_KEY", TYPED),
-    (f"rclone obscure {TYPED}", TYPED),
-    (f"rclone config create box sftp pass=$(rclone obscure '{WORD}')", WORD),
-    (f"printf {TYPED} | rclone obscure -", TYPED),
     # Folders.
-    (f"cd /home/ada/{GITHUB}/app", GITHUB),
     (f"C:\\work\\build_{GITHUB}\\src", GITHUB),
 ]
 HARMLESS: Final = [
@@ -98,43 +72,11 @@ HARMLESS: Final = [
     "👩\u200d💻 fixed it ❤\ufe0f",
     "soft\u00adhyphens every\u00adwhere in pass\u00adage",
     "export PATH=/usr/bin:\\\n/usr/local/bin",
-    "src/parser.c:120:14:error:expected",
-    "main.py:100:5:E501:line-too-long",
-    "app.ts:1200:parse:visit:Statement",
-    "docker run --name mongo -p 27017:27017 -d mongo:7",
-    "docker run --name mongo -p 127.0.0.1:27017:27017 mongo:7",
-    "cd mongo && mkdir -p data/db1",
-    "mongosh -u app -p",
-    "mongosh -u app -p prompts for it",
-    'mongosh -u app -p "$MONGO_PASSWORD"',
-    "mongosh --port 27018 -p ${PASSWORD} shop",
-    "mongodump --archive=out.gz --gzip",
-    "localhost:5432:shop:app:$PGPASSWORD",
-    "hostname:port:database:username:password",
-    "*:*:*:*:<password>",
-    "2001:0db8:85a3:0000:8a2e:0370:7334",
-    "Address6.fromWildcard('2001:db8:*:*:*:*:*:*').subnet;",
-    "at 10:305:left:right:center",
-    "gh secret set DEPLOY_KEY",
-    "gh secret set DEPLOY_KEY --body takes the value",
-    'gh secret set DEPLOY_KEY --body "$DEPLOY_KEY"',
-    'gh secret set DEPLOY_KEY -b "$(cat key.pem)"',
-    "gh secret set -f .env",
-    "gh pr create --title fix --body Closes#12",
-    "rclone obscure - < file",
-    "rclone obscure hides nothing from who has the file",
-    "rclone obscure $PASS",
-    "vercel_blob_rw_",
-    "vercel_blob_read_write_token",
-    "cat out.MTIz.abcdef.txt",
-    "a.b.MDAwMDAw.Xyz",
-    "/home/ada/app-" + drawn(RNG, HEX, 12),
-    "node_modules/.pnpm/ghp-import@2.1.0/" + drawn(RNG, LOWER, 8),
 ]
 
 
 @pytest.mark.parametrize(("text", "secret"), HELD)
-def test_what_is_cut_or_in_a_command_or_a_file_is_replaced(text: str, secret: str) -> None:
+def test_what_is_cut_is_replaced(text: str, secret: str) -> None:
     redacted = REDACTOR.redact(text)
     pieces = {secret[start : start + 8] for start in range(max(1, len(secret) - 7))}
     assert MARKER.search(redacted.text)
