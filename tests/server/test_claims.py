@@ -29,6 +29,11 @@ def repository(folder: Path, message: str = "first") -> Path:
     return folder
 
 
+@pytest.fixture
+def shop(tmp_path: Path) -> Path:
+    return repository(tmp_path / "shop")
+
+
 def used(tmp_path: Path, folder: Path, at: float) -> None:
     kept = tmp_path / "client" / "projects" / folder_name(folder)
     kept.mkdir(parents=True, exist_ok=True)
@@ -36,8 +41,8 @@ def used(tmp_path: Path, folder: Path, at: float) -> None:
     os.utime(kept / "session.jsonl", (at, at))
 
 
-def test_the_first_folder_of_a_project_decides_where_history_begins(tmp_path: Path, claims: Claims) -> None:
-    shop, evil = repository(tmp_path / "shop"), repository(tmp_path / "evil", "another")
+def test_the_first_folder_of_a_project_decides_where_history_begins(tmp_path: Path, claims: Claims, shop: Path) -> None:
+    evil = repository(tmp_path / "evil", "another")
     assert not claims.may_tell(shop, SHOP)
 
     claims.look_up(shop, SHOP, is_new=True)
@@ -51,8 +56,7 @@ def test_the_first_folder_of_a_project_decides_where_history_begins(tmp_path: Pa
     assert claims.may_tell(evil, "evil")
 
 
-def test_clones_and_worktrees_have_the_same_root(tmp_path: Path, claims: Claims) -> None:
-    shop = repository(tmp_path / "shop")
+def test_clones_and_worktrees_have_the_same_root(tmp_path: Path, claims: Claims, shop: Path) -> None:
     claims.look_up(shop, SHOP, is_new=True)
     git(shop, "worktree", "add", "--quiet", str(tmp_path / "feature"))
     git(tmp_path, "clone", "--quiet", str(shop), "clone")
@@ -63,8 +67,7 @@ def test_clones_and_worktrees_have_the_same_root(tmp_path: Path, claims: Claims)
     assert claims.may_tell(tmp_path / "clone", SHOP)
 
 
-def test_of_several_roots_the_set_counts(tmp_path: Path, claims: Claims) -> None:
-    shop = repository(tmp_path / "shop")
+def test_of_several_roots_the_set_counts(tmp_path: Path, claims: Claims, shop: Path) -> None:
     evil = tmp_path / "evil"
     shutil.copytree(shop, evil)
     git(evil, "checkout", "--quiet", "--orphan", "another")
@@ -85,8 +88,7 @@ def test_of_several_roots_the_set_counts(tmp_path: Path, claims: Claims) -> None
     assert not claims.may_tell(evil, SHOP)
 
 
-def test_a_folder_with_transcripts_gives_an_older_project_its_root(tmp_path: Path, claims: Claims) -> None:
-    shop = repository(tmp_path / "shop")
+def test_a_folder_with_transcripts_gives_an_older_project_its_root(tmp_path: Path, claims: Claims, shop: Path) -> None:
     # The session that asks has a transcript, too.
     used(tmp_path, shop, time.time())
     claims.look_up(shop, SHOP, is_new=False)
@@ -98,8 +100,9 @@ def test_a_folder_with_transcripts_gives_an_older_project_its_root(tmp_path: Pat
     assert claims.may_tell(shop, SHOP)
 
 
-def test_a_shallow_clone_needs_a_yes_which_holds_for_its_folder_alone(tmp_path: Path, claims: Claims) -> None:
-    shop = repository(tmp_path / "shop")
+def test_a_shallow_clone_needs_a_yes_which_holds_for_its_folder_alone(
+    tmp_path: Path, claims: Claims, shop: Path
+) -> None:
     git(shop, "commit", "--quiet", "--allow-empty", "--message", "second")
     for name in ("shallow", "other"):
         git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{shop}", name)
@@ -113,8 +116,7 @@ def test_a_shallow_clone_needs_a_yes_which_holds_for_its_folder_alone(tmp_path: 
     assert not claims.may_tell(tmp_path / "other", SHOP)
 
 
-def test_a_yes_gives_the_root_of_a_project_that_has_none_on_record(tmp_path: Path, claims: Claims) -> None:
-    shop = repository(tmp_path / "shop")
+def test_a_yes_gives_the_root_of_a_project_that_has_none_on_record(tmp_path: Path, claims: Claims, shop: Path) -> None:
     claims.look_up(shop, SHOP, is_new=False)
     git(tmp_path, "clone", "--quiet", str(shop), "clone")
 
@@ -124,8 +126,7 @@ def test_a_yes_gives_the_root_of_a_project_that_has_none_on_record(tmp_path: Pat
     assert claims.may_tell(tmp_path / "clone", SHOP)
 
 
-def test_another_repository_in_the_same_place_is_another_folder(tmp_path: Path, claims: Claims) -> None:
-    shop = repository(tmp_path / "shop")
+def test_another_repository_in_the_same_place_is_another_folder(tmp_path: Path, claims: Claims, shop: Path) -> None:
     claims.look_up(shop, SHOP, is_new=True)
     shop.rename(tmp_path / "moved")
     repository(tmp_path / "shop", "another")
@@ -141,9 +142,8 @@ def keep_something(tmp_path: Path, project: str) -> None:
 
 
 def test_without_a_remote_a_project_is_named_after_its_folder_and_where_its_history_begins(
-    tmp_path: Path, claims: Claims
+    tmp_path: Path, claims: Claims, shop: Path
 ) -> None:
-    shop = repository(tmp_path / "shop")
     name = claims.project_of(shop)
     assert re.fullmatch(r"shop-[0-9a-f]{6}", name)
     git(shop, "worktree", "add", "--quiet", str(tmp_path / "feature"))
@@ -173,9 +173,10 @@ def test_a_folder_keeps_its_name_when_its_history_begins(tmp_path: Path, claims:
     assert claims.project_of(shop) == named
 
 
-def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(tmp_path: Path, claims: Claims) -> None:
+def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(
+    tmp_path: Path, claims: Claims, shop: Path
+) -> None:
     keep_something(tmp_path, "shop")
-    shop = repository(tmp_path / "shop")
     used(tmp_path, shop, time.time())
     used(tmp_path, tmp_path, time.time())
     assert claims.project_of(shop) == "shop"
@@ -188,11 +189,10 @@ def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(tmp
 
 
 async def test_doctor_asks_whose_it_is_where_several_folders_of_that_name_were_seen(
-    tmp_path: Path, claims: Claims
+    tmp_path: Path, claims: Claims, shop: Path
 ) -> None:
     keep_something(tmp_path, "shop")
     used(tmp_path, tmp_path / "others" / "shop", time.time())
-    shop = repository(tmp_path / "shop")
     name = claims.project_of(shop)
     assert name != "shop"
     settings = Settings(storage_path=tmp_path / "data", journal_path=tmp_path / "journal")

@@ -23,7 +23,7 @@ from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOO
 from learning_memory_server.server.tools.hook import CallingAgents
 from learning_memory_server.server.wire import JSON, compact
 from scripts.attack_arguments import Generator
-from tests.server.agent import CALLER, ENTRY, FALSIFIED, Agent, agent_of
+from tests.server.agent import CALLER, ENTRY, FALSIFIED, Agent
 from tests.server.memory_calls import add, refused, said
 
 BREAKS = ("\n", "\r", "\r\n", "\x0b", "\x0c", "\x1c", "\x1e", "\x85", "\u2028", "\u2029")
@@ -94,80 +94,72 @@ async def test_a_text_of_many_lines_fits_into_the_parts_of_a_reply(agent: Agent)
     assert found == text
 
 
+NO_DATE = "invalid date format, expected YYYY-MM-DD or an ISO 8601 datetime"
+WRONG_MEMORIES: list[tuple[dict[str, Any], str]] = [
+    ({}, "text: Field required"),
+    ({"text": " \n"}, "text: cannot be empty or whitespace-only"),
+    ({"text": "word " * 2_000_000 + "."}, "text: String should have at most 10000000 characters, not 10000001"),
+    ({"text": 1}, "text: Input should be a valid string"),
+    ({"text": "x", "metadata": "y"}, "metadata: Input should be an object"),
+    ({"text": "half an emoji: \ud83d"}, "text: contains an unpaired surrogate"),
+]
+WRONG_METADATA: list[tuple[dict[str, Any], str]] = [
+    ({"tags": "y"}, "metadata.tags: Input should be a valid array"),
+    ({"tags": [1]}, "metadata.tags.0: Input should be a valid string"),
+    ({"timestamp": "soon"}, f"metadata.timestamp: {NO_DATE}"),
+    ({"k": "y" * 65_536}, "metadata: 65,544 bytes"),
+    *(
+        ({"extra": extra}, "metadata.extra: is not a valid JSON")
+        for extra in ("{broken", '{"a": "\\ud83d"}', '{"a":' * 10_000, "{} {}")
+    ),
+    ({"source": "a", "extra": '{"source": "b"}'}, "metadata.extra: source was given twice."),
+]
+WRONG_SEARCHES: list[tuple[dict[str, Any], str]] = [
+    ({"query": ""}, "query: cannot be empty or whitespace-only"),
+    ({"query": " \t"}, "query: cannot be empty or whitespace-only"),
+    ({"query": "x" * 1001}, "query: String should have at most 1000 characters"),
+    ({"limit": 0}, "limit: Input should be greater than or equal to 1"),
+    ({"limit": 101}, "limit: Input should be less than or equal to 100"),
+    ({"limit": "5"}, "limit: Input should be a valid integer"),
+    ({"limit": True}, "limit: Input should be a valid integer"),
+    ({"min_similarity": 1.1}, "min_similarity: Input should be less than"),
+    ({"nope": 1}, "nope: Extra inputs are not permitted"),
+    ({"query": "", "limit": 0}, "query: cannot be empty or whitespace-only; limit: "),
+]
+WRONG_FILTERS: list[tuple[dict[str, Any], str]] = [
+    ({"tags": []}, "filters.tags: List should have at least 1"),
+    (
+        {"tag": ["a"]},
+        "filters.tag: Extra inputs are not permitted (allowed are tags, source, date_from, date_to, project)",
+    ),
+    (
+        {"date_from": "2026-02-02", "date_to": "2026-02-01"},
+        "filters: date_from must be <= date_to, but 2026-02-02 is after 2026-02-01.",
+    ),
+    ({"date_to": "then"}, f"filters.date_to: {NO_DATE}"),
+    ({"date_from": "2025/01/01"}, "filters.date_from: invalid date format, expected YYYY-MM-DD"),
+]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [
-        ("add_memory", {}, "text: Field required"),
-        ("add_memory", {"text": " \n"}, "text: cannot be empty or whitespace-only"),
-        (
-            "add_memory",
-            {"text": "word " * 2_000_000 + "."},
-            "text: String should have at most 10000000 characters, not 10000001",
-        ),
-        ("add_memory", {"text": 1}, "text: Input should be a valid string"),
-        ("add_memory", {"text": "x", "metadata": "y"}, "metadata: Input should be an object"),
-        ("add_memory", {"text": "x", "metadata": {"tags": "y"}}, "metadata.tags: Input should be a valid array"),
-        ("add_memory", {"text": "x", "metadata": {"tags": [1]}}, "metadata.tags.0: Input should be a valid string"),
-        (
-            "add_memory",
-            {"text": "x", "metadata": {"timestamp": "soon"}},
-            "metadata.timestamp: invalid date format, expected YYYY-MM-DD or an ISO 8601 datetime",
-        ),
-        ("add_memory", {"text": "x", "metadata": {"k": "y" * 65_536}}, "metadata: 65,544 bytes"),
-        ("add_memory", {"text": "half an emoji: \ud83d"}, "text: contains an unpaired surrogate"),
-        *(
-            ("add_memory", {"text": "x", "metadata": {"extra": extra}}, "metadata.extra: is not a valid JSON")
-            for extra in ("{broken", '{"a": "\\ud83d"}', '{"a":' * 10_000, "{} {}")
-        ),
-        (
-            "add_memory",
-            {"text": "x", "metadata": {"source": "a", "extra": '{"source": "b"}'}},
-            "metadata.extra: source was given twice.",
-        ),
-        ("search_memory", {"query": ""}, "query: cannot be empty or whitespace-only"),
-        ("search_memory", {"query": " \t"}, "query: cannot be empty or whitespace-only"),
-        ("search_memory", {"query": "x" * 1001}, "query: String should have at most 1000 characters"),
-        ("search_memory", {"query": "x", "limit": 0}, "limit: Input should be greater than or equal to 1"),
-        ("search_memory", {"query": "x", "limit": 101}, "limit: Input should be less than or equal to 100"),
-        ("search_memory", {"query": "x", "limit": "5"}, "limit: Input should be a valid integer"),
-        ("search_memory", {"query": "x", "limit": True}, "limit: Input should be a valid integer"),
-        ("search_memory", {"query": "x", "min_similarity": 1.1}, "min_similarity: Input should be less than"),
-        ("search_memory", {"query": "x", "filters": {"tags": []}}, "filters.tags: List should have at least 1"),
-        (
-            "search_memory",
-            {"query": "x", "filters": {"tag": ["a"]}},
-            "filters.tag: Extra inputs are not permitted (allowed are tags, source, date_from, date_to, project)",
-        ),
-        (
-            "search_memory",
-            {"query": "x", "filters": {"date_from": "2026-02-02", "date_to": "2026-02-01"}},
-            "filters: date_from must be <= date_to, but 2026-02-02 is after 2026-02-01.",
-        ),
-        (
-            "search_memory",
-            {"query": "x", "filters": {"date_to": "then"}},
-            "filters.date_to: invalid date format, expected YYYY-MM-DD or an ISO 8601 datetime",
-        ),
-        (
-            "search_memory",
-            {"query": "x", "filters": {"date_from": "2025/01/01"}},
-            "filters.date_from: invalid date format, expected YYYY-MM-DD",
-        ),
-        ("search_memory", {"query": "x", "nope": 1}, "nope: Extra inputs are not permitted"),
-        ("search_memory", {"query": "", "limit": 0}, "query: cannot be empty or whitespace-only; limit: "),
+        *(("add_memory", arguments, message) for arguments, message in WRONG_MEMORIES),
+        *(("add_memory", {"text": "x", "metadata": wrong}, message) for wrong, message in WRONG_METADATA),
+        *(("search_memory", {"query": "x", **arguments}, message) for arguments, message in WRONG_SEARCHES),
+        *(("search_memory", {"query": "x", "filters": wrong}, message) for wrong, message in WRONG_FILTERS),
         ("delete_memory", {"memory_id": "x"}, "memory_id: there is no memory x."),
         ("delete_memory", {}, "memory_id: Field required"),
     ],
 )
 async def test_wrong_arguments_are_named_with_what_is_wrong(
-    services: Services, tool: str, arguments: dict[str, Any], message: str
+    services: Services, tool: str, arguments: dict[str, Any], message: str, agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        reply = await refused(agent, tool, **arguments)
-        assert reply.startswith(f"Error: Invalid input - {message}"), reply
-        assert len(reply) < 1000
-        assert services.memory_log.all() == []
+    reply = await refused(agent, tool, **arguments)
+    assert reply.startswith(f"Error: Invalid input - {message}"), reply
+    assert len(reply) < 1000
+    assert services.memory_log.all() == []
 
 
 @pytest.mark.parametrize(
@@ -184,10 +176,9 @@ async def test_wrong_arguments_are_named_with_what_is_wrong(
     ],
 )
 async def test_any_other_fact_is_kept_by_itself_or_in_extra(
-    services: Services, given: dict[str, Any], kept: dict[str, Any]
+    services: Services, given: dict[str, Any], kept: dict[str, Any], agent: Agent
 ) -> None:
-    async with agent_of(services) as agent:
-        await said(agent, "add_memory", text="x", metadata=given)
+    await said(agent, "add_memory", text="x", metadata=given)
     (memory,) = services.memory_log.all()
     assert memory.metadata == kept
 

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -15,6 +16,7 @@ from playwright.sync_api import Browser, sync_playwright
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text, page
 from tests.server.dashboard.making import dashboard_of, fill, fill_more, store
+from tests.server.dashboard.seen import Seen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 IN_CHROMIUM = [
@@ -31,6 +33,29 @@ def browser() -> Iterator[Browser]:
         opened = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield opened
         opened.close()
+
+
+Look = Callable[..., Seen]
+"""Shows a page, which must be quiet until the end of the test."""
+
+
+@pytest.fixture
+def look(browser: Browser) -> Iterator[Look]:
+    pages: list[Seen] = []
+
+    def shown(file: Path, **how: Any) -> Seen:
+        pages.append(Seen(browser, file, **how))
+        return pages[-1]
+
+    yield shown
+    for each in pages:
+        each.require_quiet()
+
+
+@pytest.fixture
+def seen(look: Look, filled: Path) -> Seen:
+    """The page of a filled store."""
+    return look(filled)
 
 
 @pytest.fixture(scope="session")

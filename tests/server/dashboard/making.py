@@ -97,6 +97,10 @@ def dashboard_of(services: Services) -> Dashboard:
     return replace(services.dashboard, frames=FrameStore(services.settings.storage_path / "map", made))
 
 
+async def nothing(_services: Services) -> None:
+    """Store nothing."""
+
+
 async def learn(services: Services, *entries: Ghap) -> None:
     """Keep and index entries."""
     services.collector.add_resolved(list(entries))

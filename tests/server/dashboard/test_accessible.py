@@ -4,10 +4,9 @@ from pathlib import Path
 
 import axe_playwright_python
 import pytest
-from playwright.sync_api import Browser
 
-from tests.server.dashboard.conftest import IN_CHROMIUM
-from tests.server.dashboard.seen import VIEWS, Seen
+from tests.server.dashboard.conftest import IN_CHROMIUM, Look
+from tests.server.dashboard.seen import VIEWS
 
 pytestmark = IN_CHROMIUM
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
@@ -15,8 +14,8 @@ _FIRST = "Object.values(LM.data).filter(Array.isArray).map((things) => things[0]
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "light"), (1280, "dark")])
-def test_axe_has_no_finding(browser: Browser, whole: Path, width: int, scheme: str) -> None:
-    seen = Seen(browser, whole, width=width, scheme=scheme)
+def test_axe_has_no_finding(look: Look, whole: Path, width: int, scheme: str) -> None:
+    seen = look(whole, width=width, scheme=scheme)
     shown = seen.view("overview")
     shown.evaluate(AXE.read_text("utf-8"))
     panels = [f"overview?show={name}" for name in [*shown.evaluate(_FIRST), "root_cause_0", "nothing"]]
@@ -25,4 +24,3 @@ def test_axe_has_no_finding(browser: Browser, whole: Path, width: int, scheme: s
         seen.go(address)
         found = shown.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
         assert [(each["id"], each["nodes"][0]["html"][:200]) for each in found] == [], address
-    seen.require_quiet()

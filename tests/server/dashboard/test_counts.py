@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser
 
-from tests.server.dashboard.conftest import IN_CHROMIUM
+from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import fill_more, store
-from tests.server.dashboard.seen import Seen
 
 pytestmark = IN_CHROMIUM
 
@@ -47,7 +45,7 @@ def run(storage: Path, *arguments: str) -> Any:
 
 
 @pytest.mark.parametrize("project", [None, "acme/blog"])
-def test_counts_agree(browser: Browser, storage: Path, project: str | None) -> None:
+def test_counts_agree(look: Look, storage: Path, project: str | None) -> None:
     of = ["--project", project] if project else []
     status, failures, calibration = (
         run(storage, "status"),
@@ -55,7 +53,7 @@ def test_counts_agree(browser: Browser, storage: Path, project: str | None) -> N
         run(storage, "calibration", *of),
     )
     run(storage, "dashboard", "--output", str(storage.parent / "page.html"))
-    seen = Seen(browser, storage.parent / "page.html")
+    seen = look(storage.parent / "page.html")
     shown = seen.view(f"overview?project={project}" if project else "overview")
     figures = {
         each.locator("dt").inner_text(): [int(number) for number in re.findall(r"\d+", each.locator("dd").inner_text())]
@@ -84,4 +82,3 @@ def test_counts_agree(browser: Browser, storage: Path, project: str | None) -> N
             f"{told['times']} times, helped {told['helped']}, misled {told['misled']}, unknown {told['unknown']} (as agents say"
         )
     )
-    seen.require_quiet()

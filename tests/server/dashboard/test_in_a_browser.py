@@ -7,19 +7,18 @@ from itertools import combinations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from learning_memory_server.learning.calibration import last_stated, score
 from learning_memory_server.server.composition.services import Services
-from tests.server.dashboard.conftest import IN_CHROMIUM
-from tests.server.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn
+from tests.server.dashboard.conftest import IN_CHROMIUM, Look
+from tests.server.dashboard.making import HOSTILE, entry, fill_with_hostile_texts, learn, nothing
 from tests.server.dashboard.seen import VIEWS, Seen, count
 
 pytestmark = IN_CHROMIUM
 
 
-def test_the_map_draws_experiences_with_outcomes_and_names_clusters(browser: Browser, filled: Path) -> None:
-    seen = Seen(browser, filled)
+def test_the_map_draws_experiences_with_outcomes_and_names_clusters(seen: Seen) -> None:
     shown = seen.view("map")
     assert count(shown, '[data-mark="dot"] path') == 30
     # A circle, a diamond and a triangle.
@@ -51,11 +50,9 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(browser: Bro
     assert sorted(panel.count("Give each worker a file of its own") for panel in panels) == [0, 0, 2]
     shown.get_by_role("button", name="root_cause").click()
     expect(shown.locator('[data-mark="dot"] path')).to_have_count(15)
-    seen.require_quiet()
 
 
-def test_the_timeline_draws_entries_growth_and_lives_of_values(browser: Browser, filled: Path) -> None:
-    seen = Seen(browser, filled)
+def test_the_timeline_draws_entries_growth_and_lives_of_values(seen: Seen) -> None:
     shown = seen.view("timeline")
     # One a day, each of one outcome.
     assert count(shown, '[data-mark="rect"] rect') == 30
@@ -64,11 +61,9 @@ def test_the_timeline_draws_entries_growth_and_lives_of_values(browser: Browser,
     assert "Give each worker" in shown.locator('[aria-label="When values were in force"]').inner_html()
     shown.locator('[data-mark="rect"] rect').nth(4).hover()
     shown.locator('[data-mark="tip"]').get_by_text("1 entry").first.wait_for()
-    seen.require_quiet()
 
 
-def test_calibration_has_the_figures_of_the_command(browser: Browser, filled: Path) -> None:
-    seen = Seen(browser, filled)
+def test_calibration_has_the_figures_of_the_command(seen: Seen) -> None:
     shown = seen.view("calibration")
     entries = [entry(number) for number in range(30)]
     expected = score(last_stated(entries))
@@ -84,11 +79,9 @@ def test_calibration_has_the_figures_of_the_command(browser: Browser, filled: Pa
     for field in ("domain", "strategy"):
         names = {getattr(each, field).value for each in entries}
         assert count(shown, f'[aria-label="Share that held by {field}"] [data-mark="dot"] circle') == len(names)
-    seen.require_quiet()
 
 
-def test_values_advice_memories_open_entries_and_health_are_listed(browser: Browser, filled: Path) -> None:
-    seen = Seen(browser, filled)
+def test_values_advice_memories_open_entries_and_health_are_listed(seen: Seen) -> None:
     shown = seen.view("values")
     assert count(shown, "[data-value]") == 2
     first = shown.locator("[data-value]").first.inner_text()
@@ -127,11 +120,9 @@ def test_values_advice_memories_open_entries_and_health_are_listed(browser: Brow
     health = seen.view("health").locator("main").inner_text()
     for words in ("everything can be found", "the journal is sound", "30 resolved entries", "qdrant-edge-py"):
         assert words in health
-    seen.require_quiet()
 
 
-def test_a_search_filters_every_view_and_needs_no_mouse(browser: Browser, filled: Path) -> None:
-    seen = Seen(browser, filled)
+def test_a_search_filters_every_view_and_needs_no_mouse(seen: Seen) -> None:
     shown = seen.view("map")
     shown.keyboard.press("/")
     shown.keyboard.type("invoice PRICE")
@@ -156,18 +147,16 @@ def test_a_search_filters_every_view_and_needs_no_mouse(browser: Browser, filled
             assert count(shown, ".rows > li") == 1
     shown.locator("[aria-label^='Without words']").click()
     seen.wait_for("document.getElementById('search').value === ''")
-    seen.require_quiet()
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (390, "dark"), (1280, "dark")])
-def test_every_view_fits_its_window_in_light_and_dark(browser: Browser, filled: Path, width: int, scheme: str) -> None:
-    seen = Seen(browser, filled, width=width, scheme=scheme)
+def test_every_view_fits_its_window_in_light_and_dark(look: Look, filled: Path, width: int, scheme: str) -> None:
+    seen = look(filled, width=width, scheme=scheme)
     for name in VIEWS:
         shown = seen.view(name)
         assert shown.evaluate("document.documentElement.scrollWidth") <= width, name
         paper = shown.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (sum(map(int, re.findall(r"\d+", paper))) < 200) == (scheme == "dark")
-    seen.require_quiet()
 
 
 _TEXTS = """() => {
@@ -205,8 +194,8 @@ def contrast(ink: str, paper: str) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_stands_out_from_its_paper(browser: Browser, filled: Path, scheme: str) -> None:
-    seen = Seen(browser, filled, scheme=scheme)
+def test_every_text_stands_out_from_its_paper(look: Look, filled: Path, scheme: str) -> None:
+    seen = look(filled, scheme=scheme)
     for name in VIEWS:
         pale = [
             (each["text"], round(found, 1))
@@ -224,12 +213,11 @@ def test_every_text_stands_out_from_its_paper(browser: Browser, filled: Path, sc
     assert len(areas) == 3
     # Bars have no shape, and some eyes and printers know no colour.
     assert all(contrast(one, other) > 1.5 for one, other in combinations(areas, 2))
-    seen.require_quiet()
 
 
-def test_every_view_prints_black_on_white_and_whole(browser: Browser, filled: Path) -> None:
+def test_every_view_prints_black_on_white_and_whole(look: Look, filled: Path) -> None:
     # What somebody who works in the dark prints on A4: 794 pixels without margins.
-    seen = Seen(browser, filled, width=794, scheme="dark")
+    seen = look(filled, width=794, scheme="dark")
     seen.page.emulate_media(media="print", color_scheme="dark")
     for name in VIEWS:
         shown = seen.view(name)
@@ -256,11 +244,10 @@ def test_every_view_prints_black_on_white_and_whole(browser: Browser, filled: Pa
     shown.locator("dialog[open]").wait_for()
     assert "Hypothesis" in shown.locator("dialog").inner_text()
     assert not shown.locator("main").is_visible()
-    seen.require_quiet()
 
 
-def test_hostile_texts_stay_texts_everywhere(browser: Browser, write: Callable[..., Path]) -> None:
-    seen = Seen(browser, write(fill_with_hostile_texts), width=390)
+def test_hostile_texts_stay_texts_everywhere(look: Look, write: Callable[..., Path]) -> None:
+    seen = look(write(fill_with_hostile_texts), width=390)
     for name in VIEWS:
         shown = seen.view(name)
         assert shown.evaluate("window.pwned") is None
@@ -279,11 +266,6 @@ def test_hostile_texts_stay_texts_everywhere(browser: Browser, write: Callable[.
     assert "\u202e" not in everything
     assert "[U+202E]gnp.exe" in everything
     assert shown.evaluate("window.pwned") is None
-    seen.require_quiet()
-
-
-async def nothing(_services: Services) -> None:
-    """Store nothing."""
 
 
 async def one_entry(services: Services) -> None:
@@ -299,9 +281,9 @@ async def one_theme(services: Services) -> None:
     [(nothing, "Nothing is on the map yet.", 0), (one_entry, "needs", 1), (one_theme, "1 cluster", 24)],
 )
 def test_small_stores_look_meant(
-    browser: Browser, write: Callable[..., Path], content: Callable[[Services], Awaitable[None]], words: str, signs: int
+    look: Look, write: Callable[..., Path], content: Callable[[Services], Awaitable[None]], words: str, signs: int
 ) -> None:
-    seen = Seen(browser, write(content))
+    seen = look(write(content))
     shown = seen.view("map")
     assert words in shown.locator("main").inner_text()
     assert count(shown, '[data-mark="dot"] path') == signs
@@ -309,4 +291,3 @@ def test_small_stores_look_meant(
         main = seen.view(name).locator("main").inner_text()
         assert "undefined" not in main, name
         assert "NaN" not in main, name
-    seen.require_quiet()

@@ -1,10 +1,9 @@
 """The keyboard in the page's charts: one tab stop each, and every sign can be reached and is read out."""
 
 import re
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Locator
+from playwright.sync_api import Locator
 
 from tests.server.dashboard.conftest import IN_CHROMIUM
 from tests.server.dashboard.seen import Seen, count
@@ -19,8 +18,7 @@ def place(locator: Locator) -> tuple[float, float]:
     return found["x"], found["y"]
 
 
-def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(browser: Browser, filled: Path) -> None:
-    seen = Seen(browser, filled)
+def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(seen: Seen) -> None:
     shown = seen.view("map")
     assert count(shown, "figure.chart :is(button, a, [tabindex])") == 1
     shown.locator("[data-option=root_cause]").focus()
@@ -63,12 +61,10 @@ def test_the_keyboard_reaches_each_sign_of_the_map_with_one_tab_stop(browser: Br
     assert count(shown, "dialog[open]") == 0
     # The next key goes on from there.
     assert shown.evaluate("document.activeElement.getAttribute('aria-label')") == label
-    seen.require_quiet()
 
 
 @pytest.mark.parametrize("view", ["timeline", "calibration"])
-def test_the_keyboard_reads_out_every_chart(browser: Browser, filled: Path, view: str) -> None:
-    seen = Seen(browser, filled)
+def test_the_keyboard_reads_out_every_chart(seen: Seen, view: str) -> None:
     shown = seen.view(view)
     charts = shown.locator("figure.chart")
     assert charts.count() >= 3
@@ -87,4 +83,3 @@ def test_the_keyboard_reads_out_every_chart(browser: Browser, filled: Path, view
             }"""
         )
         assert inside, said
-    seen.require_quiet()

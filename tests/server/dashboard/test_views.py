@@ -5,14 +5,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Page
 
-from tests.server.dashboard.conftest import IN_CHROMIUM
-from tests.server.dashboard.making import CALLER, entry
+from learning_memory_server.server.composition.services import Services
+from tests.server.dashboard.conftest import IN_CHROMIUM, Look
+from tests.server.dashboard.making import CALLER, entry, learn, nothing
 from tests.server.dashboard.seen import VIEWS, Seen, count
 from tests.tool_names import NAMES
 
 pytestmark = IN_CHROMIUM
+
+
+@pytest.fixture
+def seen(look: Look, whole: Path) -> Seen:
+    return look(whole)
 
 
 def commands(shown: Page) -> list[str]:
@@ -20,8 +26,7 @@ def commands(shown: Page) -> list[str]:
     return shown.locator(".act code").all_text_contents()
 
 
-def test_the_overview_says_what_matters_with_a_command_for_each_line(browser: Browser, whole: Path) -> None:
-    seen = Seen(browser, whole)
+def test_the_overview_says_what_matters_with_a_command_for_each_line(seen: Seen) -> None:
     shown = seen.view("overview")
     assert shown.evaluate("location.hash") == "#overview"
     main = shown.locator("main").inner_text()
@@ -44,11 +49,9 @@ def test_the_overview_says_what_matters_with_a_command_for_each_line(browser: Br
     week = shown.locator("section", has=shown.get_by_text("This week's takeaways")).locator(".rows > li")
     assert week.count() == 3
     assert week.locator(".act").count() == 3
-    seen.require_quiet()
 
 
-def test_the_picker_shows_one_project_everywhere(browser: Browser, whole: Path) -> None:
-    seen = Seen(browser, whole)
+def test_the_picker_shows_one_project_everywhere(seen: Seen) -> None:
     shown = seen.view("overview")
     shown.select_option("#project", "acme/blog")
     shown.get_by_text("2 of 3 judged entries held.").wait_for()
@@ -61,11 +64,9 @@ def test_the_picker_shows_one_project_everywhere(browser: Browser, whole: Path) 
     shown.go_back()
     shown.get_by_text("16 of 31 judged entries held").wait_for()
     assert shown.locator("#project").input_value() == ""
-    seen.require_quiet()
 
 
-def test_the_table_has_the_lesson_first_and_facets_and_sorts(browser: Browser, whole: Path) -> None:
-    seen = Seen(browser, whole)
+def test_the_table_has_the_lesson_first_and_facets_and_sorts(seen: Seen) -> None:
     shown = seen.view("entries")
     assert count(shown, "[data-entry]") == 33
     assert shown.locator("thead th").first.inner_text() == "Lesson"
@@ -94,11 +95,9 @@ def test_the_table_has_the_lesson_first_and_facets_and_sorts(browser: Browser, w
     assert "stale" in row.inner_text()
     row.get_by_role("link").click()
     assert "a later entry contradicts it" in shown.locator("dialog[open]").inner_text()
-    seen.require_quiet()
 
 
-def test_everything_has_an_address_and_details_begin_with_the_takeaway(browser: Browser, whole: Path) -> None:
-    seen = Seen(browser, whole)
+def test_everything_has_an_address_and_details_begin_with_the_takeaway(seen: Seen) -> None:
     first = entry(1)
     shown = seen.view(f"entries?show={first.id}")
     panel = shown.locator("dialog[open]")
@@ -122,11 +121,9 @@ def test_everything_has_an_address_and_details_begin_with_the_takeaway(browser: 
         assert f"learning-memory-server show {name}" in commands(shown)
     seen.go("overview?show=ghap_of_another_page")
     assert "This page does not have it" in shown.locator("dialog[open]").inner_text()
-    seen.require_quiet()
 
 
-def test_a_search_lists_hits_of_all_kinds_in_other_forms_of_the_words(browser: Browser, whole: Path) -> None:
-    seen = Seen(browser, whole)
+def test_a_search_lists_hits_of_all_kinds_in_other_forms_of_the_words(seen: Seen) -> None:
     shown = seen.view("overview")
     shown.keyboard.press("/")
     shown.keyboard.type("files")
@@ -159,11 +156,9 @@ def test_a_search_lists_hits_of_all_kinds_in_other_forms_of_the_words(browser: B
         "[['list', 'listen'], ['test', 'text'], ['string', 'strong'], ['process', 'procedure']].filter(([one, other]) => LM.stem(one) === LM.stem(other))"
     )
     assert apart == []
-    seen.require_quiet()
 
 
-def test_the_map_zooms_pans_and_labels_what_is_seen(browser: Browser, whole: Path) -> None:
-    seen = Seen(browser, whole)
+def test_the_map_zooms_pans_and_labels_what_is_seen(seen: Seen) -> None:
     shown = seen.view("map")
     whole_map = count(shown, '[data-mark="dot"] path')
     assert whole_map == 33
@@ -204,12 +199,10 @@ def test_the_map_zooms_pans_and_labels_what_is_seen(browser: Browser, whole: Pat
         }"""
     )
     assert colours == []
-    seen.require_quiet()
 
 
 @pytest.mark.parametrize("word", ["constructor", "__proto__", "<img src=x onerror=window.pwned=1>", "%ff", "'"])
-def test_an_address_that_means_nothing_shows_a_page_all_the_same(browser: Browser, whole: Path, word: str) -> None:
-    seen = Seen(browser, whole)
+def test_an_address_that_means_nothing_shows_a_page_all_the_same(seen: Seen, word: str) -> None:
     query = "&".join(
         f"{name}={word}" for name in ("project", "q", "outcome", "domain", "days", "state", "axis", "sort", "show")
     )
@@ -218,23 +211,14 @@ def test_an_address_that_means_nothing_shows_a_page_all_the_same(browser: Browse
         assert shown.locator("main h2").inner_text()
         assert shown.evaluate("window.pwned") is None
     assert shown.evaluate("LM.parse('nowhere?project=x').view") == "overview"
-    seen.require_quiet()
 
 
-async def few(services: object) -> None:
-    from tests.server.dashboard.making import learn  # noqa: PLC0415
-
-    await learn(services, *(entry(number) for number in range(3)))  # type: ignore[arg-type]
+async def few(services: Services) -> None:
+    await learn(services, *(entry(number) for number in range(3)))
 
 
-async def nothing(_services: object) -> None:
-    """Store nothing."""
-
-
-def test_three_entries_fill_no_chart_and_no_axis_is_in_powers_of_ten(
-    browser: Browser, write: Callable[..., Path]
-) -> None:
-    seen = Seen(browser, write(few))
+def test_three_entries_fill_no_chart_and_no_axis_is_in_powers_of_ten(look: Look, write: Callable[..., Path]) -> None:
+    seen = look(write(few))
     shown = seen.view("timeline")
     chart = shown.locator('[aria-label^="Entries for each"]')
     highest = max(each.bounding_box()["height"] for each in chart.locator('[data-mark="rect"] rect').all())  # type: ignore[index]
@@ -247,14 +231,12 @@ def test_three_entries_fill_no_chart_and_no_axis_is_in_powers_of_ten(
         "[3, 12, 120, 1500, 40000].flatMap((most) => { const {ticks, tickFormat} = LM.counts(most); return ticks.map(tickFormat); })"
     )
     assert all(re.fullmatch(r"[\d,]+", tick) for tick in ticks), ticks
-    seen.require_quiet()
 
 
-def test_empty_views_say_what_to_do_and_name_no_tool(browser: Browser, write: Callable[..., Path]) -> None:
-    seen = Seen(browser, write(nothing))
+def test_empty_views_say_what_to_do_and_name_no_tool(look: Look, write: Callable[..., Path]) -> None:
+    seen = look(write(nothing))
     for name in VIEWS:
         shown = seen.view(name)
         assert commands(shown), name
         text = shown.locator("main").inner_text()
         assert not [tool for tool in NAMES if tool in text], name
-    seen.require_quiet()
