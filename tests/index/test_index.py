@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
@@ -25,6 +23,7 @@ from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
+from tests.embedding.test_service import SlowLoad
 from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
 from tests.learning.values.parts import CACHE, GOOD, POOL
@@ -113,13 +112,8 @@ async def test_a_document_is_stored_with_its_payload_and_its_vector(parts: Parts
 
 
 async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
-    release = threading.Event()
-
-    def slow() -> Embedder:
-        release.wait(30)
-        return HashingEmbedder()
-
-    async with open_parts(tmp_path, load=slow) as parts:
+    load = SlowLoad()
+    async with open_parts(tmp_path, load=load) as parts:
         parts.embeddings.start()
         with pytest.raises(EmbeddingUnavailableError, match="not loaded yet") as refused:
             await parts.index.write([DOCUMENT])
@@ -128,7 +122,7 @@ async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
         )
         with pytest.raises(EmbeddingUnavailableError, match="not loaded yet"):
             await parts.index.search_hybrid(Query(Collection.VALUES, "x", 1, Filter()))
-        release.set()
+        load.release.set()
         await parts.embeddings.identity()
         with pytest.raises(StorageUnavailableError, match="not open yet"):
             await parts.index.write([DOCUMENT])

@@ -1,5 +1,4 @@
 import asyncio
-import threading
 from collections.abc import Sequence
 from itertools import chain, pairwise
 from pathlib import Path
@@ -9,7 +8,6 @@ import pytest
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
-from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import (
     DiskFullError,
@@ -19,6 +17,7 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
+from tests.embedding.test_service import SlowLoad
 from tests.fast_forward import fast_forward
 from tests.support import Parts, SilentModel, numbered, open_parts, until, within
 
@@ -110,29 +109,23 @@ async def test_a_permanent_failure_is_not_tried_again(error: LearningMemoryError
 
 
 async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path) -> None:
-    release = threading.Event()
-
-    def slow() -> Embedder:
-        release.wait(30)
-        return HashingEmbedder()
-
-    async with open_parts(tmp_path, load=slow) as parts:
+    load = SlowLoad()
+    async with open_parts(tmp_path, load=load) as parts:
         parts.embeddings.start()
         async with asyncio.timeout(20):
             assert not await parts.writer.write([document(1), document(2)])
         assert parts.writer.pending == 2
 
-        release.set()
+        load.release.set()
         await parts.index.open()
         assert await parts.writer.reconciler.catch_up() == 2
         assert (await parts.index.counts())["values"] == 2
 
 
 async def test_a_model_that_failed_leaves_everything_pending(tmp_path: Path) -> None:
-    def broken() -> Embedder:
-        raise EmbeddingUnavailableError("no weights")
-
-    async with open_parts(tmp_path, load=broken) as parts:
+    load = SlowLoad(EmbeddingUnavailableError("no weights"))
+    load.release.set()
+    async with open_parts(tmp_path, load=load) as parts:
         async with parts.running():
             with pytest.raises(EmbeddingUnavailableError, match="no weights"):
                 await parts.writer.settle()
@@ -263,12 +256,9 @@ async def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(parts: P
 @pytest.mark.parametrize("silent", ["model", "engine"])
 @fast_forward
 async def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: Path, silent: str) -> None:
-    released = threading.Event()
-
-    def load() -> HashingEmbedder:
-        if silent == "model":
-            released.wait(30)
-        return HashingEmbedder()
+    load = SlowLoad()
+    if silent == "engine":
+        load.release.set()
 
     async with open_parts(tmp_path, load=load) as parts:
         parts.store.hangs = silent == "engine"
@@ -279,4 +269,4 @@ async def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: 
             await parts.writer.settle()
         assert parts.store.closed == (silent == "engine")
         parts.store.hangs = False
-        released.set()
+        load.release.set()

@@ -53,6 +53,12 @@ def hub_of(environment: dict[str, str], hung_after: float = 20.0) -> HubClient:
     return hub
 
 
+@pytest.fixture
+def hub(environment: dict[str, str], start_hub: Callable[[], int]) -> HubClient:
+    start_hub()
+    return hub_of(environment)
+
+
 def call_tool(hub: HubClient, tool: str, **arguments: Any) -> dict[str, Any]:
     return hub.control("call", tool=tool, arguments=arguments, project="garden", session="a session")
 
@@ -77,11 +83,7 @@ def test_every_command_prints_the_same_with_and_without_a_hub(
 
 
 @pytest.mark.usefixtures("filled")
-def test_a_value_that_is_judged_is_shown_alike_with_and_without_a_hub(
-    run: Any, environment: dict[str, str], start_hub: Callable[[], int]
-) -> None:
-    start_hub()
-    hub = hub_of(environment)
+def test_a_value_that_is_judged_is_shown_alike_with_and_without_a_hub(run: Any, hub: HubClient) -> None:
     hub.control("complete")
     first = call_tool(hub, "get_clusters", axis="full")["clusters"][0]["cluster_id"]
     central, other = call_tool(hub, "get_cluster_members", cluster_id=first)["members"][:2]
@@ -134,11 +136,7 @@ def test_an_import_through_a_hub_without_an_engine_is_safe_and_pending(
     assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in printed(run("doctor"), 1)
 
 
-def test_a_malformed_entry_is_refused_and_nothing_is_imported(
-    environment: dict[str, str], run: Any, start_hub: Callable[[], int]
-) -> None:
-    start_hub()
-    hub = hub_of(environment)
+def test_a_malformed_entry_is_refused_and_nothing_is_imported(run: Any, hub: HubClient) -> None:
     good = entry_record(old_entry())
     bad: list[Any] = [
         3,
@@ -169,11 +167,7 @@ def test_a_malformed_entry_is_refused_and_nothing_is_imported(
     assert hub.control("add_records", records=[good])["added"] == []
 
 
-def test_a_tools_refusal_arrives_as_the_tools_own_error(
-    environment: dict[str, str], start_hub: Callable[[], int]
-) -> None:
-    start_hub()
-    hub = hub_of(environment)
+def test_a_tools_refusal_arrives_as_the_tools_own_error(hub: HubClient) -> None:
     with pytest.raises(InvalidInputError, match="no tool 'dance'"):
         call_tool(hub, "dance")
     with pytest.raises(NotFoundError) as refused:

@@ -1,12 +1,11 @@
 """What a Qdrant server does, as far as this program asks for it: the vendor's local mode behind its own REST models."""
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pydantic import TypeAdapter
 from qdrant_client import QdrantClient, models
 
 _RECORDED = Path(__file__).parents[2] / "data" / "qdrant-answers.json"
@@ -47,7 +46,7 @@ class Engine:
     def __init__(self) -> None:
         self.client = QdrantClient(location=":memory:", force_disable_check_same_thread=True)
         self._deleted: Counter[str] = Counter()
-        self.indexed: dict[str, dict[str, Any]] = {}
+        self.indexed: defaultdict[str, dict[str, Any]] = defaultdict(dict)
         self.created: dict[str, dict[str, Any]] = {}
         """The body of the request that created each collection."""
 
@@ -62,12 +61,8 @@ class Engine:
         match path.strip("/").split("/"):
             case ["" | "cluster"]:
                 return recorded("version") if path == "/" else success({"status": "disabled"})
-            case ["aliases"]:
-                aliases = self.client.get_aliases().aliases
-                return success({"aliases": [alias.model_dump() for alias in aliases]})
-            case ["collections", "aliases"]:
-                changes = TypeAdapter(list[models.AliasOperations]).validate_python(body["actions"])
-                return success(result=self.client.update_collection_aliases(changes))
+            case ["collections", "aliases"] if body["actions"] == []:
+                return success(result=True)
             case ["collections"]:
                 return success(self.client.get_collections().model_dump(mode="json"))
             case ["collections", name, *rest]:
@@ -84,9 +79,6 @@ class Engine:
             self.client.create_collection(name, asked.vectors, asked.sparse_vectors, metadata=asked.metadata)
             self.indexed[name], self.created[name] = {}, body
             return success(result=True)
-        if method == "DELETE":
-            self.indexed.pop(name, None)
-            return success(result=exists and self.client.delete_collection(name))
         if not exists:
             return _missing(name)
         if method == "PATCH":
@@ -94,7 +86,7 @@ class Engine:
             self.created[name]["quantization_config"] = body["quantization_config"]
             return success(result=True)
         info = self.client.get_collection(name).model_dump(mode="json", exclude_none=True)
-        schema = {field: {"data_type": kind["type"], "points": 0} for field, kind in self._indexes(name).items()}
+        schema = {field: {"data_type": kind["type"], "points": 0} for field, kind in self.indexed[name].items()}
         info["config"]["params"]["vectors"] = self.created[name]["vectors"]
         return success(info | {"payload_schema": schema})
 
@@ -104,7 +96,6 @@ class Engine:
         handlers: dict[str, Callable[[str, Any], Answer]] = {
             "PUT index": self._index,
             "PUT points": self._upsert,
-            "POST points": self._retrieve,
             "POST points/scroll": self._scroll,
             "POST points/count": self._count,
             "POST points/delete": self._delete,
@@ -114,7 +105,7 @@ class Engine:
         if handler is None:
             return recorded("path unknown")
         for field in _fields(body.get("filter")):
-            if field not in self._indexes(name):
+            if field not in self.indexed[name]:
                 return refusal(
                     400,
                     f'Bad request: Index required but not found for "{field}" of one of the following types: '
@@ -126,13 +117,8 @@ class Engine:
             # The vendor's words, in the place where a server has its own.
             return refusal(400, f"Wrong input: {error}")
 
-    def _indexes(self, name: str) -> dict[str, Any]:
-        # An alias has the indexes of its collection.
-        targets = {each.alias_name: each.collection_name for each in self.client.get_aliases().aliases}
-        return self.indexed.setdefault(targets.get(name, name), {})
-
     def _index(self, name: str, body: Any) -> Answer:
-        self._indexes(name)[body["field_name"]] = body["field_schema"]
+        self.indexed[name][body["field_name"]] = body["field_schema"]
         return _completed()
 
     def _upsert(self, name: str, body: Any) -> Answer:
@@ -141,13 +127,6 @@ class Engine:
             return recorded("full key: upsert of no points")
         self.client.upsert(name, points)
         return _completed()
-
-    def _retrieve(self, name: str, body: Any) -> Answer:
-        asked = models.PointRequest.model_validate(body)
-        found = self.client.retrieve(
-            name, asked.ids, with_payload=asked.with_payload or False, with_vectors=asked.with_vector or False
-        )
-        return success([each.model_dump(mode="json", exclude_none=True) for each in found])
 
     def _scroll(self, name: str, body: Any) -> Answer:
         asked = models.ScrollRequest.model_validate(body)

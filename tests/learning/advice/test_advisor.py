@@ -1,6 +1,6 @@
 """What is shown, what is withheld, and what is kept of it."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,21 +16,19 @@ from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.entry import Ghap
-from tests.learning.advice.parts import MeasuredModel, finder_over
+from tests.learning.advice.parts import finder_over
 from tests.learning.values.parts import value
 from tests.server.hooks.test_kept_failures import FullDisk
-from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, open_parts, start
+from tests.support import ALICE, CAROL, NOON, TOPICS, Parts, about, ids, start
 
 OLD = about("pool", 1)
 THEY = [Item(OLD.id, Kind.EXPERIENCE)]
 
 
 @pytest.fixture
-async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
-    async with open_parts(tmp_path, load=MeasuredModel) as opened:
-        await opened.ready()
-        await opened.learn(OLD, about("cache", 2))
-        yield opened
+async def parts(parts: Parts) -> Parts:
+    await parts.learn(OLD, about("cache", 2))
+    return parts
 
 
 def advisor(parts: Parts, withheld: float = 0.0, chance: Callable[[], float] = lambda: 0.0, **options: Any) -> Advisor:

@@ -1,6 +1,6 @@
 """Which experiences and values are found for a goal and a hypothesis."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,6 @@ from tests.support import (
     numbered,
     open_parts,
 )
-
-
-@pytest.fixture
-async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
-    async with open_parts(tmp_path, load=MeasuredModel) as opened:
-        await opened.ready()
-        yield opened
 
 
 def asked(topic: str = "pool", **changes: object) -> Ghap:

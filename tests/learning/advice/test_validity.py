@@ -1,6 +1,5 @@
 """What is not said unasked any more: what misled and has a successor, and what is about files that are gone."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,9 +16,8 @@ from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.model.failure import Episode, Failure, failure_id
 from learning_memory_server.model.vocabulary import OutcomeStatus
-from tests.learning.advice.parts import MeasuredModel
 from tests.learning.advice.test_advisor import advisor, mark, started
-from tests.support import ALICE, NOON, Parts, about, ids, open_parts
+from tests.support import ALICE, NOON, Parts, about, ids
 
 LINES = [f"line_{number} = {number}".encode() for number in range(4)]
 CONTENT = b"\n".join(LINES)
@@ -27,13 +25,11 @@ OLD = replace(about("pool", 1), anchors=(Anchor("a.py", blob_ids(CONTENT)[0], ""
 
 
 @pytest.fixture
-async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
+async def parts(parts: Parts, tmp_path: Path) -> Parts:
     (tmp_path / "shop").mkdir()
     (tmp_path / "shop" / "a.py").write_bytes(CONTENT)
-    async with open_parts(tmp_path, load=MeasuredModel) as opened:
-        await opened.ready()
-        await opened.learn(OLD, about("cache", 2))
-        yield opened
+    await parts.learn(OLD, about("cache", 2))
+    return parts
 
 
 async def advised(by: Advisor, entry: Ghap, folder: Path) -> Related:
