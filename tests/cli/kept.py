@@ -1,5 +1,6 @@
 """A store with something of each kind, under ids that never change."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,11 +13,10 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.failure import Failure, error_id, failure_id
 from learning_memory_server.model.memory import Memory
-from learning_memory_server.model.value import Evidence, Value
-from learning_memory_server.model.vocabulary import Axis, Stance
+from learning_memory_server.model.vocabulary import Stance
+from tests.learning.values.parts import value
 
 VALUE = "value_20260103_000000_0a1b2c"
 MEMORIES = ("3f2a0c11-0000-4000-8000-000000000001", "3f2b0c11-0000-4000-8000-000000000002")
@@ -37,13 +37,12 @@ def kept(filled: Result, storage: Path) -> Journal:
 def keep(journal: Journal) -> None:
     """Add a value that all but one of its members support, two memories, and two errors, one without a remedy."""
     members = tuple(f"ghap_20260101_0000{number:02}_abcdef" for number in range(0, 24, 3))
-    evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.2, "digest")
-    ValueLog(journal.values).add(
-        Value(VALUE, "Isolate the worker before you blame it", ClusterId(Axis.FULL, 0), "garden", NOON, evidence)
-    )
-    value = ValueLog(journal.values).all()[0]
+    isolate = value(VALUE, project="garden", member_ids=members)
+    evidence = replace(isolate.evidence, threshold=0.2)
+    isolate = replace(isolate, text="Isolate the worker before you blame it", created_at=NOON, evidence=evidence)
+    ValueLog(journal.values).add(isolate)
     stances = {**dict.fromkeys(members, Stance.SUPPORTS), members[0]: Stance.NEITHER}
-    VerdictLog(journal.verdicts).record(Caller("garden", "a1"), value, NOON, stances)
+    VerdictLog(journal.verdicts).record(Caller("garden", "a1"), isolate, NOON, stances)
     Records(journal.memories, MEMORY).add(
         Memory(
             MEMORIES[0],
@@ -62,15 +61,6 @@ def keep(journal: Journal) -> None:
 
 
 def _failure(number: int, command: str, remedy: str | None, signature: str = SIGNATURE) -> Failure:
-    session = f"{number:016x}"
-    at = NOON + timedelta(hours=number)
-    return Failure(
-        failure_id("garden", signature, session, command),
-        "garden",
-        session,
-        signature,
-        command,
-        at,
-        remedy,
-        times=number + 1 if remedy else 1,
-    )
+    session, times = f"{number:016x}", number + 1 if remedy else 1
+    name, at = failure_id("garden", signature, session, command), NOON + timedelta(hours=number)
+    return Failure(name, "garden", session, signature, command, at, remedy, times=times)

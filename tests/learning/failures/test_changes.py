@@ -1,6 +1,6 @@
 """What was changed from one command to another, and generated changes of which none may be told."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +11,7 @@ from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.failures.sanitize import named_in
 from learning_memory_server.model.failure import Failure
-
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+from tests.support import NOON
 
 PROGRAMS = ("git", "npm", "kubectl", "psql", "terraform", "kiln", "bin/kiln", "docker", "aws", "python3", "curl")
 COMMANDS = ("apply", "push", "run", "fire", "seed", "plan", "install", "commit", "up", "load")

@@ -15,7 +15,8 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
-from tests.learning.failures.agent import MISSING, Agent
+from tests.learning.failures.agent import Agent
+from tests.learning.failures.written import MISSING
 
 NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 

@@ -15,7 +15,7 @@ is where in it the commands run. `expected` is
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from tests.learning.failures.agent import Agent
+from tests.support import NOON
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,6 @@ class Mended:
 CASES = [
     Mended(**json.loads(line)) for line in Path(__file__).with_name("remedies.jsonl").read_text("utf-8").splitlines()
 ]
-NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 async def told(case: Mended, place: Path, *, sessions: int = 2, days: int = 1) -> str | None:

@@ -1,25 +1,24 @@
 """A forgotten value is gone; a value whose evidence was forgotten stays."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.embedding.base import EmbeddingIdentity
-from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Forgetting
 from learning_memory_server.learning.values.log import ValueLog
-from learning_memory_server.model.cluster import ClusterId
-from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Axis, Stance
+from tests.learning.advice.parts import MeasuredModel
+from tests.learning.values import parts as making
 from tests.learning.values.parts import FULL_0, FULL_1, GOOD, POOL, open_values, values_over
 from tests.support import ALICE, CAROL, NOON, TOPICS, numbered
 
 
 def value(name: str, *members: str, project: str = ALICE.project) -> Value:
-    evidence = Evidence(members, (1.0,), 0.9, 0.1, 0.4, "digest")
-    return Value(name, f"text {name}", ClusterId(Axis.FULL, 0), project, NOON, evidence, request=f"request {name}")
+    return replace(making.value(name, project=project, member_ids=members), request=f"request {name}")
 
 
 @pytest.fixture
@@ -83,16 +82,8 @@ def test_a_value_outlives_its_evidence(log: ValueLog, journal: Journal, collecto
 UNRELATED = "lasagne"
 
 
-class Measured(HashingEmbedder):
-    """A model whose identity has a threshold."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.identity = EmbeddingIdentity("hashing", "all-MiniLM-L6-v2", "1", 384, 0)
-
-
 async def test_the_values_that_match_a_question_come_along(tmp_path: Path) -> None:
-    async with open_values(tmp_path, load=Measured) as (values, parts):
+    async with open_values(tmp_path, load=MeasuredModel) as (values, parts):
         pool = (await values.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing
         cache = (await values.store(ALICE, TOPICS["cache"], FULL_1, Axis.FULL)).standing
         found = values_over(parts)
@@ -103,7 +94,7 @@ async def test_the_values_that_match_a_question_come_along(tmp_path: Path) -> No
 
 
 async def test_a_contested_value_does_not_come_along(tmp_path: Path) -> None:
-    async with open_values(tmp_path, load=Measured) as (values, parts):
+    async with open_values(tmp_path, load=MeasuredModel) as (values, parts):
         stored = (await values.store(ALICE, GOOD, FULL_0, Axis.FULL)).standing
         assert await values_over(parts).matching(GOOD)
         for entry in POOL[:3]:
