@@ -24,8 +24,8 @@ from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
+from learning_memory_server.journal.codec import JournalRecord, digest
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.journal.log import Log
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clusters.clusters import AxisFit

@@ -20,8 +20,8 @@ from learning_memory_server.index.document import DIGEST, Collection, Document, 
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import Mark
+from learning_memory_server.journal.journal import Position
 from learning_memory_server.journal.log import Log
-from learning_memory_server.journal.position import Position
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.version import VERSION

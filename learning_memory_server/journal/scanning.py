@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.journal.disk import journal_errors
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of, open_file_of, with_data
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, content_of, open_file_of, with_data
+from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.redaction.base import Redactor, word_set
 from learning_memory_server.redaction.gate import RedactedData, redact_data
 

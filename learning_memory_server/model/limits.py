@@ -1,7 +1,7 @@
 """Limits: what may be given, how much of it is kept, and how much a reply shows.
 
 Every length and count is here that an agent or a person can notice. Three kinds stay elsewhere: what an archive may
-hold, in `journal/archive/bounds.py`; the layout of a terminal, in `cli/out.py`; and what only bounds the work of
+hold, in `journal/archive/reading.py`; the layout of a terminal, in `cli/out.py`; and what only bounds the work of
 one algorithm, where it is used. What may be waited for is in `system/timeouts.py`.
 
 Anything given over a limit is an error: nothing is silently clamped or truncated. Lengths are in characters after
@@ -23,7 +23,7 @@ FRAME_MAX: Final = 64 * 1024 * 1024
 """Bytes of the longest JSON-RPC message."""
 STATEMENT_MAX: Final = 1_000
 """One limit for goal, hypothesis, action and prediction. A limit for one of them alone needs its own constant, in
-`server/tools/arguments.py` for agents and in `journal/archive/checking.py` for imported files."""
+`server/tools/arguments.py` for agents and in `journal/archive/contents.py` for imported files."""
 NARRATIVE_MAX: Final = 2_000
 """One limit for result, surprise, root_cause.description, lesson.what_worked, lesson.takeaway and note."""
 VALUE_MAX: Final = 500

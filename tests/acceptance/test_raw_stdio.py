@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from tests.acceptance.wire import COMMAND, ERAS, SECONDS, Era, Wire, environment, payload_of, running
 from tests.tool_names import NAMES
 

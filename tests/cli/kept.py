@@ -8,9 +8,8 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.journal.codec import MEMORY
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import Records
+from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.failure import Failure, error_id, failure_id

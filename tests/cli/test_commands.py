@@ -13,8 +13,8 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.cluster import ClusterId

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from tests.cli.kept import ERROR, NOON, keep
 
 

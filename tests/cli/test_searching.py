@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import in_line, printed

@@ -13,7 +13,7 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import Reconciler
 from learning_memory_server.index.writer import IndexWriter
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.log import Log
 from tests.support import NOON
 

@@ -10,8 +10,7 @@ import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings

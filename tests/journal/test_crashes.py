@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap

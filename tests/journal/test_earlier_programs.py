@@ -11,8 +11,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.codec import VALUE
-from learning_memory_server.journal.formats import LAST_READER
+from learning_memory_server.journal.codec import LAST_READER, VALUE
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.model.value import Evidence

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Forgetting, Records
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
 from tests.support import NOON
 
 RECORD = JournalRecord("ghap", "ghap_1", NOON, {"goal": "caf\u00e9\nwith \u2028 lines", "n": 1.5})

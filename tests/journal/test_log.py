@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.log import Log
 from tests.support import NOON
 
@@ -262,7 +262,7 @@ from pathlib import Path
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 
 log = Log(Path(sys.argv[1]))
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)

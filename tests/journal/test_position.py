@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.journal import Position
 from learning_memory_server.journal.log import Log
-from learning_memory_server.journal.position import Position
 from tests.support import NOON
 
 if TYPE_CHECKING:

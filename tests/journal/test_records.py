@@ -3,9 +3,8 @@ from datetime import timedelta
 import pytest
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.entry import Ghap
 from tests.support import NOON, numbered

@@ -23,7 +23,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub.front.link import HubLink, hello_of
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts

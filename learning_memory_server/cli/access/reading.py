@@ -10,9 +10,8 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.cli import out
 from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.journal.codec import MEMORY
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import Records
+from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all

@@ -14,8 +14,8 @@ from learning_memory_server.cli.command import Commands, Result, YesOption, chos
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints
-from learning_memory_server.journal.archive.backups import list_backups, remove_unfinished_backups
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
+from learning_memory_server.journal.archive.writing import list_backups, remove_unfinished_backups
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
 from learning_memory_server.model.lines import one_line

@@ -11,11 +11,9 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
-from learning_memory_server.journal.archive.backups import back_up
-from learning_memory_server.journal.archive.snapshot import Snapshot, take_snapshot
-from learning_memory_server.journal.archive.writing import write_archive
-from learning_memory_server.journal.disk import journal_errors
+from learning_memory_server.journal.archive.writing import Snapshot, back_up, take_snapshot, write_archive
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.model.limits import BACKUPS_KEPT
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now

@@ -16,13 +16,11 @@ from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project, current_project
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.bounds import LINE_MAX
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.journal.archive.reading import is_archive, open_archive
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.gate import listed

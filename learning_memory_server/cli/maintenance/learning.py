@@ -19,8 +19,7 @@ from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.command import Commands, Result, current_project, folders_here
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors
-from learning_memory_server.journal.codec import FAILURE, MEMORY
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import FAILURE, MEMORY, JournalRecord
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words

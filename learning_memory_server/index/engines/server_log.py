@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from learning_memory_server.index.engines.addresses import clean_url, places_of, urls_of
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.log import Log
 
 KIND: Final = "server"

@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from learning_memory_server.journal.archive.contents import Contents, comparable, is_forgotten
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.model.entry import Ghap
 
 

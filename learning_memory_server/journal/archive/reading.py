@@ -1,36 +1,178 @@
-"""An archive from an untrusted source: all of it is checked before any of it is used, and nothing is unpacked."""
+"""An archive from an untrusted source: all of it is checked before any of it is used, and nothing is unpacked.
+
+An archive is a tar, plain or compressed:
+
+    manifest.json             what the archive says about itself: the checksum of every other file, and `sum`, its own,
+                              made as the journal's lines make theirs
+    journal/...               files of the journal under the names that they have there
+    damaged/...               lines and open files that could not be read, byte for byte, for a person to look at
+
+How much it may hold is limited. Anything beyond is refused before it is in memory, whatever its headers claim.
+"""
+
+from __future__ import annotations
 
 import gzip
 import hashlib
+import json
 import os
+import re
 import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
-from typing import IO, Final, cast
+from typing import IO, Annotated, Final, cast
+
+import msgspec
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.bounds import (
-    LINE_MAX,
-    LOG_FILE_MAX,
-    MANIFEST_MAX,
-    MEMBERS_MAX,
-    OPEN_MAX,
-    TOTAL_MAX,
-    Bounded,
-    most_bytes,
-)
-from learning_memory_server.journal.archive.manifest import (
-    JOURNAL,
-    MANIFEST,
-    OPEN,
-    OTHER_COPY,
-    Manifest,
-    is_member_name,
-)
-from learning_memory_server.journal.formats import HOW_TO_CONVERT, LAST_READER
+from learning_memory_server.journal.codec import HOW_TO_CONVERT, LAST_READER, digest
+from learning_memory_server.model.limits import MEMORY_MAX
 from learning_memory_server.version import JOURNAL_FORMAT
+
+_MIB: Final = 1024**2
+
+MEMBERS_MAX: Final = 20_000
+"""Files: two a month, a few more, and one for each open entry. Each takes about a kilobyte of memory."""
+HEADER_MAX: Final = 64 * 1024
+"""Bytes of a header. A name takes at most a few hundred."""
+MANIFEST_MAX: Final = 16 * _MIB
+"""Bytes. Each of the most files takes about 250."""
+OPEN_MAX: Final = 32 * _MIB
+"""Bytes of an open entry's file: thousands of notes of the greatest length."""
+LINE_MAX: Final = 6 * MEMORY_MAX + 16 * _MIB
+"""Bytes of a line: the longest memory, of characters that JSON writes as six, with its metadata and its chunks."""
+LOG_FILE_MAX: Final = 2 * 1024**3
+"""Bytes of a log's file: a month of a million entries of two kilobytes."""
+TOTAL_MAX: Final = 8 * 1024**3
+"""Bytes of everything."""
+RATIO_MAX: Final = 100
+"""How many bytes one compressed byte may become. Each line has a checksum of 64 digits that cannot be compressed to
+less than 32 bytes, so that journals stay below 30; zeros would reach 1,000."""
+_ALWAYS: Final = _MIB
+"""Bytes that any archive may become: a few hundred lines that are alike can exceed the ratio, and do no harm."""
+
+
+def most_bytes(compressed: int) -> int:
+    """Return how long a compressed archive of this length may become."""
+    return min(TOTAL_MAX, max(_ALWAYS, RATIO_MAX * compressed))
+
+
+class Bounded:
+    """A decompressed file that refuses to read more at once, or beyond `furthest`, than an archive can have."""
+
+    def __init__(self, file: IO[bytes], furthest: int) -> None:
+        self._file = file
+        self._furthest = furthest
+        self.at_once = HEADER_MAX
+        """The most bytes that one call may read."""
+
+    def read(self, size: int = -1) -> bytes:
+        """Read at most `size` bytes; refuse what is too much, or too far."""
+        if not 0 <= size <= self.at_once:
+            raise InvalidInputError("The archive is refused: a header claims an enormous size.")
+        data = self._file.read(size)
+        self._check(self._file.tell())
+        return data
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """Go to an offset from the start; refuse what is too far before anything is decompressed."""
+        self._check(offset)
+        return self._file.seek(offset, whence)
+
+    def tell(self) -> int:
+        """Return the offset from the start."""
+        return self._file.tell()
+
+    def read_to_the_end(self) -> None:
+        """Read the rest: a compressed file ends with a checksum, which is verified then."""
+        while self.read(HEADER_MAX):
+            pass
+
+    def _check(self, offset: int) -> None:
+        if offset > self._furthest:
+            raise InvalidInputError(
+                f"The archive is refused: it is larger than {TOTAL_MAX:,} bytes, or more than {RATIO_MAX} times its "
+                "compressed size.",
+                hint="If you trust it, decompress it with gunzip, and use the .tar file.",
+            )
+
+
+ARCHIVE_VERSION: Final = 1
+"""Raise it when a program that knows only this version could misread an archive, and still read this one. Archives of a
+newer version are refused."""
+
+MANIFEST: Final = "manifest.json"
+JOURNAL: Final = "journal/"
+DAMAGED: Final = "damaged/"
+OPEN: Final = "open/"
+
+OTHER_COPY: Final = "Use another copy; nothing was changed."
+
+Count = Annotated[int, msgspec.Meta(ge=0)]
+
+_PART: Final = r"(?!\.)[^/\\\x00-\x1f\x7f]{1,200}"
+_NAME: Final = re.compile(rf"(?:{JOURNAL}|{DAMAGED})(?:{OPEN}{_PART}\.json|(?:{_PART}/)?{_PART}\.jsonl)")
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of an archive, with the number of records of each kind, and of lines that something is forgotten."""
+
+    sha256: str
+    bytes: Count
+    lines: Count
+    records: dict[str, Count]
+    tombstones: Count
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What is in an archive, and which program wrote it."""
+
+    created_at: datetime  # when the journal was read
+    program: str
+    journal_format: Count
+    project: str | None  # the only project in it, or None for all projects
+    files: dict[str, Member]  # every other file of the archive, by name
+
+    @property
+    def damaged_lines(self) -> int:
+        """How many damaged lines were set aside when it was written."""
+        return sum(said.lines for name, said in self.files.items() if name.startswith(DAMAGED))
+
+    def to_json(self) -> bytes:
+        """Return the file's content."""
+        content = {"format": ARCHIVE_VERSION, **asdict(self), "created_at": self.created_at.isoformat()}
+        return json.dumps({**content, "sum": digest(content)}, ensure_ascii=False, indent=1).encode() + b"\n"
+
+    @classmethod
+    def from_json(cls, text: bytes) -> Manifest:
+        """Return the manifest in a text."""
+        try:
+            content = json.loads(text)
+            version = msgspec.convert(content["format"], int)
+            if version > ARCHIVE_VERSION:
+                raise InvalidInputError(
+                    f"The archive has format {version}; this program reads up to {ARCHIVE_VERSION}.",
+                    hint="Update learning-memory-server; nothing was changed.",
+                )
+            if content.pop("sum", None) != digest(content):
+                raise InvalidInputError(
+                    f"The archive is damaged: the checksum of {MANIFEST} does not match.", hint=OTHER_COPY
+                )
+            return msgspec.convert(content, cls)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise InvalidInputError(f"The archive's {MANIFEST} cannot be read ({error}).") from None
+
+
+def is_member_name(name: str) -> bool:
+    """Return whether a file of an archive may have this name."""
+    return _NAME.fullmatch(name) is not None
+
 
 _GZIP: Final = b"\x1f\x8b"
 _TAR: Final = (257, b"ustar")

@@ -5,12 +5,9 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from learning_memory_server.journal.archive.contents import Key, is_forgotten
-from learning_memory_server.journal.archive.manifest import DAMAGED, JOURNAL, OPEN, Manifest
-from learning_memory_server.journal.archive.reading import Archive, open_archive
-from learning_memory_server.journal.archive.snapshot import Snapshot, names_any
-from learning_memory_server.journal.archive.writing import write_archive
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord
+from learning_memory_server.journal.archive.reading import DAMAGED, JOURNAL, OPEN, Archive, Manifest, open_archive
+from learning_memory_server.journal.archive.writing import Snapshot, names_any, write_archive
+from learning_memory_server.journal.codec import GHAP, DamagedLineError, JournalRecord
 from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.finder import Ranked, is_instructive
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.anchors.freshness import Freshness

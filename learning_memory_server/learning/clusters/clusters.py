@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.document import axis_text
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.model import limits
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory

@@ -16,7 +16,7 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.changes import Edit
 from learning_memory_server.learning.failures.episodes import episode_for, line_of
 from learning_memory_server.learning.failures.outcomes import is_check

@@ -5,10 +5,9 @@ from typing import Any, TypeVar
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import documents_of
-from learning_memory_server.journal.archive.checking import CLUSTERS, checked_record, checked_thing
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.archive.contents import CLUSTERS, checked_record, checked_thing
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec, JournalRecord
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.forgetting import learned

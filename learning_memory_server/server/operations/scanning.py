@@ -11,9 +11,19 @@ from pydantic import Field
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.memory_chunks import point_ids
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
-from learning_memory_server.journal.disk import journal_errors
-from learning_memory_server.journal.line import DamagedLineError, JournalRecord, with_data
+from learning_memory_server.journal.codec import (
+    ADVICE,
+    FAILURE,
+    GHAP,
+    MEMORY,
+    VALUE,
+    VERDICT,
+    Codec,
+    DamagedLineError,
+    JournalRecord,
+    with_data,
+)
+from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Chunking

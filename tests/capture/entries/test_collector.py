@@ -11,9 +11,8 @@ from learning_memory_server.errors import (
     NoActiveGhapError,
     NotFoundError,
 )
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Lesson, RootCause
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier

@@ -11,8 +11,8 @@ from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.access.hub_client import find_hub
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.ipc import discovery
 from tests.command_line import FOR_THE_HUB, in_line, printed

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
-from learning_memory_server.journal.archive.backups import back_up, list_backups
+from learning_memory_server.journal.archive.writing import back_up, list_backups
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from tests.command_line import in_line

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.redaction.gate import RedactionGate

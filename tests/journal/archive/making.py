@@ -12,11 +12,9 @@ from typing import Any
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.archive.snapshot import take_snapshot
-from learning_memory_server.journal.archive.writing import write_archive
-from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT
+from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
+from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT, JournalRecord, digest
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord, digest
 from learning_memory_server.model.advice import Advice, Channel, Item, Kind
 from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.failure import Failure, failure_id

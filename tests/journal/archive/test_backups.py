@@ -6,14 +6,12 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.archive.backups import back_up, list_backups
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.rewriting import purge_archive
-from learning_memory_server.journal.archive.snapshot import take_snapshot
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.archive.writing import back_up, list_backups, take_snapshot
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import BACKUPS_KEPT
 from tests.journal.archive.making import (
     archived,

@@ -9,13 +9,11 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive import bounds, reading
-from learning_memory_server.journal.archive.bounds import Bounded, most_bytes
+from learning_memory_server.journal.archive import reading
 from learning_memory_server.journal.archive.contents import contents_of
-from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.archive.reading import Bounded, most_bytes, open_archive
+from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.limits import MEMORY_MAX
 from learning_memory_server.model.memory import Memory
 from tests.journal.archive.making import archived, compressed, forged, read_back, sealed
@@ -52,7 +50,7 @@ def test_a_bomb_behind_the_end_of_the_tar_is_refused(tmp_path: Path) -> None:
 
 def test_a_claim_is_refused_without_decompressing_what_it_claims(tmp_path: Path) -> None:
     header = tarfile.TarInfo(NAME)
-    header.size = bounds.LOG_FILE_MAX
+    header.size = reading.LOG_FILE_MAX
     path = tmp_path / "a.tar.gz"
     path.write_bytes(gzip.compress(header.tobuf() + bytes(5_000_000)))
     assert "more than 100 times its compressed size" in refusal(path)
@@ -60,7 +58,7 @@ def test_a_claim_is_refused_without_decompressing_what_it_claims(tmp_path: Path)
 
 @pytest.mark.slow
 def test_too_many_members_are_refused(tmp_path: Path) -> None:
-    path = forged(tmp_path / "a.tar", ((f"journal/{n}.jsonl", b"") for n in range(bounds.MEMBERS_MAX + 1)))
+    path = forged(tmp_path / "a.tar", ((f"journal/{n}.jsonl", b"") for n in range(reading.MEMBERS_MAX + 1)))
     assert "exceeds the limits of an archive" in refusal(path)
 
 
@@ -89,14 +87,14 @@ def test_long_and_endless_headers_are_refused(tmp_path: Path, kind: bytes) -> No
 
 @pytest.mark.slow
 def test_a_line_that_no_journal_has_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    path = forged(tmp_path / "a.tar", sealed({NAME: b"{}\n" + b"0" * (bounds.LINE_MAX + 1)}))
+    path = forged(tmp_path / "a.tar", sealed({NAME: b"{}\n" + b"0" * (reading.LINE_MAX + 1)}))
     tracemalloc.start()
     try:
         said = refusal(path)
         _, most = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert f"{NAME} has a line of more than {bounds.LINE_MAX:,} bytes" in said
+    assert f"{NAME} has a line of more than {reading.LINE_MAX:,} bytes" in said
     assert most < 3_000_000
 
 
@@ -132,7 +130,7 @@ def test_the_longest_memory_fits_even_if_it_repeats_one_character(journal: Journ
 def test_a_small_archive_may_become_a_megabyte() -> None:
     assert most_bytes(1) == 1024**2
     assert most_bytes(1024**2) == 100 * 1024**2
-    assert most_bytes(1024**4) == bounds.TOTAL_MAX
+    assert most_bytes(1024**4) == reading.TOTAL_MAX
     file = Bounded(io.BytesIO(bytes(100)), 50)
     assert file.read(50) == bytes(50)
     with pytest.raises(InvalidInputError):
@@ -140,4 +138,4 @@ def test_a_small_archive_may_become_a_megabyte() -> None:
     with pytest.raises(InvalidInputError):
         file.seek(51)
     with pytest.raises(InvalidInputError):
-        file.read(bounds.HEADER_MAX + 1)
+        file.read(reading.HEADER_MAX + 1)

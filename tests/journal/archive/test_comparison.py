@@ -6,8 +6,8 @@ import pytest
 
 from learning_memory_server.journal.archive.comparison import Difference, Numbering, compare, numbering_of
 from learning_memory_server.journal.archive.contents import Contents
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from tests.journal.archive.making import held, value_record, verdict_record
 from tests.support import NOON, full_ghap, ghap, numbered
 

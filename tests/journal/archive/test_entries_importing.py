@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.archive.checking import entry_of_record, parse_open
+from learning_memory_server.journal.archive.contents import entry_of_record, parse_open
 from learning_memory_server.journal.archive.entries_importing import ParsedEntries, find_category, parse_entries
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import JournalRecord, open_file_of
+from learning_memory_server.journal.codec import GHAP, JournalRecord, open_file_of
 from learning_memory_server.model.entry import Revision
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier

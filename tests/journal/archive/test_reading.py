@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.archive.checking import checked_record
-from learning_memory_server.journal.archive.contents import contents_of
+from learning_memory_server.journal.archive.contents import checked_record, contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.archive.making import (
     archived,

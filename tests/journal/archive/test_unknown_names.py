@@ -11,11 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.checking import checked_thing, entry_of_record
+from learning_memory_server.journal.archive.contents import checked_thing, entry_of_record
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.journal.records import Records
 from learning_memory_server.journal.scanning import Scanner, scan_journal
 from learning_memory_server.model.stored import Stored

@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import InvalidInputError, JournalUnavailableError
-from learning_memory_server.journal.archive.backups import backup_name, list_backups, prune
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import is_archive, open_archive
-from learning_memory_server.journal.archive.snapshot import take_snapshot
-from learning_memory_server.journal.archive.writing import write_archive
-from learning_memory_server.journal.codec import GHAP
+from learning_memory_server.journal.archive.writing import (
+    backup_name,
+    list_backups,
+    prune,
+    take_snapshot,
+    write_archive,
+)
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from tests.journal.archive.making import archived, held, members_of, read_back
 from tests.support import ALICE, CONFIRMED, NOON, TickingClock, ghap, numbered
 
@@ -139,7 +142,7 @@ WRITER = """
 import os, signal, sys
 from pathlib import Path
 from learning_memory_server.journal.archive import writing
-from learning_memory_server.journal.archive.snapshot import take_snapshot
+from learning_memory_server.journal.archive.writing import take_snapshot
 from tests.support import NOON
 
 class Dies(bytearray):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.failures import FailureLog
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.validity import Validity

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
+from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.line import JournalRecord
 from learning_memory_server.learning.clusters.clusters import Lineage, LineageLog
 from learning_memory_server.learning.clusters.fitting import inherit
 from learning_memory_server.model.cluster import ClusterId

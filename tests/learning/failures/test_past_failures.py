@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Learner, unknown
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.model.failure import Failure

@@ -20,8 +20,8 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.redaction.gate import RedactionGate
 from tests.learning.failures.agent import Agent

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.checking import checked_record
-from learning_memory_server.journal.codec import FAILURE
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.archive.contents import checked_record
+from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.model.failure import Episode
 from tests.learning.failures.agent import NOW, Agent, Shield
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.failures import FailureLog
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.limits import FAILURES_KEPT as KEPT

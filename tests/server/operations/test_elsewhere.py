@@ -10,7 +10,7 @@ import pytest
 from learning_memory_server.cli.doctor import Level
 from learning_memory_server.cli.doctor.engine import check_elsewhere
 from learning_memory_server.errors import InvalidInputError, NoAnswerError, StorageUnavailableError
-from learning_memory_server.journal.archive.snapshot import take_snapshot
+from learning_memory_server.journal.archive.writing import take_snapshot
 from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble, Wrong, serving
 from tests.index.engines.double_engine import recorded

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from learning_memory_server.journal.codec import GHAP
-from learning_memory_server.journal.line import JournalRecord
+from learning_memory_server.journal.codec import GHAP, JournalRecord
 from tests.embedding.ollama_stub import OllamaStub
 from tests.index.engines.double import QdrantDouble
 from tests.services import opened, run
