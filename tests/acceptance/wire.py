@@ -66,7 +66,7 @@ class Wire:
             cwd=storage,
         )
         self._next_id = 0
-        self._answers: dict[int, dict[str, Any]] = {}
+        self._answers: dict[int | None, dict[str, Any]] = {}
         self._lines: queue.Queue[bytes | None] = queue.Queue()
         self._errors: list[bytes] = []
         self._threads = [
@@ -112,6 +112,10 @@ class Wire:
         while request not in self._answers:
             self._take(max(0, deadline - time.monotonic()))
         return self._answers.pop(request)
+
+    def unasked(self) -> set[int | None]:
+        """Return the ids of answers that nobody has taken, None for those to lines without one."""
+        return set(self._answers)
 
     def request(self, method: str, **params: Any) -> dict[str, Any]:
         """Send a request that succeeds and return its result."""

@@ -22,7 +22,7 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
 from learning_memory_server.server.tools.hook import CallingAgents
 from learning_memory_server.server.wire import JSON, compact
-from scripts.attack_arguments import Generator
+from tests.generated_arguments import Generator
 from tests.server.agent import CALLER, ENTRY, FALSIFIED, Agent
 from tests.server.memory_calls import add, refused, said
 

@@ -14,19 +14,8 @@ if TYPE_CHECKING:
     Place = tuple[dict[str, Any] | list[Any], str | int, Schema]
 
 _WORDS: Final = (
-    "the",
-    "price",
-    "cache",
-    "returned",
-    "stale",
-    "totals",
-    "after",
-    "every",
-    "deploy",
-    "one",
-    "worker",
-    "kept",
-)
+    "the", "price", "cache", "returned", "stale", "totals", "after", "every", "deploy", "one", "worker", "kept",
+)  # fmt: skip
 _FORMS: Final = (
     "ghap_20260101_000000_abcdef",
     "value_20260101_000000_abcdef",
@@ -68,11 +57,11 @@ class Generator:
             if places := list(_places(arguments, schema)):
                 holder, key, node = self._chance.choice(places)
                 holder[key] = self._wrong(node, holder[key])  # type: ignore[index]
-        if self._chance.random() < 0.1:  # noqa: PLR2004
+        if self._chance.random() < 0.1:
             arguments[self._chance.choice(_KEYS)] = self._strange()
         return arguments
 
-    def _value(self, node: Schema, name: str) -> Any:  # noqa: ANN401 - JSON
+    def _value(self, node: Schema, name: str) -> Any:
         if "enum" in node:
             return self._chance.choice(node["enum"])
         kind = node.get("type")
@@ -81,7 +70,7 @@ class Generator:
             return {
                 key: self._value(part, key)
                 for key, part in node.get("properties", {}).items()
-                if key in required or self._chance.random() < 0.4  # noqa: PLR2004
+                if key in required or self._chance.random() < 0.4
             }
         if kind == "array":
             return [self._value(node["items"], name) for _ in range(self._chance.randint(1, 3))]
@@ -97,7 +86,7 @@ class Generator:
             return self._chance.choice(("2026-01-31", "2026-01-31T10:00:00+02:00"))
         return " ".join(self._chance.choices(_WORDS, k=self._chance.randint(5, 12)))
 
-    def _wrong(self, node: Schema, given: Any) -> Any:  # noqa: ANN401 - JSON
+    def _wrong(self, node: Schema, given: Any) -> Any:
         """Return something in place of a part: at its limits, of another kind, or broken inside."""
         limit = node.get("maxLength", 1_000)
         kinds: list[Any] = [self._strange()]
@@ -111,26 +100,17 @@ class Generator:
             ]
         if node.get("type") == "array":
             some = [*given, "x"] if isinstance(given, list) else ["x"]
-            kinds += [
-                some * (node.get("maxItems", 50) + 1),
-                [*some, ""],
-                [*some, None],
-                [*some, *some],
-                "x",
-                some * 5_000,
-            ]
+            too_many = some * (node.get("maxItems", 50) + 1)
+            kinds += [too_many, [*some, ""], [*some, None], [*some, *some], "x", some * 5_000]
         if node.get("type") in {"integer", "number"}:
             low, high = node.get("minimum", 0), node.get("maximum", 10**9)
             kinds += [low - 1, high + 1, -(10**30), 10**30, high + 0.5, f"{low}"]
         if node.get("type") == "object":
-            kinds += [
-                [given],
-                {},
-                {**given, self._chance.choice(_KEYS): self._strange()} if isinstance(given, dict) else {},
-            ]
+            more = {self._chance.choice(_KEYS): self._strange()}
+            kinds += [[given], {}, {**given, **more} if isinstance(given, dict) else {}]
         return self._chance.choice(kinds)
 
-    def _strange(self) -> Any:  # noqa: ANN401 - JSON
+    def _strange(self) -> Any:
         return copy.deepcopy(self._chance.choice(_STRANGE))
 
 
