@@ -11,6 +11,7 @@ from tests.server.agent import Agent, agent_of, open_index, pages
 
 WORDS = "the price cache returns stale totals after every deploy "
 ENTRIES = 30
+STATEMENTS = ("goal", "hypothesis", "action", "prediction")
 ESCAPED = "\x01"
 """Six characters of JSON."""
 
@@ -20,13 +21,17 @@ def filled(length: int, number: int) -> str:
     return f"{number:03} {WORDS * 60}"[: length - 1] + "."
 
 
+def statements(number: int) -> dict[str, str]:
+    return {part: filled(1_000, number) for part in STATEMENTS}
+
+
+def entry_of(**texts: str) -> dict[str, str]:
+    return {"domain": "testing", "strategy": "ask-user", **texts}
+
+
 async def resolve_large(agent: Agent, number: int) -> str:
     return await agent.resolve_new(
-        entry={
-            "domain": "debugging",
-            "strategy": "ask-user",
-            **{part: filled(1_000, number) for part in ("goal", "hypothesis", "action", "prediction")},
-        },
+        entry=entry_of(**statements(number)),
         status="falsified",
         result=filled(2_000, number),
         surprise=filled(2_000, number),
@@ -96,10 +101,8 @@ async def test_many_clusters_come_in_pages_that_add_up(agent: Agent) -> None:
     for topic in range(14):
         text = " ".join(f"topic{topic}word{number}" for number in range(70))[:998]
         for number in range(4):
-            parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), f"{number} {text}")
-            await agent.resolve_new(
-                entry={"domain": "testing", "strategy": "ask-user", **parts}, status="confirmed", result=text
-            )
+            entry = entry_of(**dict.fromkeys(STATEMENTS, f"{number} {text}"))
+            await agent.resolve_new(entry=entry, status="confirmed", result=text)
     found = await pages(agent, "get_clusters", "clusters", axis="full")
     assert len(found) > 1
     ids = [cluster["cluster_id"] for reply in found for cluster in reply["clusters"]]
@@ -112,10 +115,9 @@ async def test_many_clusters_come_in_pages_that_add_up(agent: Agent) -> None:
 async def test_a_single_item_that_is_too_long_is_shown_without_its_largest_parts(
     services: Services, agent: Agent
 ) -> None:
-    parts = dict.fromkeys(("goal", "hypothesis", "action", "prediction"), ESCAPED * 1_000)
     ids = [
         await agent.resolve_new(
-            entry={"domain": "testing", "strategy": "ask-user", **parts},
+            entry=entry_of(**dict.fromkeys(STATEMENTS, ESCAPED * 1_000)),
             status="falsified",
             result=ESCAPED * 2_000,
             surprise="the cache had been empty",
@@ -134,16 +136,14 @@ async def test_a_single_item_that_is_too_long_is_shown_without_its_largest_parts
 
 
 async def test_a_long_history_shows_its_newest_revisions(agent: Agent) -> None:
-    await agent.call("start_ghap", domain="debugging", strategy="ask-user", **statements(0))
+    def changed(number: int) -> dict[str, str]:
+        return {part: text for part, text in statements(number).items() if part != "goal"}
+
+    await agent.call("start_ghap", **entry_of(**statements(0)))
     for number in range(1, 41):
-        changed = statements(number)
-        del changed["goal"]
-        await agent.call("update_ghap", **changed)
+        await agent.call("update_ghap", **changed(number))
     active = await agent.call("get_active_ghap")
-    assert active["iteration_count"] == 41
-    assert {key: active[key] for key in ("hypothesis", "action", "prediction")} == {
-        key: text for key, text in statements(40).items() if key != "goal"
-    }
+    assert {**active, **changed(40), "iteration_count": 41} == active
     shown = [revision["hypothesis"] for revision in active["history"]]
     assert shown == [statements(number)["hypothesis"] for number in range(40 - len(shown), 40)]
     assert 0 < len(shown) < 40
@@ -153,20 +153,13 @@ async def test_a_long_history_shows_its_newest_revisions(agent: Agent) -> None:
 @pytest.mark.slow
 async def test_many_orphans_are_shown_newest_first_and_the_rest_is_counted(services: Services) -> None:
     async with agent_of(services, Caller("shop", "gone")) as gone:
-        ids = [
-            (await gone.call("start_ghap", domain="debugging", strategy="ask-user", **statements(n)))["id"]
-            for n in range(60)
-        ]
+        ids = [(await gone.call("start_ghap", **entry_of(**statements(n))))["id"] for n in range(60)]
     async with agent_of(services) as agent:
         active = await agent.call("get_active_ghap")
     shown = [entry["id"] for entry in active["orphaned"]]
     assert shown == list(reversed(ids))[: len(shown)]
     assert 0 < len(shown) < 60
     assert active["left_out"] == {"orphaned": f"the newest {len(shown)} of 60 are shown"}
-
-
-def statements(number: int) -> dict[str, str]:
-    return {part: filled(1_000, number) for part in ("goal", "hypothesis", "action", "prediction")}
 
 
 def test_the_last_page_says_neither_total_nor_offset() -> None:

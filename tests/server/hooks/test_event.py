@@ -11,6 +11,12 @@ import pytest
 from learning_memory_server.server.hooks.event import EDIT_MAX, Event, answer_for, arguments_of, edit_in, old_and_new
 
 
+def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
+    """Return what a client says of a command."""
+    given = {"hook_event_name": event, "tool_name": tool, "tool_input": {"command": "make"}}
+    return given if response is None else {**given, "tool_response": response}
+
+
 @pytest.mark.parametrize(
     ("given", "wanted"),
     [
@@ -24,27 +30,14 @@ from learning_memory_server.server.hooks.event import EDIT_MAX, Event, answer_fo
             {"event": "Stop", "session": "s", "again": "true"},
         ),
         (
-            {
-                "hook_event_name": "PostToolUse",
-                "tool_name": "Bash",
-                "tool_input": {"command": "make"},
-                "tool_response": {"stdout": "built", "stderr": "a warning", "interrupted": False},
-            },
+            ran("Bash", {"stdout": "built", "stderr": "a warning", "interrupted": False}),
             {"event": "PostToolUse", "command": "make", "output": "built", "stderr": "a warning", "again": ""},
         ),
         (
-            {
-                "hook_event_name": "PostToolUse",
-                "tool_name": "run_in_terminal",
-                "tool_input": {"command": "make"},
-                "tool_response": "built",
-            },
+            ran("run_in_terminal", "built"),
             {"event": "PostToolUse", "command": "make", "output": "built", "unknown": "true", "again": ""},
         ),
-        (
-            {"hook_event_name": "PostToolUse", "tool_name": "Write", "tool_input": {"command": "make"}},
-            {"event": "PostToolUse", "again": ""},
-        ),
+        (ran("Write", None), {"event": "PostToolUse", "again": ""}),
         ({"hook_event_name": 3, "tool_input": "make", "tool_response": [1]}, {"again": ""}),
     ],
 )
@@ -65,51 +58,38 @@ def test_what_is_not_an_object_says_nothing(given: object) -> None:
 WRAPPED = "<untrusted_context>\nOutput: {}\nProcess Group PGID: 46\n</untrusted_context>"
 
 
+def gemini(content: str) -> dict[str, Any]:
+    return {"tool_response": {"llmContent": content}}
+
+
+def copilot(result: str) -> dict[str, Any]:
+    return {"tool_result": {"text_result_for_llm": result}}
+
+
 @pytest.mark.parametrize(
     ("client", "given", "wanted"),
     [
-        ("gemini", {"tool_response": {"llmContent": WRAPPED.format("built")}}, {"output": "built"}),
+        ("gemini", gemini(WRAPPED.format("built")), {"output": "built"}),
         (
             "gemini",
-            {"tool_response": {"llmContent": WRAPPED.format("Error: no\nExit Code: 3")}},
+            gemini(WRAPPED.format("Error: no\nExit Code: 3")),
             {"output": "Error: no", "error": "Exit code 3\nError: no"},
         ),
         (
             "gemini",
-            {
-                "hook_event_name": "AfterTool",
-                "tool_name": "run_shell_command",
-                "tool_input": {"command": "make"},
-                "tool_response": {"llmContent": "Output: broken\nExit Code: 2"},
-            },
+            ran("run_shell_command", {"llmContent": "Output: broken\nExit Code: 2"}, "AfterTool"),
             {"event": "AfterTool", "command": "make", "output": "broken", "error": "Exit code 2\nbroken"},
         ),
-        (
-            "gemini",
-            {"tool_response": {"llmContent": "of another form"}},
-            {"output": "of another form", "unknown": "true"},
-        ),
-        (
-            "gemini",
-            {"tool_response": {"llmContent": WRAPPED.format("(empty)\nExit Code: 1")}},
-            {"output": "", "error": "Exit code 1\n"},
-        ),
+        ("gemini", gemini("of another form"), {"output": "of another form", "unknown": "true"}),
+        ("gemini", gemini(WRAPPED.format("(empty)\nExit Code: 1")), {"output": "", "error": "Exit code 1\n"}),
         ("codex", {"tool_response": "built\n"}, {"output": "built\n", "unknown": "true"}),
+        ("copilot", copilot("built\n<shellId: 0 completed with exit code 0>"), {"output": "built"}),
         (
             "copilot",
-            {"tool_result": {"text_result_for_llm": "built\n<shellId: 0 completed with exit code 0>"}},
-            {"output": "built"},
-        ),
-        (
-            "copilot",
-            {"tool_result": {"text_result_for_llm": "broken\n<shellId: 1 completed with exit code 3>"}},
+            copilot("broken\n<shellId: 1 completed with exit code 3>"),
             {"output": "broken", "error": "Exit code 3\nbroken"},
         ),
-        (
-            "copilot",
-            {"tool_result": {"text_result_for_llm": "still running"}},
-            {"output": "still running", "unknown": "true"},
-        ),
+        ("copilot", copilot("still running"), {"output": "still running", "unknown": "true"}),
         # VS Code, by its documentation.
         (
             "copilot",
@@ -136,23 +116,21 @@ def test_what_hooks_said_before_is_no_part_of_a_prompt() -> None:
     assert arguments_of({"prompt": prompt}, "gemini")["prompt"] == "fix <b> this"
 
 
+SAID = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
+
+
 @pytest.mark.parametrize(
     ("client", "wanted"),
     [
-        ("", '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'),
-        ("gemini", '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'),
-        ("codex", '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é &lt;b&gt;"}}'),
-        (
-            "copilot",
-            ('{"additionalContext":"é <b>","hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'),
-        ),
+        ("", SAID),
+        ("gemini", SAID),
+        ("codex", SAID.replace("<b>", "&lt;b&gt;")),
+        ("copilot", f'{{"additionalContext":"é <b>",{SAID[1:]}'),
         ("cursor", '{"additional_context":"é <b>"}'),
     ],
 )
 def test_each_client_is_answered_in_its_form_and_silence_is_the_same_for_all(client: str, wanted: str) -> None:
-    said = '{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"é <b>"}}'
-
-    assert answer_for(client, said) == wanted
+    assert answer_for(client, SAID) == wanted
     assert answer_for(client, "{}") == "{}"
 
 
@@ -162,8 +140,8 @@ def test_each_client_is_answered_in_its_form_and_silence_is_the_same_for_all(cli
         ("Read", {"file_path": "/shop/a.py"}, {"file": "/shop/a.py", "old": "", "new": ""}),
         (
             "replace",
-            {"file_path": "/shop/a.py", "old_string": "a", "new_string": "b"},
-            {"file": "/shop/a.py", "old": "a", "new": "b"},
+            {"file_path": "a.py", "old_string": "a", "new_string": "b"},
+            {"file": "a.py", "old": "a", "new": "b"},
         ),
         ("create_file", {"filePath": "/shop/a.py", "content": "b"}, {"file": "/shop/a.py", "old": "", "new": "b"}),
         (
