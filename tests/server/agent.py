@@ -1,6 +1,7 @@
 """An in-memory client that checks the wire form of every reply."""
 
 import json
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -139,6 +140,13 @@ def error_of(result: CallToolResult) -> dict[str, str]:
     assert {"type", "message"} <= error.keys() <= {"type", "message", "hint"}
     assert all(isinstance(part, str) and part for part in error.values())
     return error
+
+
+def require(error: dict[str, str], kind: str, *said: str, hint: str = "") -> None:
+    """Require that an error is of a kind, and that its message and its hint say these things, as patterns."""
+    assert error["type"] == kind, error
+    assert all(re.search(pattern, error["message"]) for pattern in said), error
+    assert re.search(hint, error.get("hint", "")), error
 
 
 def only_text(result: CallToolResult) -> str:

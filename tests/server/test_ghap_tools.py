@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from learning_memory_server.model.vocabulary import Domain
@@ -14,6 +16,7 @@ from tests.server.agent import (
     agent_of,
     moment,
     open_index,
+    require,
 )
 from tests.services import opened
 from tests.support import numbered
@@ -93,8 +96,7 @@ async def test_start_says_what_share_of_ten_similar_hypotheses_held(services: Se
 async def test_an_update_without_a_change_is_refused(arguments: dict[str, None], agent: Agent) -> None:
     await agent.call("start_ghap", **ENTRY)
     error = await agent.refused("update_ghap", **arguments)
-    assert error["type"] == "validation_error"
-    assert "hypothesis, action, prediction, strategy, note, confidence" in error["message"]
+    require(error, "validation_error", "hypothesis, action, prediction, strategy, note, confidence")
 
 
 @pytest.mark.parametrize(
@@ -145,9 +147,7 @@ async def test_a_falsified_entry_without_its_explanation_stays_open(
     error = await agent.refused(
         "resolve_ghap", **{key: value for key, value in FALSIFIED.items() if key not in left_out}
     )
-    assert error["type"] == "validation_error"
-    assert error["message"].startswith(named)
-    assert "resolve_ghap" in error["hint"]
+    require(error, "validation_error", f"^{named}", hint="resolve_ghap")
     assert (await agent.call("get_active_ghap"))["id"] == started["id"]
 
 
@@ -171,17 +171,13 @@ async def test_an_entry_resolved_before_the_model_is_ready_is_saved_with_a_warni
 async def test_without_an_open_entry_there_is_nothing_to_change(
     tool: str, arguments: dict[str, str], agent: Agent
 ) -> None:
-    error = await agent.refused(tool, **arguments)
-    assert error["type"] == "no_active_ghap"
-    assert "start_ghap" in error["hint"]
+    require(await agent.refused(tool, **arguments), "no_active_ghap", hint="start_ghap")
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", CONFIRMED)])
 async def test_an_unknown_entry_is_not_found(tool: str, arguments: dict[str, str], agent: Agent) -> None:
     error = await agent.refused(tool, **arguments, ghap_id="ghap_20260101_000000_abcdef")
-    assert error["type"] == "not_found"
-    assert "ghap_20260101_000000_abcdef" in error["message"]
-    assert "get_active_ghap" in error["hint"]
+    require(error, "not_found", "ghap_20260101_000000_abcdef", hint="get_active_ghap")
 
 
 @pytest.mark.parametrize(("tool", "arguments"), [("update_ghap", {"note": "n"}), ("resolve_ghap", FALSIFIED)])
@@ -189,9 +185,7 @@ async def test_a_resolved_entry_stays_as_it_is(tool: str, arguments: dict[str, s
     resolved = await agent.resolve_new()
     error = await agent.refused(tool, **arguments, ghap_id=resolved)
     (kept,) = (await agent.call("list_ghap_entries"))["results"]
-    assert error["type"] == "not_found"
-    assert "already resolved (confirmed)" in error["message"]
-    assert "start_ghap" in error["hint"]
+    require(error, "not_found", r"already resolved \(confirmed\)", hint="start_ghap")
     assert kept["outcome_status"] == "confirmed"
 
 
@@ -232,9 +226,14 @@ async def test_an_entry_of_another_project_is_neither_current_nor_orphaned_here(
         assert await second.call("get_active_ghap") == {"has_active": False}
 
 
-async def test_an_orphaned_entry_is_adopted_by_an_update(services: Services) -> None:
+@pytest.fixture
+async def left(services: Services) -> dict[str, Any]:
+    """An open entry of a session that has ended."""
     async with agent_of(services) as gone:
-        left = await gone.call("start_ghap", **ENTRY)
+        return await gone.call("start_ghap", **ENTRY)
+
+
+async def test_an_orphaned_entry_is_adopted_by_an_update(services: Services, left: dict[str, Any]) -> None:
     async with agent_of(services, OTHER_SESSION) as agent:
         before = await agent.call("get_active_ghap")
         assert before.pop("hint")
@@ -249,17 +248,13 @@ async def test_an_orphaned_entry_is_adopted_by_an_update(services: Services) -> 
     assert "orphaned" not in after
 
 
-async def test_an_orphaned_entry_is_adopted_by_its_id_alone(services: Services) -> None:
-    async with agent_of(services) as gone:
-        left = await gone.call("start_ghap", **ENTRY)
+async def test_an_orphaned_entry_is_adopted_by_its_id_alone(services: Services, left: dict[str, Any]) -> None:
     async with agent_of(services, OTHER_SESSION) as agent:
         await agent.call("update_ghap", ghap_id=left["id"])
         assert (await agent.call("get_active_ghap"))["id"] == left["id"]
 
 
-async def test_an_orphaned_entry_is_abandoned_by_its_id(services: Services) -> None:
-    async with agent_of(services) as gone:
-        left = await gone.call("start_ghap", **ENTRY)
+async def test_an_orphaned_entry_is_abandoned_by_its_id(services: Services, left: dict[str, Any]) -> None:
     async with agent_of(services, OTHER_SESSION) as agent:
         dropped = await agent.call("resolve_ghap", status="abandoned", result="lost", ghap_id=left["id"])
         assert dropped["id"] == left["id"]

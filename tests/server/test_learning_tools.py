@@ -1,13 +1,12 @@
 """Retrospectives: clusters, their members, and the values they teach."""
 
-import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.server.composition.services import Services
-from tests.server.agent import ENTRY, Agent, agent_of, at_work
+from tests.server.agent import ENTRY, Agent, agent_of, at_work, require
 from tests.server.topics import TOPICS, VALUE, resolve_topic, resolve_topics
 from tests.services import settings_in
 
@@ -124,9 +123,7 @@ async def test_an_axis_with_too_few_experiences_says_how_many_are_needed(
 ) -> None:
     await resolve_topic(agent, "cache", count)
     error = await agent.refused(tool, **arguments)
-    assert error["type"] == "insufficient_data"
-    assert re.search(rf"\b{count}\b.*\b20\b", error["message"])
-    assert error["hint"]
+    require(error, "insufficient_data", rf"\b{count}\b.*\b20\b", hint=".")
 
 
 async def test_twenty_experiences_are_enough(agent: Agent) -> None:
@@ -138,8 +135,7 @@ async def test_an_axis_without_experiences_has_too_few(agent: Agent) -> None:
     for _ in range(20):
         await agent.resolve_new()
     error = await agent.refused("get_clusters", axis="surprise")
-    assert error["type"] == "insufficient_data"
-    assert re.search(r"\b0\b.*\b8\b", error["message"])
+    require(error, "insufficient_data", r"\b0\b.*\b8\b")
 
 
 async def test_a_reply_without_clusters_explains_why(agent: Agent) -> None:
@@ -168,10 +164,7 @@ async def test_an_unknown_cluster_is_not_found_and_the_existing_ones_are_named(
     tool: str, arguments: dict[str, str], agent: Agent
 ) -> None:
     error = await agent.refused(tool, **arguments)
-    assert error["type"] == "not_found"
-    assert "full_99" in error["message"]
-    assert "full_0" in error["message"]
-    assert "get_clusters" in error["hint"]
+    require(error, "not_found", "full_99", "full_0", hint="get_clusters")
 
 
 async def test_every_tool_says_what_became_of_a_cluster_that_is_gone(

@@ -41,12 +41,9 @@ async def test_the_second_of_two_same_memories_says_that_it_is_stored_already(ag
     assert f"\nID: {first}\n" in reply
 
 
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_results_have_score_tags_a_preview_and_id(services: Services, mode: str, agent: Agent) -> None:
+async def test_results_have_score_tags_a_preview_and_id(mode: str, agent: Agent) -> None:
     first = await add(agent, f"{NOTE} {'and so on ' * 30}", tags=["db", "decision"])
     second = await add(agent, "Postgres runs on a machine of its own.", timestamp="2023-05-25")
-    if mode == "hybrid":
-        await open_index(services)
     reply = await said(
         agent, "search_memory", query="we chose postgres over mysql because of partial indexes and so on"
     )
@@ -76,10 +73,7 @@ async def test_the_first_three_passages_are_whole_and_the_others_previews(agent:
     assert [len(passage) for passage in passages[3:]] == [3 + 200 + 3] * 2
 
 
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_no_results_have_a_sentence(services: Services, mode: str, agent: Agent) -> None:
-    if mode == "hybrid":
-        await open_index(services)
+async def test_no_results_have_a_sentence(mode: str, agent: Agent) -> None:
     reply = await said(agent, "search_memory", query="anything")
     assert reply == f"No results found matching your query.\nMode: {mode}"
 

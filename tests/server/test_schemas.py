@@ -139,11 +139,6 @@ def sample(node: dict[str, Any]) -> Any:
     return node["enum"][0] if "enum" in node else plain[node["type"]]
 
 
-def test_dates_say_their_format() -> None:
-    for name in ("date_from", "date_to"):
-        assert at("search_memory", f"filters.{name}")["format"] == "date"
-
-
 def test_only_what_is_hard_to_guess_has_an_example() -> None:
     found = {(name, path) for name in NAMES for path, node in arguments_in(SCHEMAS[name]) if "examples" in node}
     assert found == {("start_ghap", "hypothesis")}
@@ -204,46 +199,37 @@ def test_no_other_enum_is_advertised() -> None:
     assert len(enums) == 17
 
 
+LISTINGS = ("list_ghap_entries", "get_clusters", "get_cluster_members", "list_values", "search_experiences")
+TEXTS = {
+    limits.STATEMENT_MAX: (
+        *(f"start_ghap {part}" for part in ("goal", "hypothesis", "action", "prediction")),
+        *(f"update_ghap {part}" for part in ("hypothesis", "action", "prediction")),
+    ),
+    limits.NARRATIVE_MAX: (
+        "update_ghap note",
+        *(f"resolve_ghap {part}" for part in ("result", "surprise", "root_cause.description")),
+        *(f"resolve_ghap lesson.{part}" for part in ("what_worked", "takeaway")),
+    ),
+    limits.VALUE_MAX: ("validate_value text", "store_value text"),
+    limits.QUERY_MAX: ("search_experiences query",),
+}
+
+
 @pytest.mark.parametrize(
-    ("path", "limit"),
+    ("path", "limited"),
     [
-        *((f"start_ghap {part}", limits.STATEMENT_MAX) for part in ("goal", "hypothesis", "action", "prediction")),
-        *((f"update_ghap {part}", limits.STATEMENT_MAX) for part in ("hypothesis", "action", "prediction")),
-        ("update_ghap note", limits.NARRATIVE_MAX),
-        ("resolve_ghap result", limits.NARRATIVE_MAX),
-        ("resolve_ghap surprise", limits.NARRATIVE_MAX),
-        ("resolve_ghap root_cause.description", limits.NARRATIVE_MAX),
-        ("resolve_ghap lesson.what_worked", limits.NARRATIVE_MAX),
-        ("resolve_ghap lesson.takeaway", limits.NARRATIVE_MAX),
-        ("validate_value text", limits.VALUE_MAX),
-        ("store_value text", limits.VALUE_MAX),
-        ("search_experiences query", limits.QUERY_MAX),
+        *((path, {"type": "string", "maxLength": limit}) for limit, paths in TEXTS.items() for path in paths),
+        ("list_ghap_entries limit", {"default": 20, "minimum": 1, "maximum": 100}),
+        ("get_cluster_members limit", {"default": 50, "minimum": 1, "maximum": 100}),
+        ("list_values limit", {"default": 20, "minimum": 1, "maximum": 100}),
+        ("search_experiences limit", {"default": 10, "minimum": 1, "maximum": 50}),
+        *((f"{tool} offset", {"minimum": 0}) for tool in LISTINGS),
+        *((f"search_memory filters.{name}", {"format": "date"}) for name in ("date_from", "date_to")),
     ],
 )
-def test_text_limits_are_the_domains(path: str, limit: int) -> None:
+def test_limits_defaults_and_formats_are_advertised(path: str, limited: dict[str, Any]) -> None:
     node = at(*path.split())
-    assert (node["type"], node["maxLength"]) == ("string", limit)
-
-
-@pytest.mark.parametrize(
-    ("tool", "default", "maximum"),
-    [
-        ("list_ghap_entries", 20, 100),
-        ("get_cluster_members", 50, 100),
-        ("list_values", 20, 100),
-        ("search_experiences", 10, 50),
-    ],
-)
-def test_number_limits_and_their_defaults_are_advertised(tool: str, default: int, maximum: int) -> None:
-    node = at(tool, "limit")
-    assert (node["default"], node["minimum"], node["maximum"]) == (default, 1, maximum)
-
-
-@pytest.mark.parametrize(
-    "tool", ["list_ghap_entries", "get_clusters", "get_cluster_members", "list_values", "search_experiences"]
-)
-def test_every_listing_takes_an_offset(tool: str) -> None:
-    assert at(tool, "offset")["minimum"] == 0
+    assert {**node, **limited} == node
 
 
 class Greeter:
@@ -264,16 +250,14 @@ def greeting_tools() -> ToolSet:
     return toolset
 
 
-def test_positional_parameters_are_services_and_not_in_the_schema() -> None:
+async def test_a_tool_is_made_of_its_function_which_stays_a_plain_one() -> None:
     (tool,) = greeting_tools().tools
+    assert (tool.name, tool.title, tool.description) == ("greet", "Greet somebody", "Greet somebody by name.")
+    # Positional parameters are services.
     assert tool.services == (Greeter,)
     assert tool.input_schema["properties"].keys() == {"name", "times"}
     assert tool.input_schema["required"] == ["name"]
-
-
-def test_the_name_is_the_functions_and_the_description_its_docstring() -> None:
-    (tool,) = greeting_tools().tools
-    assert (tool.name, tool.title, tool.description) == ("greet", "Greet somebody", "Greet somebody by name.")
+    assert await tool.function(Greeter(), name="Bob", times=2) == {"greeting": "hello Bob hello Bob"}
 
 
 async def test_a_tool_gets_the_service_that_was_injected() -> None:
@@ -303,11 +287,6 @@ async def test_a_text_is_not_copied_from_the_message_that_carries_it() -> None:
 def test_a_tool_whose_service_is_missing_fails_when_the_server_is_built() -> None:
     with pytest.raises(KeyError):
         Boundary(greeting_tools().tools, {RedactionGate: RedactionGate()})
-
-
-async def test_the_decorated_function_stays_a_plain_function() -> None:
-    (tool,) = greeting_tools().tools
-    assert await tool.function(Greeter(), name="Bob", times=2) == {"greeting": "hello Bob hello Bob"}
 
 
 @pytest.mark.parametrize(("changes", "idempotent"), [(True, False), (True, True), (False, False)])

@@ -17,12 +17,9 @@ OTHER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_a_result_is_the_experience_and_its_score(services: Services, mode: str, agent: Agent) -> None:
+async def test_a_result_is_the_experience_and_its_score(mode: str, agent: Agent) -> None:
     started = await agent.call("start_ghap", **ENTRY)
     await agent.call("resolve_ghap", **FALSIFIED, lesson=CONFIRMED["lesson"])
-    if mode == "hybrid":
-        await open_index(services)
     reply = await agent.call("search_experiences", query="stale price cache after a deploy")
     assert reply.keys() == {"results", "count", "mode", "stored_text"}
     assert (reply["count"], reply["mode"]) == (1, mode)
@@ -71,11 +68,8 @@ async def test_a_result_leaves_out_absent_fields(agent: Agent) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_the_best_match_is_first_and_scores_fall(services: Services, mode: str, agent: Agent) -> None:
+async def test_the_best_match_is_first_and_scores_fall(mode: str, agent: Agent) -> None:
     cache, fixture = await agent.resolve_new(), await agent.resolve_new(entry=OTHER)
-    if mode == "hybrid":
-        await open_index(services)
     for query, best in (("stale price cache", cache), ("fixture leaks its socket", fixture)):
         reply = await agent.call("search_experiences", query=query)
         assert reply["mode"] == mode
@@ -86,13 +80,10 @@ async def test_the_best_match_is_first_and_scores_fall(services: Services, mode:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
-async def test_filters_apply_before_the_limit(services: Services, mode: str, agent: Agent) -> None:
+async def test_filters_apply_before_the_limit(mode: str, agent: Agent) -> None:
     for _ in range(5):
         await agent.resolve_new()
     wanted = await agent.resolve_new(entry=OTHER, **FALSIFIED)
-    if mode == "hybrid":
-        await open_index(services)
     filters: list[dict[str, Any]] = [
         {"domain": "testing"},
         {"outcome": "falsified"},
@@ -108,17 +99,12 @@ async def test_filters_apply_before_the_limit(services: Services, mode: str, age
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
 @pytest.mark.parametrize(
     ("axis", "query"), [("surprise", "the cache had been empty"), ("root_cause", "database held old prices")]
 )
-async def test_an_axis_has_only_the_entries_that_are_on_it(
-    services: Services, axis: str, query: str, mode: str, agent: Agent
-) -> None:
+async def test_an_axis_has_only_the_entries_that_are_on_it(axis: str, query: str, mode: str, agent: Agent) -> None:
     await agent.resolve_new()
     wanted = await agent.resolve_new(**FALSIFIED)
-    if mode == "hybrid":
-        await open_index(services)
     reply = await agent.call("search_experiences", query=query, axis=axis)
     assert (reply["mode"], [found["id"] for found in reply["results"]]) == (mode, [wanted])
 

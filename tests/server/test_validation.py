@@ -1,3 +1,4 @@
+import re
 from typing import Any
 
 import pytest
@@ -150,31 +151,50 @@ async def test_a_limit_is_accepted_up_to_its_maximum(tool: str, maximum: int, ag
         assert message == (f"limit: {limit} is not allowed; expected a whole number from 1 to {maximum}.")
 
 
-@pytest.mark.parametrize(("tool", "name"), NUMBERS)
-@pytest.mark.parametrize("value", ["5", True, 3.0, 3.5, [3], {}])
-async def test_only_integers_are_numbers(tool: str, name: str, value: object, agent: Agent) -> None:
-    message = await refusal(agent, tool, {**REQUIRED[tool], name: value})
-    assert message.startswith(f"{name}: ")
-    assert "expected a whole number from " in message
+WRONG_VALUES: list[tuple[str, list[tuple[str, str]], list[Any]]] = [
+    ("NAME: .*expected a whole number from ", NUMBERS, ["5", True, 3.0, 3.5, [3], {}]),
+    (
+        "NAME: is .*expected text of 1-",
+        [("start_ghap", "goal"), ("update_ghap", "note"), ("search_experiences", "query"), ("store_value", "text")],
+        [5, True, 3.0, ["x"], {"text": "x"}],
+    ),
+    (
+        "NAME: is .*expected an object with ",
+        [("resolve_ghap", "root_cause"), ("resolve_ghap", "lesson")],
+        ['{"what_worked": "w"}', 5, True, ["x"]],
+    ),
+    (r".*full, strategy, surprise, root_cause\.", [("get_clusters", "axis")], [5, True, None, ["full"], ""]),
+    (
+        "NAME: .*axis_number",
+        [("get_cluster_members", "cluster_id"), ("validate_value", "cluster_id"), ("store_value", "cluster_id")],
+        ["full", "full_", "full_x", "full_-1", "domain_0", "_0", "full_0.5", "full_\u0663"],
+    ),
+    (
+        "NAME: .*ISO 8601",
+        [("list_ghap_entries", "since"), ("search_experiences", "since")],
+        [
+            *("yesterday", "2026-13-01", "2026-02-30", "12", "2026-01-31T25:00"),
+            *("0001-01-01T00:00+05:00", "9999-12-31T23:59-05:00"),
+        ],
+    ),
+]
+"""What is said of wrong values, as patterns, with the arguments that they are given for and the values."""
 
 
-@pytest.mark.parametrize("value", [5, True, 3.0, ["x"], {"text": "x"}])
 @pytest.mark.parametrize(
-    ("tool", "name"),
-    [("start_ghap", "goal"), ("update_ghap", "note"), ("search_experiences", "query"), ("store_value", "text")],
+    ("tool", "name", "value", "said"),
+    [
+        (tool, name, value, said)
+        for said, arguments, values in WRONG_VALUES
+        for tool, name in arguments
+        for value in values
+    ],
 )
-async def test_only_strings_are_text(tool: str, name: str, value: object, agent: Agent) -> None:
+async def test_a_value_of_another_kind_is_refused_with_what_is_expected(
+    tool: str, name: str, value: object, said: str, agent: Agent
+) -> None:
     message = await refusal(agent, tool, {**REQUIRED[tool], name: value})
-    assert message.startswith(f"{name}: is ")
-    assert "expected text of 1-" in message
-
-
-@pytest.mark.parametrize("name", ["root_cause", "lesson"])
-@pytest.mark.parametrize("value", ['{"what_worked": "w"}', 5, True, ["x"]])
-async def test_only_objects_are_accepted_as_objects(name: str, value: object, agent: Agent) -> None:
-    message = await refusal(agent, "resolve_ghap", {**FALSIFIED, name: value})
-    assert message.startswith(f"{name}: is ")
-    assert "expected an object with " in message
+    assert re.match(said.replace("NAME", name), message, re.DOTALL), message
 
 
 @pytest.mark.parametrize(
@@ -241,12 +261,6 @@ async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_wo
     assert ", ".join(allowed or ()) in message
 
 
-@pytest.mark.parametrize("value", [5, True, None, ["full"], ""])
-async def test_only_strings_are_accepted_as_words_of_a_vocabulary(value: object, agent: Agent) -> None:
-    message = await refusal(agent, "get_clusters", {"axis": value})
-    assert "full, strategy, surprise, root_cause." in message
-
-
 async def test_all_problems_with_a_call_are_named_at_once(agent: Agent) -> None:
     message = await refusal(agent, "start_ghap", {**ENTRY, "goal": "", "domain": "x", "extra": 1})
     assert "Field 'goal' cannot be empty" in message
@@ -273,35 +287,6 @@ async def test_an_unknown_tool_is_refused_with_the_tools_and_the_closest_name(ag
     message = await refusal(agent, "start_gahp", ENTRY)
     assert all(tool.name in message for tool in TOOLS)
     assert message.endswith(" Did you mean start_ghap?")
-
-
-@pytest.mark.parametrize(
-    "cluster_id", ["full", "full_", "full_x", "full_-1", "domain_0", "_0", "full_0.5", "full_\u0663"]
-)
-@pytest.mark.parametrize("tool", ["get_cluster_members", "validate_value", "store_value"])
-async def test_a_malformed_cluster_id_is_refused_with_the_right_form(tool: str, cluster_id: str, agent: Agent) -> None:
-    message = await refusal(agent, tool, {**REQUIRED[tool], "cluster_id": cluster_id})
-    assert message.startswith("cluster_id: ")
-    assert "axis_number" in message
-
-
-@pytest.mark.parametrize(
-    "since",
-    [
-        "yesterday",
-        "2026-13-01",
-        "2026-02-30",
-        "12",
-        "2026-01-31T25:00",
-        "0001-01-01T00:00+05:00",
-        "9999-12-31T23:59-05:00",
-    ],
-)
-@pytest.mark.parametrize("tool", ["list_ghap_entries", "search_experiences"])
-async def test_a_since_that_is_not_a_date_is_refused(tool: str, since: str, agent: Agent) -> None:
-    message = await refusal(agent, tool, {**REQUIRED[tool], "since": since})
-    assert message.startswith("since: ")
-    assert "ISO 8601" in message
 
 
 def tool_arguments(name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from learning_memory_server.embedding.scale import DEFAULT_SCALE
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.wire import STORED_TEXT
-from tests.server.agent import ENTRY, Agent, agent_of
+from tests.server.agent import ENTRY, Agent, agent_of, require
 from tests.server.topics import TOPICS, VALUE
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("topics")]
@@ -88,18 +88,13 @@ async def test_an_invalid_value_is_refused_with_its_metrics_and_not_stored(agent
     first = await agent.largest_cluster()
     error = await agent.refused("store_value", text="always be kind", cluster_id=first, axis="full")
     assert (await agent.call("list_values"))["count"] == 0
-    assert error["type"] == "validation_error"
-    assert error["message"].startswith("text: ")
-    assert "distance" in error["message"]
-    assert "get_cluster_members" in error["hint"]
+    require(error, "validation_error", "^text: .*distance", hint="get_cluster_members")
 
 
 async def test_a_value_names_the_axis_of_its_cluster(agent: Agent) -> None:
     first = await agent.largest_cluster()
     error = await agent.refused("store_value", text=VALUE, cluster_id=first, axis="strategy")
-    assert error["type"] == "validation_error"
-    assert error["message"].startswith("axis: strategy ")
-    assert "expected full" in error["message"]
+    require(error, "validation_error", "^axis: strategy .*expected full")
 
 
 async def test_values_are_listed_by_cluster_size_then_newest_and_filtered(indexed: Services) -> None:
@@ -166,10 +161,9 @@ async def test_a_contradicted_value_is_contested_and_superseded_by_a_better_one(
     both = (await agent.call("list_values", include_superseded=True, sort="support"))["results"]
     assert {value["id"]: value.get("superseded_by") for value in both} == {new["id"]: None, old["id"]: new["id"]}
     error = await agent.refused("store_value", **arguments, supersedes=old["id"])
-    assert error["type"] == "validation_error"
-    assert new["id"] in error["message"]
+    require(error, "validation_error", new["id"])
     error = await agent.refused("store_value", **arguments, supersedes="value_0")
-    assert (error["type"], "list_values" in error["hint"]) == ("not_found", True)
+    require(error, "not_found", hint="list_values")
 
 
 async def test_a_verdict_needs_a_value_a_resolved_entry_and_a_known_word(
