@@ -286,5 +286,9 @@ def test_an_empty_project_is_refused(command: str, run: Any, tmp_path: Path) -> 
     assert "--project: must not be empty" in refusal(run(*command.split(), *place, "--project", " "))
 
 
+def test_without_memories_the_list_says_so(run: Any) -> None:
+    assert run("memories").stdout.startswith("No memories yet. Agents keep texts as they work.")
+
+
 def test_a_wrong_date_names_the_option(run: Any) -> None:
     assert "--since" in run("list", "--since", "soon").stderr

@@ -10,13 +10,9 @@ from learning_memory_server.system.locking import exclusive
 from tests.cli.kept import MEMORIES
 from tests.command_line import printed
 
-
-def test_without_memories_the_list_says_so(run: Any) -> None:
-    assert run("memories").stdout.startswith("No memories yet. Agents keep texts as they work.")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept")]
 
 
-@pytest.mark.usefixtures("kept")
-@pytest.mark.slow
 def test_memories_are_listed_the_last_one_first(run: Any) -> None:
     lines = run("memories").stdout.splitlines()
     assert [line.split("  ")[0] for line in lines] == [*reversed(MEMORIES)]
@@ -27,8 +23,6 @@ def test_memories_are_listed_the_last_one_first(run: Any) -> None:
 @pytest.mark.parametrize(
     "options", [["--tag", "decision", "--tag", "storage"], ["--source", "docs/db.md"], ["--project", "current"]]
 )
-@pytest.mark.usefixtures("kept")
-@pytest.mark.slow
 def test_memories_are_filtered(options: list[str], run: Any) -> None:
     document = json.loads(run("memories", *options, "--json").stdout)
     assert [memory["id"] for memory in document["results"]] == [MEMORIES[0]]
@@ -36,8 +30,6 @@ def test_memories_are_filtered(options: list[str], run: Any) -> None:
     assert run("memories", "--since", "2026-02-01").stdout == "No memories match.\n"
 
 
-@pytest.mark.usefixtures("kept")
-@pytest.mark.slow
 def test_a_search_finds_the_best_passage(run: Any) -> None:
     found = printed(run("memories", "search", "why SQLite and not Postgres", "--limit", "1"))
     assert MEMORIES[0] in found
@@ -50,8 +42,6 @@ def test_a_search_finds_the_best_passage(run: Any) -> None:
     assert document["count"] == 1
 
 
-@pytest.mark.usefixtures("kept")
-@pytest.mark.slow
 def test_a_search_without_an_engine_is_lexical(run: Any) -> None:
     found = run("memories", "search", "SQLite", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
     assert found.exit_code == 0, found.output
@@ -59,8 +49,6 @@ def test_a_search_without_an_engine_is_lexical(run: Any) -> None:
     assert found.stderr.rstrip().endswith("This search is lexical.")
 
 
-@pytest.mark.usefixtures("kept")
-@pytest.mark.slow
 def test_a_search_is_lexical_while_another_process_has_locked_the_data(run: Any, storage: Path) -> None:
     with exclusive(storage / "journal", "an import"):
         found = run("memories", "search", "SQLite", "--tag", "decision", "--explain", "--json")

@@ -57,15 +57,11 @@ async def opened(path: Path, ollama: OllamaStub) -> AsyncIterator[Services]:
             yield services
 
 
-async def is_hybrid(services: Services) -> bool:
-    return (await services.searcher.search_experiences(SEARCH)).mode is SearchMode.HYBRID
-
-
 async def is_back(services: Services) -> None:
     """Wait until nothing is missing, and searches are hybrid again."""
     async with asyncio.timeout(300):
         await until(lambda: services.writer.missing == 0)
-        while not await is_hybrid(services):  # noqa: ASYNC110 - on a loop whose time is skipped
+        while (await services.searcher.search_experiences(SEARCH)).mode is not SearchMode.HYBRID:  # noqa: ASYNC110 - on a loop whose time is skipped
             await asyncio.sleep(0.5)
 
 

@@ -85,17 +85,13 @@ def term_weights() -> list[Any]:
     return [indices, [round(value, 6) for value in values]]
 
 
-def stored_names() -> list[Any]:
-    return [VECTOR, TERMS]
-
-
 @pytest.mark.parametrize(
     ("part", "present", "sample", "digest"),
     [
         ("form", SHAPES[FULL].form, entries, "20b13eeff1ba"),
         ("form", MEMORY_SHAPES[Collection.MEMORIES].form, memories, "a0c683109512"),
         ("terms", Recipe().terms, term_weights, "f41e9b8cdd5e"),
-        ("layout", Recipe().layout, stored_names, "9bb34b3bdf56"),
+        ("layout", Recipe().layout, lambda: [VECTOR, TERMS], "9bb34b3bdf56"),
     ],
 )
 def test_a_change_of_what_is_stored_requires_another_number_in_the_recipe(

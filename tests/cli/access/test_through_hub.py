@@ -62,12 +62,6 @@ def call_tool(hub: HubClient, tool: str, **arguments: Any) -> dict[str, Any]:
     return hub.control("call", tool=tool, arguments=arguments, project="garden", session="a session")
 
 
-def entry_record(old: dict[str, Any]) -> dict[str, Any]:
-    parsed = parse_entries([json.dumps(old).encode()], project="garden")
-    (entry,) = parsed.entries.values()
-    return JournalRecord.of(GHAP, entry).to_fields()
-
-
 @pytest.mark.usefixtures("filled")
 def test_every_command_prints_the_same_with_and_without_a_hub(
     run: Any, start_hub: Callable[[], int], tmp_path: Path
@@ -136,7 +130,8 @@ def test_an_import_through_a_hub_without_an_engine_is_safe_and_pending(
 
 
 def test_a_malformed_entry_is_refused_and_nothing_is_imported(run: Any, hub: HubClient) -> None:
-    good = entry_record(old_entry())
+    (entry,) = parse_entries([json.dumps(old_entry()).encode()], project="garden").entries.values()
+    good = JournalRecord.of(GHAP, entry).to_fields()
     bad: list[Any] = [
         3,
         {"id": 3},

@@ -50,11 +50,6 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def overwrite(directory: Path, pattern: str) -> None:
-    for file in directory.glob(pattern):
-        file.write_bytes(b"garbage")
-
-
 @pytest.fixture
 def index(tmp_path: Path) -> Path:
     return tmp_path / "data" / "index"
@@ -175,7 +170,8 @@ async def test_an_interrupted_creation_restarts(used: Path, store: EdgeStore, sp
 async def test_a_damaged_collection_says_so_without_its_path(
     used: Path, store: EdgeStore, spec: CollectionSpec, victim: str
 ) -> None:
-    overwrite(used / "notes", victim)
+    for file in (used / "notes").glob(victim):
+        file.write_bytes(b"garbage")
     with pytest.raises(StorageUnavailableError, match="`notes` is damaged") as caught:
         await store.count("notes")
     assert caught.value.hint is not None

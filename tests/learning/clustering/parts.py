@@ -35,6 +35,13 @@ def fit(vectors: Vectors, min_cluster_size: int | None = None, min_samples: int 
     return Clusterer(min_cluster_size, min_samples).fit(vectors, even(len(vectors)))
 
 
+def labels_of(groups: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
+    labels = np.full(count, -1)
+    for number, rows in enumerate(groups):
+        labels[rows] = number
+    return labels
+
+
 def as_sets(partition: Partition) -> set[frozenset[int]]:
     return {frozenset(cluster.members.tolist()) for cluster in partition.clusters}
 

@@ -2,14 +2,11 @@ import pickle
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.density import unit_rows
 from tests.learning.clustering.parts import as_sets, directions, fit, mixture
-
-Vectors = NDArray[np.float32]
 
 
 @pytest.mark.parametrize(("topics", "members"), [(3, 7), (8, 10), (12, 60)])
@@ -132,28 +129,21 @@ def test_weights_move_centroids_but_not_membership() -> None:
     for one, other in zip(plain.clusters, weighted.clusters, strict=True):
         assert not np.allclose(one.centroid, other.centroid, atol=1e-3)
         rows = other.members
-        units = vectors[rows] / np.linalg.norm(vectors[rows], axis=1, keepdims=True)
-        mean = weights[rows] @ units
+        mean = weights[rows] @ unit_rows(vectors[rows])
         np.testing.assert_allclose(other.centroid, mean / np.linalg.norm(mean), atol=1e-5)
         assert other.weights.tolist() == weights[rows].tolist()
 
 
 def test_members_come_most_central_first_and_clusters_largest_first() -> None:
-    vectors, _ = mixture(3, 10, noise=5)
-    more, _ = mixture(1, 25, seed=9)
+    vectors = np.vstack([mixture(3, 10, noise=5)[0], mixture(1, 25, seed=9)[0]])
 
-    partition = fit(np.vstack([vectors, more]))
+    partition = fit(vectors)
 
     assert [len(cluster.members) for cluster in partition.clusters] == [25, 10, 10, 10]
     for cluster in partition.clusters:
-        units = vectors_at(np.vstack([vectors, more]), cluster.members)
-        np.testing.assert_allclose(units @ cluster.centroid, cluster.similarities, atol=1e-5)
+        cosines = unit_rows(vectors[cluster.members]) @ cluster.centroid
+        np.testing.assert_allclose(cosines, cluster.similarities, atol=1e-5)
         assert (np.diff(cluster.similarities) <= 0).all()
-
-
-def vectors_at(vectors: Vectors, rows: NDArray[np.int64]) -> Vectors:
-    chosen = vectors[rows]
-    return np.asarray(chosen / np.linalg.norm(chosen, axis=1, keepdims=True))
 
 
 def test_topics_without_an_edge_between_them_are_found() -> None:

@@ -15,6 +15,7 @@ from learning_memory_server.learning.clustering.density import (
     spread,
     unit_rows,
 )
+from tests.learning.clustering.parts import labels_of
 
 Vectors = NDArray[np.float32]
 
@@ -23,13 +24,6 @@ def blobs(seed: int, count: int = 120) -> Vectors:
     generator = np.random.default_rng(seed)
     centres = generator.normal(size=(6, 12))
     return unit_rows(centres[generator.integers(0, 6, count)] + 0.45 * generator.normal(size=(count, 12)))
-
-
-def labels_of(groups: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
-    labels = np.full(count, -1)
-    for number, rows in enumerate(groups):
-        labels[rows] = number
-    return labels
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -13,6 +13,7 @@ from learning_memory_server.learning.clustering.merging import (
     readmitted,
     without_misplaced,
 )
+from tests.learning.clustering.parts import labels_of
 
 
 def pieces(topics: int, each: int, members: int, seed: int = 0) -> tuple[NDArray[np.float32], list[NDArray[np.int64]]]:
@@ -22,13 +23,6 @@ def pieces(topics: int, each: int, members: int, seed: int = 0) -> tuple[NDArray
     scatter = unit_rows(generator.normal(size=(topics * each * members, 48)))
     points = unit_rows(np.repeat(centres, each * members, axis=0) + 0.9 * scatter)
     return points, list(np.arange(len(points)).reshape(-1, members))
-
-
-def labels(groups: list[NDArray[np.int64]], count: int) -> NDArray[np.int64]:
-    found = np.full(count, -1)
-    for place, rows in enumerate(groups):
-        found[rows] = place
-    return found
 
 
 def join(points: NDArray[np.float32], groups: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
@@ -87,7 +81,7 @@ def test_the_level_with_the_best_product_of_silhouette_and_modularity_is_kept() 
     links /= links.sum()
 
     def product(level: list[NDArray[np.int64]]) -> float:
-        silhouette = float(silhouette_score(points, labels(level, len(points)), metric="cosine"))
+        silhouette = float(silhouette_score(points, labels_of(level, len(points)), metric="cosine"))
         inside = sum(links[np.ix_(rows, rows)].sum() for rows in level)
         by_chance = sum(links[rows].sum() * links[:, rows].sum() for rows in level)
         return float(silhouette * (inside - by_chance))
