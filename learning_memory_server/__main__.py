@@ -22,7 +22,7 @@ def main() -> None:
         from learning_memory_server.hub.front.hook import main as hook  # noqa: PLC0415
 
         hook(*sys.argv[2:3])
-    from learning_memory_server.system.interrupts import end_on_interrupt, leave_interrupted  # noqa: PLC0415
+    from learning_memory_server.system.ending import end_on_interrupt, leave_interrupted  # noqa: PLC0415
     from learning_memory_server.system.steering import ignore_project  # noqa: PLC0415
 
     try:
@@ -43,7 +43,7 @@ def _run(arguments: list[str], *, is_steered: bool) -> None:
     serves = options <= {"--direct", "--hooks"} and COMPLETION not in os.environ
     has_hooks = "--hooks" in options
     if serves or arguments == ["hub", "run"]:
-        from learning_memory_server.system.crashes import report_crashes  # noqa: PLC0415
+        from learning_memory_server.system.ending import report_crashes  # noqa: PLC0415
 
         report_crashes()
     if serves and sys.stdin is not None and sys.stdin.isatty():

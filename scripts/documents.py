@@ -9,10 +9,9 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 
 from learning_memory_server.server.views.calibration_views import CalibrationView, SavingView
 from learning_memory_server.server.views.cluster_views import AxisView, Exemplar
-from learning_memory_server.server.views.entry_views import EntryKey, Member, Summary, WholeEntry
+from learning_memory_server.server.views.entry_views import EntryKey, Member, ScoredExperience, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
 from learning_memory_server.server.views.memory_views import FoundMemoryView, MemoryView
-from learning_memory_server.server.views.score_views import ScoredExperience
 from learning_memory_server.server.views.value_views import FullValue
 from scripts.report_documents import (
     ArchiveDocument,

@@ -10,7 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, OutputError
-from learning_memory_server.system.interrupts import INTERRUPTED
+from learning_memory_server.system.ending import INTERRUPTED
 from learning_memory_server.system.paths import APPLICATION
 
 _AS_JSON: Final = f"{__name__}.json"
@@ -56,7 +56,7 @@ class FailuresAsSentences(TyperGroup):
                     raise
                 _show(InvalidInputError(error.format_message()), as_json=True)
                 raise typer.Exit(error.exit_code) from None
-            from learning_memory_server.system.crashes import describe_exception  # noqa: PLC0415
+            from learning_memory_server.system.ending import describe_exception  # noqa: PLC0415
 
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
             facts = describe_exception(error)

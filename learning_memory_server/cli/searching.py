@@ -22,7 +22,7 @@ from learning_memory_server.recall.lexical import rank
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import memory_views, value_views
-from learning_memory_server.server.views.score_views import formula, scored_experience
+from learning_memory_server.server.views.entry_views import formula, scored_experience
 
 T = TypeVar("T")
 Found = tuple[list[dict[str, Any]], str]

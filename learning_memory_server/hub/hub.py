@@ -36,9 +36,9 @@ from learning_memory_server.server.composition.services import Services, service
 from learning_memory_server.server.composition.statistics import damage_notice
 from learning_memory_server.server.hooks.event import answer_for, arguments_of
 from learning_memory_server.server.settings import Settings, unknown_variables
-from learning_memory_server.server.tools.hook import HOOK
+from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import locations, timeouts
-from learning_memory_server.system.interrupts import leave_shortly
+from learning_memory_server.system.ending import leave_shortly
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.system.paths import LOCK
 

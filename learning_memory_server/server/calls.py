@@ -27,12 +27,11 @@ from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
 from learning_memory_server.server.schema import has_long_text_with, require_bounded, shorten
-from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS
-from learning_memory_server.server.tools.hook import HOOK, CallingAgents
-from learning_memory_server.server.tools.memory import get_stats
+from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
+from learning_memory_server.server.tools.recall import get_stats
 from learning_memory_server.server.tools.toolset import Progress, Tool
 from learning_memory_server.server.wire import JSON, Result
-from learning_memory_server.system.turns import in_turn
+from learning_memory_server.system.waiting import in_turn
 
 _OF_THE_CALL: Final = (Caller, Progress)
 """What tools request like services, but the call supplies."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from learning_memory_server.system.interrupts import run_and_exit
+from learning_memory_server.system.ending import run_and_exit
 
 
 def main(*, has_hooks: bool = False) -> NoReturn:

@@ -1,17 +1,20 @@
-"""Deadlines, retries and circuit breakers for requests to a server. The seconds are in `timeouts`.
+"""Deadlines, retries, circuit breakers and turns: what a call waits for. The seconds are in `timeouts`.
 
 A circuit stands before a server. The first request without an answer opens it: from then on requests fail at once. A
 probe repeats that kind of request in the background, and its success closes the circuit again. The library purgatory
 has circuits too, but there a caller is the probe, and waits for it.
 
 A model on a server is loaded in the background, for a minute at most. No tool waits for it longer than its own limit.
+
+Calls that write take turns, in the order in which they were sent. Before it writes, a call may wait for a thread, a
+model or a server. Without turns, the next one could overtake it.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Final
 
@@ -30,9 +33,28 @@ from learning_memory_server.errors import (
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
-    # stamina has no public name for this type.
     from stamina._core import _RetryContextIterator
     from stamina.instrumentation import RetryDetails
+
+
+_end: ContextVar[Callable[[], None]] = ContextVar("end", default=lambda: None)
+
+
+@asynccontextmanager
+async def in_turn(order: asyncio.Lock | None) -> AsyncIterator[None]:
+    """Wait for a turn, which ends with this block or `has_written`. Without a lock, nothing is waited for."""
+    with ExitStack() as turn:
+        if order:
+            # Those who wait for a lock get it in the order in which they came.
+            await order.acquire()
+            turn.callback(order.release)
+            _end.set(turn.close)
+        yield
+
+
+def has_written() -> None:
+    """End the turn of the running call, if it has one: what it still does may take long."""
+    _end.get()()
 
 
 _ATTEMPTS: Final = 3

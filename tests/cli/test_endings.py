@@ -53,7 +53,7 @@ def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(environment: dict[s
 def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
     program = (
         "import threading\n"
-        "from learning_memory_server.system.interrupts import end_on_interrupt\n"
+        "from learning_memory_server.system.ending import end_on_interrupt\n"
         "end_on_interrupt()\n"
         "stay = threading.Event()\n"
         "threading.Thread(target=stay.wait).start()\n"

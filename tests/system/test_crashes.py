@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.system.crashes import describe_exception, raised_name, type_name
+from learning_memory_server.system.ending import describe_exception, raised_name, type_name
 
 SECRET = "quokka"  # noqa: S105 - a word to look for
 URL = f"https://ann:{SECRET}@example.org/{SECRET}?key={SECRET}"
@@ -139,7 +139,7 @@ def test_only_the_type_is_taken_from_the_last_line_of_a_traceback(line: str, nam
 
 CRASHES = """
 import sys, threading, warnings
-from learning_memory_server.system.crashes import report_crashes
+from learning_memory_server.system.ending import report_crashes
 report_crashes()
 SECRET = sys.argv[1]
 def fail():
@@ -168,7 +168,7 @@ def test_uncaught_exceptions_and_warnings_are_lines_without_messages() -> None:
         "process.crashed",
     ]
     assert [line["error"]["type"] for line in lines[1:]] == ["ValueError"] * 3
-    assert warnings.showwarning.__module__ != "learning_memory_server.system.crashes"
+    assert warnings.showwarning.__module__ != "learning_memory_server.system.ending"
 
 
 @pytest.mark.slow

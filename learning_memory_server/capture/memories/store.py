@@ -20,7 +20,7 @@ from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model.memory import Chunking, Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.system.turns import has_written
+from learning_memory_server.system.waiting import has_written
 
 if TYPE_CHECKING:
     from learning_memory_server.index.document import Document

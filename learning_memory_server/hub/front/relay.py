@@ -24,7 +24,7 @@ from learning_memory_server.hub.front.answers import Answers
 from learning_memory_server.hub.front.link import HubLink, hello_of
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.interrupts import run_and_exit
+from learning_memory_server.system.ending import run_and_exit
 from learning_memory_server.system.ipc import discovery, jsonrpc, socket_security
 
 TYPE_CHECKING = False

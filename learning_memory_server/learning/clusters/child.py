@@ -21,7 +21,7 @@ import structlog
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.children import detached, module_command
-from learning_memory_server.system.crashes import raised_name
+from learning_memory_server.system.ending import raised_name
 
 if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.clusters import AxisFit

@@ -20,7 +20,7 @@ import structlog
 
 from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import build_redactor
-from learning_memory_server.system.crashes import describe_exception
+from learning_memory_server.system.ending import describe_exception
 
 if TYPE_CHECKING:
     Event = MutableMapping[str, Any]

@@ -21,7 +21,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Boundary
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
-from learning_memory_server.server.operations import forgetting, importing, indexing, scanning
+from learning_memory_server.server.operations import erasing, importing, indexing
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.server.tools.catalog import TOOLS
 from learning_memory_server.server.views.memory_views import found_memory
@@ -96,7 +96,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.leave, indexing.migrate),
         *(picture, search_memories),
         *(join, unjoin),
-        *(call, forgetting.forget, scanning.redact_stored),
+        *(call, erasing.forget, erasing.redact_stored),
     )
 }
 

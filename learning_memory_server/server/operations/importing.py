@@ -10,7 +10,7 @@ from learning_memory_server.journal.archive.contents import CLUSTERS, checked_re
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec, JournalRecord
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.server.operations.forgetting import learned
+from learning_memory_server.server.operations.erasing import learned
 from learning_memory_server.server.operations.report import Report
 
 T = TypeVar("T")

@@ -1,19 +1,112 @@
-"""All tools, in the order in which clients see them."""
+"""All tools, in the order in which clients see them; and the one that hooks call, which models do not see."""
 
-from typing import Final
+from dataclasses import replace
+from typing import Annotated, Final
 
-from learning_memory_server.server.tools import ghap, hook, learning, memory, search, values
+from pydantic import Field
 
-TOOLS: Final = [
-    *ghap.toolset.tools,
-    *learning.toolset.tools,
-    *values.toolset.tools,
-    *search.toolset.tools,
-    *memory.toolset.tools,
-]
+from learning_memory_server.model.caller import MAIN_AGENT, Caller
+from learning_memory_server.model.identity import session_hash
+from learning_memory_server.server.hooks.event import Event, old_and_new
+from learning_memory_server.server.hooks.hooks import Hooks
+from learning_memory_server.server.tools import ghap, learning, recall
+from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.server.wire import SILENT
+
+toolset = ToolSet()
+
+_CALLS: Final = 256
+"""Remembered agents of calls: more than a session has at once."""
+
+HOOK = "hook"
+"""The tool's name."""
+
+
+class CallingAgents:
+    """Which agent of a connection's session makes which tool call, as the hook before the call says."""
+
+    def __init__(self) -> None:
+        self._agents: dict[object, str] = {}
+
+    def note(self, call: str, agent: str) -> None:
+        """Note that an agent is about to make a call."""
+        self._agents[call] = agent
+        if len(self._agents) > _CALLS:
+            del self._agents[next(iter(self._agents))]
+
+    def find(self, call: object) -> str | None:
+        """Return the agent that makes a call, None if no hook has told."""
+        return self._agents.get(call) if isinstance(call, str) else None
+
+
+# Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the
+# secrets in all of them would take longer than everything else.
+@toolset.tool("Answer a hook", changes=True, wire=SILENT, for_models=False, kept=("command",))
+async def hook(
+    hooks: Hooks,
+    agents: CallingAgents,
+    caller: Caller,
+    /,
+    *,
+    event: Annotated[str, Field(description="The event, as the client calls it.")],
+    session: Annotated[str, Field(description="The client's id of the session.")] = "",
+    folder: Annotated[str, Field(description="The working directory.")] = "",
+    prompt: Annotated[str, Field(description="What the user has written, or a subagent's task.")] = "",
+    kind: Annotated[str, Field(description="The kind of a subagent.")] = "",
+    command: Annotated[str, Field(description="The command that a tool runs or ran.")] = "",
+    output: Annotated[str, Field(description="What it wrote, if it succeeded.")] = "",
+    stderr: Annotated[str, Field(description="What it wrote as errors.")] = "",
+    error: Annotated[str, Field(description="What the client says of its failure.")] = "",
+    file: Annotated[str, Field(description="The file that a tool has read or edited.")] = "",
+    patch: Annotated[str, Field(description="The hunks of an edit, as Claude Code says them in JSON.")] = "",
+    old: Annotated[str, Field(description="The text that an edit took out.")] = "",
+    new: Annotated[str, Field(description="The text that it put in.")] = "",
+    background: Annotated[str, Field(description="`true` if it was started in the background.")] = "",
+    task: Annotated[str, Field(description="The background task that it became, if it did.")] = "",
+    unknown: Annotated[str, Field(description="`true` if the client does not say whether it failed.")] = "",
+    again: Annotated[str, Field(description="`true` if it goes on because of this hook, or starts late.")] = "",
+    agent: Annotated[str, Field(description="The subagent's id; empty for the main agent.")] | None = None,
+    call: Annotated[str, Field(description="The call of this server that it is about to make.")] = "",
+) -> str:
+    """Tell an agent what bears on an event of its session, and keep what the event teaches.
+
+    For a client's hooks. Every argument is a text; what a client does not know is empty. Of a hook with `call` nothing
+    is kept but which agent it is.
+    """
+    if agent is not None:
+        caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
+    if call and caller.agent:
+        agents.note(call, caller.agent)
+        return ""
+    taken, put = old_and_new(patch, old, new)
+    return await hooks.answer(
+        Event(
+            event,
+            # Of any length; what is remembered of a session is found by it.
+            session_hash(session) if session else caller.session,
+            folder,
+            prompt,
+            kind,
+            command,
+            "\n".join(filter(None, (output, stderr))),
+            error,
+            file,
+            taken,
+            put,
+            is_background=background == "true" or bool(task),
+            is_again=again == "true",
+            is_unknown=unknown == "true",
+            # Claude Code says [] of a file that is new.
+            is_edit=bool(patch or old or new),
+        ),
+        caller,
+    )
+
+
+TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *recall.toolset.tools]
 
 OF_APPS: Final = learning.of_apps.tools
 """What a client sees besides that renders pages (MCP Apps)."""
 
-WITH_HOOKS: Final = [*TOOLS, *hook.toolset.tools]
+WITH_HOOKS: Final = [*TOOLS, *toolset.tools]
 """What a client sees that was started with `--hooks`."""

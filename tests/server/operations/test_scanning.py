@@ -179,7 +179,7 @@ from pathlib import Path
 from learning_memory_server.system import files
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.server.operations.scanning import redact_stored
+from learning_memory_server.server.operations.erasing import redact_stored
 from learning_memory_server.server.settings import Settings
 
 storage, moment, records = Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
