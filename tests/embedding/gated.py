@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
+from learning_memory_server.embedding.service import EmbeddingService
 
 
 class Gated(HashingEmbedder):
@@ -28,6 +30,20 @@ class Gated(HashingEmbedder):
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls += ["query"] * len(texts)
         return HashingEmbedder(16).embed_queries(texts)
+
+
+@asynccontextmanager
+async def busy(model: Gated, texts: Sequence[str] = ("a document",)) -> AsyncIterator[EmbeddingService]:
+    """A service whose model is embedding documents, until the block ends or `allowed` is released."""
+    service = EmbeddingService(lambda: model)
+    documents = asyncio.create_task(service.embed_documents(texts))
+    assert await asyncio.to_thread(model.began.wait, 30)
+    try:
+        yield service
+    finally:
+        model.allowed.release()
+        await documents
+        service.close()
 
 
 async def settle() -> None:

@@ -1,7 +1,7 @@
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 
 import numpy as np
@@ -12,8 +12,9 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
-from tests.embedding.gated import Gated, settle
+from tests.embedding.gated import Gated, busy, settle
 
+Serve = Callable[..., EmbeddingService]
 SECRET = "/home/someone/models/secret.bin: CUDA error 700"  # noqa: S105 - no password
 
 
@@ -40,8 +41,15 @@ def load() -> Iterator[SlowLoad]:
     loader.release.set()
 
 
-async def test_the_model_loads_in_the_background_and_once(load: SlowLoad) -> None:
-    service = EmbeddingService(load)
+@pytest.fixture
+async def serve() -> AsyncIterator[Serve]:
+    """Make services of models' loaders, which are closed at the end."""
+    with ExitStack() as services:
+        yield lambda load, **options: services.enter_context(closing(EmbeddingService(load, **options)))
+
+
+async def test_the_model_loads_in_the_background_and_once(load: SlowLoad, serve: Serve) -> None:
+    service = serve(load)
     assert str(service.state) == "idle"
     assert load.threads == []
 
@@ -54,23 +62,21 @@ async def test_the_model_loads_in_the_background_and_once(load: SlowLoad) -> Non
     assert str(service.state) == "ready"
     (thread,) = load.threads
     assert thread != threading.main_thread().name
-    service.close()
 
 
-async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad) -> None:
-    service = EmbeddingService(load)
+async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad, serve: Serve) -> None:
+    service = serve(load)
     call = asyncio.create_task(service.embed_documents(["a b", "c"]))
     load.release.set()
 
     np.testing.assert_array_equal(await call, HashingEmbedder(16).embed_documents(["a b", "c"]))
     np.testing.assert_array_equal(await service.embed_query("a b"), HashingEmbedder(16).embed_queries(["a b"])[0])
-    service.close()
 
 
-async def test_a_failure_to_load_is_reported_without_the_library_s_message() -> None:
-    loader = SlowLoad(RuntimeError(SECRET))
-    loader.release.set()
-    service = EmbeddingService(loader)
+async def test_a_failure_to_load_is_reported_without_the_library_s_message(load: SlowLoad, serve: Serve) -> None:
+    load.failure = RuntimeError(SECRET)
+    load.release.set()
+    service = serve(load)
 
     calls: list[Callable[[], Awaitable[object]]] = [
         service.identity,
@@ -84,25 +90,23 @@ async def test_a_failure_to_load_is_reported_without_the_library_s_message() -> 
         assert "RuntimeError" in caught.value.message
         assert caught.value.hint
     assert str(service.state) == "failed"
-    assert len(loader.threads) == 1
-    service.close()
+    assert len(load.threads) == 1
 
 
-async def test_a_loader_s_own_explanation_is_passed_on() -> None:
+async def test_a_loader_s_own_explanation_is_passed_on(serve: Serve) -> None:
     loader = SlowLoad(EmbeddingUnavailableError("The weights are not the known ones.", hint="Reinstall."))
     loader.release.set()
-    service = EmbeddingService(loader)
+    service = serve(loader)
 
     with pytest.raises(EmbeddingUnavailableError, match="not the known ones") as caught:
         await service.identity()
     assert caught.value.hint == "Reinstall."
-    service.close()
 
 
-async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use() -> None:
+async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use(serve: Serve) -> None:
     loader = SlowLoad(EmbeddingUnavailableError("Ollama does not answer."))
     loader.release.set()
-    service = EmbeddingService(loader, retry_seconds=0)
+    service = serve(loader, retry_seconds=0)
     with pytest.raises(EmbeddingUnavailableError):
         await service.identity()
     assert str(service.state) == "failed"
@@ -119,11 +123,10 @@ async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use() -> N
     assert str(service.state) == "ready"
     assert len(loader.threads) == 2
     assert (await service.embed_query("x")).shape == (16,)
-    service.close()
 
 
-async def test_a_cancelled_caller_does_not_cancel_the_loading(load: SlowLoad) -> None:
-    service = EmbeddingService(load)
+async def test_a_cancelled_caller_does_not_cancel_the_loading(load: SlowLoad, serve: Serve) -> None:
+    service = serve(load)
     patient = asyncio.create_task(service.identity())
     hasty = asyncio.create_task(service.embed_query("x"))
     await asyncio.sleep(0)
@@ -136,7 +139,6 @@ async def test_a_cancelled_caller_does_not_cancel_the_loading(load: SlowLoad) ->
 
     assert (await patient).dimension == 16
     assert (await service.embed_query("x")).shape == (16,)
-    service.close()
 
 
 class Failing(HashingEmbedder):
@@ -144,14 +146,13 @@ class Failing(HashingEmbedder):
         raise RuntimeError(f"{SECRET} {len(texts)}")
 
 
-async def test_a_failing_model_is_reported_without_the_library_s_message() -> None:
-    service = EmbeddingService(Failing)
+async def test_a_failing_model_is_reported_without_the_library_s_message(serve: Serve) -> None:
+    service = serve(Failing)
     with pytest.raises(EmbeddingUnavailableError) as documents:
         await service.embed_documents(["x"])
     with pytest.raises(EmbeddingUnavailableError) as query:
         await service.embed_query("x")
     assert "secret" not in documents.value.message + query.value.message
-    service.close()
 
 
 class OneAtATime(HashingEmbedder):
@@ -169,13 +170,12 @@ class OneAtATime(HashingEmbedder):
             self.busy.release()
 
 
-async def test_the_model_is_called_from_one_thread_at_a_time() -> None:
-    service = EmbeddingService(OneAtATime)
+async def test_the_model_is_called_from_one_thread_at_a_time(serve: Serve) -> None:
+    service = serve(OneAtATime)
 
     vectors = await asyncio.gather(*(service.embed_query(f"text {n}") for n in range(50)))
 
     assert len(vectors) == 50
-    service.close()
 
 
 async def test_closing_does_not_wait_for_a_model_that_is_loading(load: SlowLoad) -> None:
@@ -187,9 +187,9 @@ async def test_closing_does_not_wait_for_a_model_that_is_loading(load: SlowLoad)
     assert str(service.state) == "loading"
 
 
-async def test_a_query_waits_for_one_batch_of_documents_and_not_for_all() -> None:
+async def test_a_query_waits_for_one_batch_of_documents_and_not_for_all(serve: Serve) -> None:
     model = Gated()
-    service = EmbeddingService(lambda: model)
+    service = serve(lambda: model)
     texts = [f"text {'x ' * (number * 7 % 30)}{number}" for number in range(100)]
     documents = [asyncio.create_task(service.embed_documents(texts)) for _ in range(2)]
     assert await asyncio.to_thread(model.began.wait, 30)
@@ -205,12 +205,11 @@ async def test_a_query_waits_for_one_batch_of_documents_and_not_for_all() -> Non
     for vectors in await asyncio.gather(*documents):
         np.testing.assert_array_equal(vectors, HashingEmbedder(16).embed_documents(texts))
     assert len(model.calls) == 27
-    service.close()
 
 
-async def test_cancelled_work_is_not_embedded() -> None:
+async def test_cancelled_work_is_not_embedded(serve: Serve) -> None:
     model = Gated()
-    service = EmbeddingService(lambda: model)
+    service = serve(lambda: model)
     documents = asyncio.create_task(service.embed_documents(["text"] * 100))
     assert await asyncio.to_thread(model.began.wait, 30)
 
@@ -221,24 +220,19 @@ async def test_cancelled_work_is_not_embedded() -> None:
 
     await service.embed_query("next")
     assert model.calls == ["8 documents", "query"]
-    service.close()
 
 
 async def test_a_query_that_is_asked_twice_at_once_is_embedded_once() -> None:
     model = Gated()
-    service = EmbeddingService(lambda: model)
-    documents = asyncio.create_task(service.embed_documents(["text"]))
-    assert await asyncio.to_thread(model.began.wait, 30)
-    hasty, patient, other = (asyncio.create_task(service.embed_query(text)) for text in ("same", "same", "another"))
-    await settle()
-    hasty.cancel()
-    model.allowed.release()
+    async with busy(model) as service:
+        asked = [asyncio.create_task(service.embed_query(text)) for text in ("same", "same", "another")]
+        await settle()
+        asked[0].cancel()
+        model.allowed.release()
+        answered = await asyncio.gather(*asked[1:])
 
-    np.testing.assert_array_equal(await patient, HashingEmbedder(16).embed_queries(["same"])[0])
-    np.testing.assert_array_equal(await other, HashingEmbedder(16).embed_queries(["another"])[0])
-    await documents
+    np.testing.assert_array_equal(answered, HashingEmbedder(16).embed_queries(["same", "another"]))
     assert model.calls == ["1 documents", "query", "query"]
-    service.close()
 
 
 async def test_closing_cancels_what_waits_for_the_model() -> None:
@@ -257,16 +251,14 @@ async def test_closing_cancels_what_waits_for_the_model() -> None:
     assert (await first).shape == (1, 16)
 
 
-async def test_the_runtime_is_known_once_the_model_is_loaded(load: SlowLoad) -> None:
-    service = EmbeddingService(load)
+async def test_the_runtime_is_known_once_the_model_is_loaded(load: SlowLoad, serve: Serve) -> None:
+    service = serve(load)
     assert service.runtime is None
     service.start()
     assert service.runtime is None
     load.release.set()
     await service.identity()
-
     assert service.runtime == "hashing"
-    service.close()
 
 
 class Counting(HashingEmbedder):
@@ -281,30 +273,28 @@ class Counting(HashingEmbedder):
         return super().embed_queries(texts)
 
 
-async def test_a_query_is_embedded_once() -> None:
+async def test_a_query_is_embedded_once(serve: Serve) -> None:
     model = Counting()
-    service = EmbeddingService(lambda: model)
+    service = serve(lambda: model)
 
     first, again = await service.embed_query("a b"), await service.embed_query("a b")
 
     np.testing.assert_array_equal(again, first)
     np.testing.assert_array_equal(again, HashingEmbedder(16).embed_queries(["a b"])[0])
     assert model.queries == ["a b"]
-    service.close()
 
 
-async def test_a_cached_vector_cannot_be_changed() -> None:
-    service = EmbeddingService(Counting)
+async def test_a_cached_vector_cannot_be_changed(serve: Serve) -> None:
+    service = serve(Counting)
     vector = await service.embed_query("a b")
 
     with pytest.raises(ValueError, match="read-only"):
         vector[0] = 7
-    service.close()
 
 
-async def test_the_least_recently_used_query_leaves_the_cache() -> None:
+async def test_the_least_recently_used_query_leaves_the_cache(serve: Serve) -> None:
     model = Counting()
-    service = EmbeddingService(lambda: model)
+    service = serve(lambda: model)
     for number in range(256):
         await service.embed_query(f"text {number}")
     await service.embed_query("text 0")
@@ -315,24 +305,22 @@ async def test_the_least_recently_used_query_leaves_the_cache() -> None:
     assert len(model.queries) == 257
     await service.embed_query("text 1")
     assert model.queries[-1] == "text 1"
-    service.close()
 
 
-async def test_the_cache_has_no_vectors_of_another_model() -> None:
+async def test_the_cache_has_no_vectors_of_another_model(serve: Serve) -> None:
     model = Counting()
-    service = EmbeddingService(lambda: model)
+    service = serve(lambda: model)
     await service.embed_query("a b")
     model.identity = replace(model.identity, weights="2")
 
     await service.embed_query("a b")
 
     assert model.queries == ["a b", "a b"]
-    service.close()
 
 
-async def test_a_cached_query_does_not_wait_for_the_model() -> None:
+async def test_a_cached_query_does_not_wait_for_the_model(serve: Serve) -> None:
     model = Gated()
-    service = EmbeddingService(lambda: model)
+    service = serve(lambda: model)
     remembered = await service.embed_query("known")
     documents = asyncio.create_task(service.embed_documents(["text"]))
     assert await asyncio.to_thread(model.began.wait, 30)
@@ -342,16 +330,14 @@ async def test_a_cached_query_does_not_wait_for_the_model() -> None:
     assert not documents.done()
     model.allowed.release()
     await documents
-    service.close()
 
 
-async def test_a_query_that_failed_is_not_cached() -> None:
-    service = EmbeddingService(FailingOnce)
+async def test_a_query_that_failed_is_not_cached(serve: Serve) -> None:
+    service = serve(FailingOnce)
     with pytest.raises(EmbeddingUnavailableError):
         await service.embed_query("x")
 
     assert (await service.embed_query("x")).shape == (16,)
-    service.close()
 
 
 class FailingOnce(Counting):

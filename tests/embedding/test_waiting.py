@@ -1,15 +1,13 @@
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
-from tests.embedding.gated import Gated, settle
+from tests.embedding.gated import Gated, busy, settle
 
 
 class Batches(Gated):
@@ -18,20 +16,6 @@ class Batches(Gated):
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls.append(f"{len(texts)} queries")
         return HashingEmbedder(16).embed_queries(texts)
-
-
-@asynccontextmanager
-async def busy(model: Gated) -> AsyncIterator[EmbeddingService]:
-    """A service whose model is embedding a document, until the block ends or `allowed` is released."""
-    service = EmbeddingService(lambda: model)
-    document = asyncio.create_task(service.embed_documents(["a document"]))
-    assert await asyncio.to_thread(model.began.wait, 30)
-    try:
-        yield service
-    finally:
-        model.allowed.release()
-        await document
-        service.close()
 
 
 async def test_queries_that_wait_at_the_same_time_are_embedded_together() -> None:
