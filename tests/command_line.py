@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, Protocol
 
 import pytest
@@ -63,21 +62,14 @@ def storage(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def runtime_directory() -> Iterator[Path]:
-    """The folder of a hub's socket. Its path is short, because a socket's must be."""
-    with TemporaryDirectory(prefix="lms-") as path:
-        yield Path(path)
-
-
-@pytest.fixture
-def environment(storage: Path, tmp_path: Path, runtime_directory: Path) -> dict[str, str]:
+def environment(storage: Path, tmp_path: Path, runtime: Path) -> dict[str, str]:
     """Settings for a command: a model that needs no weights, and no file or client of the user's."""
     (tmp_path / "config.toml").touch()
     (tmp_path / "home").mkdir()
     return {
         "HOME": str(tmp_path / "home"),
         **dict.fromkeys(("CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "XDG_CONFIG_HOME"), ""),
-        "XDG_RUNTIME_DIR": str(runtime_directory),
+        "XDG_RUNTIME_DIR": str(runtime),
         "LEARNING_MEMORY_STORAGE_PATH": str(storage),
         "LEARNING_MEMORY_CONFIG": str(tmp_path / "config.toml"),
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",

@@ -7,6 +7,7 @@ import signal
 from collections.abc import AsyncIterator, Generator, Iterator
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -102,6 +103,13 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture
+def runtime() -> Iterator[Path]:
+    """A folder for sockets: pytest's own have names that are too long for one."""
+    with TemporaryDirectory(prefix="lms-") as path:
+        yield Path(path)
 
 
 @pytest.fixture

@@ -23,10 +23,10 @@ from typer.testing import CliRunner
 from learning_memory_server.cli.app import app
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.paths import APPLICATION
-from tests.command_line import environment, old_entry, runtime_directory, storage, write_lines
+from tests.command_line import environment, old_entry, storage, write_lines
 from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
 
-__all__ = ["environment", "runtime_directory", "storage", "write_lines"]
+__all__ = ["environment", "storage", "write_lines"]
 
 BLOCK: Final = re.compile(
     r"^(?:<!-- not run: (?P<reason>[^>]+) -->\n)?```(?:sh|shell|bash|console)\n(?P<lines>.*?)^```",

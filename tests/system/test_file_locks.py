@@ -2,13 +2,12 @@
 
 import fcntl
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.system.locking import has_open, lock, lock_far_byte
+from tests.processes import python_once
 
 HOLD = """
 import fcntl, os, sys
@@ -39,16 +38,12 @@ def test_a_far_byte_is_locked_and_the_content_can_be_read(tmp_path: Path) -> Non
 def test_a_far_byte_that_another_process_has_locked_is_refused(tmp_path: Path) -> None:
     path = tmp_path / ".lock"
     path.touch()
-    command = [sys.executable, "-c", HOLD, str(path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stdout.readline() == b"locked\n"
+    with python_once("locked", HOLD, path) as process:
         descriptor = os.open(path, os.O_RDWR)
         with pytest.raises(BlockingIOError):
             lock_far_byte(descriptor, lock_bytes)
         assert os.lseek(descriptor, 0, os.SEEK_CUR) == 0
-        process.stdin.close()  # type: ignore[union-attr]
-        process.wait()
+        process.communicate()
         lock_far_byte(descriptor, lock_bytes)
         os.close(descriptor)
 

@@ -2,15 +2,14 @@ import fcntl
 import os
 import stat
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.errors import AlreadyRunningError, LockUnavailableError
 from learning_memory_server.system.locking import describe_holder, exclusive, hold, holder, is_locked_by, try_lock
+from tests.processes import python, python_once
 
 HOLD = """
 import sys
@@ -23,18 +22,9 @@ with exclusive(Path(sys.argv[1]), "a nightly import"):
 """
 
 
-@contextmanager
-def held_elsewhere(directory: Path) -> Iterator[subprocess.Popen[str]]:
+def held_elsewhere(directory: Path) -> AbstractContextManager[subprocess.Popen[str]]:
     """Start another process that locks the directory until its input ends."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(directory)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "held\n"
-        try:
-            yield process
-        finally:
-            process.kill()
+    return python_once("held", HOLD, directory)
 
 
 def test_two_processes_cannot_lock_it_and_the_first_is_named(tmp_path: Path) -> None:
@@ -207,5 +197,4 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 with exclusive(Path(sys.argv[1]), "a server"):
     print("locked")
 """
-    done = subprocess.run([sys.executable, "-c", program, str(tmp_path)], capture_output=True, check=False)
-    assert done.stdout == b"locked\n", done.stderr
+    assert python(program, tmp_path) == "locked\n"

@@ -1,5 +1,4 @@
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -7,6 +6,7 @@ import pytest
 from platformdirs import user_config_path, user_data_path
 
 from learning_memory_server.system.paths import config_file, data_directory
+from tests.processes import python
 
 PRINT_BOTH = """
 from platformdirs import user_config_path, user_data_path
@@ -33,11 +33,7 @@ def test_they_follow_the_xdg_variables_as_platformdirs_does(value: str) -> None:
         "XDG_CONFIG_HOME": value,
     }
 
-    done = subprocess.run(
-        [sys.executable, "-c", PRINT_BOTH], env=environment, capture_output=True, text=True, check=True
-    )
-
-    assert done.stdout == "True\nTrue\n"
+    assert python(PRINT_BOTH, env=environment) == "True\nTrue\n"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="XDG is Linux's")
@@ -74,6 +70,4 @@ def test_nothing_but_the_standard_library_is_imported() -> None:
         "import sys; before = set(sys.modules); import learning_memory_server.system.paths; "
         "print({name.partition('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-    assert done.stdout.strip() == "{'learning_memory_server'}"
+    assert python(code).strip() == "{'learning_memory_server'}"

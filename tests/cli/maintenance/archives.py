@@ -50,11 +50,11 @@ def elsewhere(tmp_path: Path) -> Path:
 
 @pytest.fixture(params=WITH_AND_WITHOUT)
 def run_there(
-    request: pytest.FixtureRequest, run: Any, environment: dict[str, str], elsewhere: Path, runtime_directory: Path
+    request: pytest.FixtureRequest, run: Any, environment: dict[str, str], elsewhere: Path, runtime: Path
 ) -> Iterator[Callable[..., Result]]:
     """Run a command over another, empty store, with or without a hub."""
     there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
-    place = discovery.Place({**there, "XDG_RUNTIME_DIR": str(runtime_directory)})
+    place = discovery.Place({**there, "XDG_RUNTIME_DIR": str(runtime)})
     if request.param == "hub":
         variables = {**there, "PATH": "/usr/bin:/bin"}
         subprocess.run(PROGRAM, input=FOR_THE_HUB, env=variables, check=True, capture_output=True)

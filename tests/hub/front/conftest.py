@@ -1,6 +1,5 @@
 """A scripted hub, and clients of relays over it."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,8 @@ from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, place_in
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    # pytest's own directories have names that are too long for a socket.
-    with tempfile.TemporaryDirectory(prefix="lms-") as directory:
-        yield place_in(Path(directory))
+def place(runtime: Path) -> Place:
+    return place_in(runtime)
 
 
 @pytest.fixture

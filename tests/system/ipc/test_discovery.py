@@ -1,7 +1,5 @@
 import json
 import os
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,12 +7,6 @@ import pytest
 from learning_memory_server.system.ipc.discovery import Place
 
 SOCKET_PATH_MAX = 107
-
-
-@pytest.fixture
-def runtime() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="lms-") as directory:
-        yield Path(directory)
 
 
 def variables(home: Path, **settings: str) -> dict[str, str]:

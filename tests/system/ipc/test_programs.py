@@ -1,7 +1,5 @@
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 from learning_memory_server.system.ipc import programs
 from learning_memory_server.system.ipc.programs import outranks, record, replaces, this_program, to_start
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
+from tests.processes import python
 
 PACKAGE = Path(programs.__file__).parents[2]
 FORMATS = {"0.1.0": 4, "0.2.0": 4, "0.3.0": 4}
@@ -23,8 +22,7 @@ def other(version: str = "99.0", **changes: Any) -> dict[str, Any]:
 def program_in(folder: Path) -> dict[str, Any]:
     """Return the program of the package in a folder, as another process sees it."""
     code = "import json; from learning_memory_server.system.ipc.programs import *; print(json.dumps(this_program()))"
-    done = subprocess.run([sys.executable, "-B", "-c", code], cwd=folder, capture_output=True, text=True, check=True)
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = json.loads(python(code, cwd=folder, env={"PYTHONDONTWRITEBYTECODE": "1"}))
     return found
 
 

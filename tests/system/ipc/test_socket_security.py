@@ -3,10 +3,7 @@ import errno
 import os
 import socket
 import subprocess
-import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +11,7 @@ import pytest
 
 from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
 from learning_memory_server.system.ipc import socket_security
+from tests.processes import python_once
 
 OTHER = 65534
 NEEDS_ROOT = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as another user")
@@ -32,23 +30,8 @@ print(len(connection.recv(1000)), flush=True)
 """Listens as another user at a path that only this one can create, and prints how many bytes come."""
 
 
-@pytest.fixture
-def runtime() -> Iterator[Path]:
-    # pytest's own directories have names that are too long for a socket.
-    with tempfile.TemporaryDirectory(prefix="lms-") as directory:
-        yield Path(directory)
-
-
-@contextmanager
-def listener_of(user: int, path: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", LISTEN, str(path), str(user)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "listening\n"
-        try:
-            yield process
-        finally:
-            process.kill()
+def listener_of(user: int, path: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+    return python_once("listening", LISTEN, path, user)
 
 
 def test_the_folder_is_created_private(runtime: Path) -> None:
