@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -370,6 +371,13 @@ async def in_one_task(context: AbstractAsyncContextManager[_T]) -> AsyncIterator
             yield await entered
     finally:
         done.set()
+        await task
+
+
+async def cancel(task: asyncio.Task[Any]) -> None:
+    """Cancel a task, and wait for its end."""
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
         await task
 
 

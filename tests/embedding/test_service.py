@@ -13,6 +13,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.embedding.gated import Gated, busy, settle
+from tests.support import cancel
 
 Serve = Callable[..., EmbeddingService]
 SECRET = "/home/someone/models/secret.bin: CUDA error 700"  # noqa: S105 - no password
@@ -130,9 +131,7 @@ async def test_a_cancelled_caller_does_not_cancel_the_loading(load: SlowLoad, se
     patient = asyncio.create_task(service.identity())
     hasty = asyncio.create_task(service.embed_query("x"))
     await asyncio.sleep(0)
-    hasty.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await hasty
+    await cancel(hasty)
     assert str(service.state) == "loading"
 
     load.release.set()
@@ -213,9 +212,7 @@ async def test_cancelled_work_is_not_embedded(serve: Serve) -> None:
     documents = asyncio.create_task(service.embed_documents(["text"] * 100))
     assert await asyncio.to_thread(model.began.wait, 30)
 
-    documents.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await documents
+    await cancel(documents)
     model.allowed.release(1000)
 
     await service.embed_query("next")

@@ -21,6 +21,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.index.ranking.fusion import RERANKED, Basis, Explanation
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.recall import Reranking
+from tests.support import cancel
 from tests.tiny_reranker import FAVOURITE
 
 
@@ -300,10 +301,7 @@ async def test_a_cancelled_search_leaves_nothing_to_read(embeddings: EmbeddingSe
     reading = asyncio.create_task(reranking.rerank("pool", falling(20), first(TEXTS), math.inf))
     assert await asyncio.to_thread(model.began.wait, 30)
 
-    reading.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await reading
-
+    await cancel(reading)
     model.allowed.release(1000)
     await embeddings.embed_query("next")
     assert model.calls == [8]

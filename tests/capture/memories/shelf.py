@@ -30,6 +30,13 @@ UNHURRIED: Final = 30.0
 """Seconds for a search, so that its mode does not depend on the machine."""
 
 
+class Told(list[tuple[float, float | None]]):
+    """The progress that was reported."""
+
+    async def __call__(self, done: float, total: float | None) -> None:
+        self.append((done, total))
+
+
 @dataclass(frozen=True, slots=True)
 class Shelf:
     """Memories and the services that keep them."""

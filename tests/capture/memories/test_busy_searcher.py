@@ -19,18 +19,7 @@ from learning_memory_server.recall import lexical
 from learning_memory_server.system import timeouts
 from tests.capture.memories.shelf import open_shelf
 from tests.fast_forward import fast_forward
-
-
-class SlowQueries(HashingEmbedder):
-    """A model whose queries wait for a gate."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gate = threading.Event()
-
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.gate.wait()
-        return super().embed_queries(texts)
+from tests.support import SilentModel
 
 
 @fast_forward
@@ -58,14 +47,15 @@ async def test_a_search_for_which_even_the_journal_takes_too_long_times_out(tmp_
 
 @pytest.mark.slow
 async def test_a_search_whose_model_is_late_is_lexical_and_says_so(tmp_path: Path) -> None:
-    model = SlowQueries()
+    model = SilentModel()
     async with open_shelf(tmp_path, load=lambda: model, deadline=0.5) as shelf:
         await shelf.ready()
         await shelf.add("postgres is the database")
+        model.released.clear()
         try:
             result = await shelf.searcher.search(MemoryQuery("database"))
         finally:
-            model.gate.set()
+            model.released.set()
 
         assert result.mode is SearchMode.LEXICAL
         assert [item.memory.text for item in result.found] == ["postgres is the database"]

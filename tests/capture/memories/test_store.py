@@ -16,8 +16,8 @@ from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
 from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model import limits
 from tests.capture.memories.journalled import TEXT, reloaded
-from tests.capture.memories.shelf import LONG, Shelf, open_shelf
-from tests.support import ALICE, BOB, CAROL, NOON
+from tests.capture.memories.shelf import LONG, Shelf, Told, open_shelf
+from tests.support import ALICE, BOB, CAROL, NOON, cancel
 
 TAGGED: dict[str, Any] = {"tags": ["db", "decision"], "source": "notes.md", "language": "en", "x": {"y": [1, None]}}
 
@@ -115,11 +115,7 @@ async def test_a_call_that_is_sent_again_adds_nothing_and_gets_the_same_reply(tm
 
 @pytest.mark.slow
 async def test_a_long_addition_that_a_crash_interrupted_resumes_where_it_stopped(tmp_path: Path) -> None:
-    reported: list[tuple[float, float | None]] = []
-
-    async def tell(done: float, total: float | None) -> None:
-        reported.append((done, total))
-
+    reported = Told()
     first = replace(ALICE, request="r1")
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
@@ -127,7 +123,7 @@ async def test_a_long_addition_that_a_crash_interrupted_resumes_where_it_stopped
         await shelf.index.write(list(shelf.log.documents_of(added.memory))[:100])
         written = len(shelf.store.attempts)
     async with open_shelf(tmp_path) as shelf:
-        again = await shelf.add(LONG, replace(first, again=True), tell)
+        again = await shelf.add(LONG, replace(first, again=True), reported)
         assert again.is_new
         assert again.is_indexed
         assert again.memory.id == added.memory.id
@@ -138,20 +134,16 @@ async def test_a_long_addition_that_a_crash_interrupted_resumes_where_it_stopped
 
 
 async def test_a_resumed_addition_stays_when_it_is_cancelled(tmp_path: Path) -> None:
-    async def tell(_done: float, _total: float | None) -> None: ...
-
     first = replace(ALICE, request="r1")
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
         await shelf.add(LONG, first)
     async with open_shelf(tmp_path) as shelf:
         shelf.store.gate.clear()
-        call = asyncio.create_task(shelf.add(LONG, replace(first, again=True), report=tell))
+        call = asyncio.create_task(shelf.add(LONG, replace(first, again=True), report=Told()))
         await shelf.store.entered.wait()
-        call.cancel()
         shelf.store.gate.set()
-        with pytest.raises(asyncio.CancelledError):
-            await call
+        await cancel(call)
         # The earlier process may have confirmed it to another caller.
         assert [memory.text for memory in shelf.log.all()] == [LONG]
 
@@ -182,11 +174,11 @@ class Stopping(EstimatedTokens):
 
 @pytest.mark.slow
 async def test_chunking_reports_progress_on_request(tmp_path: Path) -> None:
-    measure, reported = Stopping(), list[tuple[float, float | None]]()
+    measure, reported = Stopping(), Told()
 
     async def tell(done: float, total: float | None) -> None:
         measure.may_go_on.set()
-        reported.append((done, total))
+        await reported(done, total)
 
     async with open_shelf(tmp_path, chunker=Chunker(measure)) as shelf:
         added = await shelf.add("\n\n".join([LONG] * 3), report=tell)
@@ -205,13 +197,9 @@ async def test_a_long_memory_is_indexed_in_the_background(shelf: Shelf) -> None:
 
 
 async def test_a_caller_that_requests_progress_waits_and_gets_all_of_it(tmp_path: Path) -> None:
-    reported: list[tuple[float, float | None]] = []
-
-    async def tell(done: float, total: float | None) -> None:
-        reported.append((done, total))
-
+    reported = Told()
     async with open_shelf(tmp_path) as shelf, shelf.running():
-        added = await shelf.add(LONG, report=tell)
+        added = await shelf.add(LONG, report=reported)
         assert added.is_indexed
         assert await shelf.points() == added.chunks
     assert reported[-1] == (added.chunks, added.chunks)
@@ -219,11 +207,9 @@ async def test_a_caller_that_requests_progress_waits_and_gets_all_of_it(tmp_path
 
 
 async def test_a_long_memory_whose_indexing_fails_is_kept_and_pending(shelf: Shelf) -> None:
-    async def tell(_done: float, _total: float | None) -> None: ...
-
     await shelf.ready()
     shelf.store.down = StorageUnavailableError("gone")
-    added = await shelf.add(LONG, report=tell)
+    added = await shelf.add(LONG, report=Told())
     assert not added.is_indexed
     shelf.store.down = None
     await shelf.ready()
@@ -244,21 +230,17 @@ async def test_what_was_not_indexed_before_a_crash_is_indexed_after_it(tmp_path:
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("text", [TEXT, LONG], ids=["short", "long"])
 async def test_a_cancelled_addition_leaves_nothing(tmp_path: Path, text: str, *, background: bool) -> None:
-    async def tell(_done: float, _total: float | None) -> None: ...
-
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
         shelf.store.hold()
-        call = asyncio.create_task(shelf.add(text, report=tell))
+        call = asyncio.create_task(shelf.add(text, report=Told()))
         if background:
             running = shelf.running()
             await running.__aenter__()
         await shelf.store.entered.wait()
         assert len(shelf.log.all()) == 1
-        call.cancel()
         shelf.store.gate.set()
-        with pytest.raises(asyncio.CancelledError):
-            await call
+        await cancel(call)
         assert shelf.log.all() == []
         assert await shelf.points() == shelf.writer.pending == 0
         if background:
@@ -272,25 +254,21 @@ async def test_a_memory_reported_to_another_caller_survives_the_cancelled_call(s
     call = asyncio.create_task(shelf.add(TEXT))
     await shelf.store.entered.wait()
     other = await shelf.add(TEXT, BOB)
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancel(call)
     assert shelf.log.all() == [other.memory]
 
 
 @pytest.mark.slow
 async def test_a_process_that_ends_answers_long_additions_and_the_next_continues_them(tmp_path: Path) -> None:
-    async def tell(_done: float, _total: float | None) -> None: ...
-
     async with open_shelf(tmp_path) as shelf:
         await shelf.ready()
         shelf.store.hold()
-        call = asyncio.create_task(shelf.add(LONG, report=tell))
+        call = asyncio.create_task(shelf.add(LONG, report=Told()))
         await shelf.store.entered.wait()
         shelf.memories.stop_waiting()
         shelf.store.gate.set()
         first = await call
-        second = await shelf.add(f"{LONG} And an end.", report=tell)
+        second = await shelf.add(f"{LONG} And an end.", report=Told())
         assert not first.is_indexed
         assert not second.is_indexed
         assert shelf.log.all() == [first.memory, second.memory]
@@ -304,9 +282,7 @@ async def test_what_was_cancelled_can_be_added_again(shelf: Shelf) -> None:
     shelf.store.hold()
     call = asyncio.create_task(shelf.add(TEXT))
     await shelf.store.entered.wait()
-    call.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await call
+    await cancel(call)
     shelf.store.gate.set()
     assert (await shelf.add(TEXT)).is_new
     assert await shelf.points() == 1
