@@ -42,6 +42,7 @@ from learning_memory_server.index.engines.base import (
     VectorStore,
 )
 from learning_memory_server.index.engines.edge_shards import (
+    MUCH_MAPPED,
     OpenShards,
     Shard,
     edge_filter,
@@ -58,6 +59,7 @@ from learning_memory_server.index.engines.vectors import (
     checked_terms,
     wrong_dimension,
 )
+from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.ram import read_mapped, release_mapped
 
 if TYPE_CHECKING:
@@ -115,7 +117,8 @@ class EdgeStore(VectorStore):
                 shard.dirty = True
                 shard.engine.update(UpdateOperation.create_field_index(name, kinds[name]))
         for vectors in (self._path / spec.name).glob(f"segments/*/vector_storage-{VECTOR}"):
-            await asyncio.to_thread(read_mapped, vectors)
+            if disk_use(vectors) > MUCH_MAPPED:
+                await asyncio.to_thread(read_mapped, vectors)
         return reason
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> StagedRebuild:

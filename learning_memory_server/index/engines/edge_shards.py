@@ -45,8 +45,9 @@ _REMOVABLE: Final = (
 )
 _NEVER_KB: Final = 100_000_000
 """A segment size that no collection reaches: exact search is fast enough, and building a graph blocks for minutes."""
-_MUCH_LOG: Final = 1 << 20
-"""Bytes of a write-ahead log from which releasing its RAM is worth what it takes: 2 ms, six times at each start."""
+MUCH_MAPPED: Final = 1 << 20
+"""Bytes of mapped files from which releasing or reading them is worth a look at all mappings: 2 ms, and six collections
+are opened at each start."""
 
 
 @dataclass(slots=True)
@@ -75,6 +76,8 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
         vectors={VECTOR: EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold)},
         sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)},
         optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_KB),
+        # All points are in one segment, which one thread searches: others would only idle, eight in each collection.
+        max_search_threads=1,
         wal_enabled=True,
     )
     staged = directory.with_name(f".{directory.name}.new")
@@ -106,7 +109,7 @@ def load_shard(directory: Path) -> Shard:
             shared = shared_fields(engine.info().payload_schema)
             on_failure.pop_all()
             log = directory / "wal"
-            if disk_use(log) > _MUCH_LOG:
+            if disk_use(log) > MUCH_MAPPED:
                 release_mapped(log)
         return Shard(engine, dimension, about, shared)
 
