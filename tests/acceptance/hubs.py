@@ -166,6 +166,13 @@ class Memory:
         os.kill(pid, signal.SIGTERM)
         until(lambda: not is_alive(pid), "the hub did not end")
 
+    def kill_hub(self) -> int:
+        """Kill the hub, wait for its end, and return which process it was."""
+        pid = self.hub()
+        os.kill(pid, signal.SIGKILL)
+        until(lambda: not is_alive(pid), "the hub did not end")
+        return pid
+
     def end(self) -> None:
         """End every process that was started, whatever its state."""
         for front in self.fronts:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import sys
 import time
 from pathlib import Path
@@ -14,7 +13,7 @@ from mcp.types import TextContent
 
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.locking import exclusive
-from tests.acceptance.hubs import ENTRY, Memory, is_alive, until
+from tests.acceptance.hubs import ENTRY, Memory
 from tests.acceptance.wire import COMMAND, ERAS, Era, Wire, running
 from tests.tool_names import NAMES
 
@@ -82,9 +81,7 @@ def test_a_call_that_cannot_be_served_says_who_has_locked_the_data(memory: Memor
 def test_a_client_lists_and_calls_after_its_hub_was_killed(memory: Memory, era: Era) -> None:
     front = memory.greeted(era=era)
     ghap_id = front.call("start_ghap", **ENTRY)["id"]
-    hub = memory.hub()
-    os.kill(hub, signal.SIGKILL)
-    until(lambda: not is_alive(hub), "the hub did not end")
+    memory.kill_hub()
     begun = time.monotonic()
     assert front.request("tools/list")["tools"]
     assert time.monotonic() - begun < A_MOMENT

@@ -118,7 +118,6 @@ def test_a_complete_session_and_a_restart_that_finds_everything(tmp_path: Path, 
         assert (found["mode"], found["count"]) == ("hybrid", 22)
         assert found["results"][0]["hypothesis"] == TOPICS[1]
         left_open = start(wire, TOPICS[0])
-        assert wire.close() == 0
 
     with running(tmp_path, era) as again:
         assert again.call("get_active_ghap")["id"] == left_open
@@ -129,7 +128,6 @@ def test_a_complete_session_and_a_restart_that_finds_everything(tmp_path: Path, 
         assert {**refitted, "fitted_at": clusters["fitted_at"]} == clusters
         assert again.call("get_cluster_members", cluster_id=cluster_id) == members
         assert again.call("search_experiences", query=TOPICS[1], limit=50) == found
-        assert again.close() == 0
 
 
 def test_each_kind_of_error_reaches_the_client(tmp_path: Path) -> None:
@@ -147,7 +145,6 @@ def test_each_kind_of_error_reaches_the_client(tmp_path: Path) -> None:
             resolve(wire, TOPICS[0], number)
         strange_line = wire.refused("get_clusters", axis="full")
         assert strange_line["type"] == "storage_unavailable"
-        assert wire.close() == 0
     assert str(tmp_path) not in str(strange_line)
 
 
@@ -157,7 +154,6 @@ def test_an_engine_that_cannot_open_is_an_error_for_the_client(tmp_path: Path) -
         error = wire.refused("get_clusters", axis="full")
         assert error["type"] == "storage_unavailable"
         assert str(tmp_path) not in str(error)
-        assert wire.close() == 0
 
 
 def test_a_missing_model_is_an_error_for_the_client(tmp_path: Path) -> None:
@@ -167,7 +163,6 @@ def test_a_missing_model_is_an_error_for_the_client(tmp_path: Path) -> None:
         start(wire, TOPICS[0])
         assert resolve(wire, TOPICS[0])["indexed"] is False
         assert wire.call("search_experiences", query=TOPICS[0])["mode"] == "lexical"
-        assert wire.close() == 0
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -182,7 +177,6 @@ def test_lines_of_garbage_do_not_end_the_session(tmp_path: Path) -> None:
         for garbage in ("garbage", "[]", "null", "", '{"jsonrpc": "2.0"', '{"id": true}', "\x00"):
             wire.send_line(garbage)
             assert wire.call("list_values") == {"results": [], "count": 0}
-        assert wire.close() == 0
 
 
 def test_half_a_surrogate_pair_is_answered(undisturbed: Wire) -> None:
@@ -222,7 +216,6 @@ def test_the_server_ends_within_two_seconds_of_its_client(tmp_path: Path, backen
 def test_an_entry_acknowledged_just_before_the_end_is_kept(tmp_path: Path) -> None:
     with running(tmp_path) as wire:
         ghap_id = start(wire, TOPICS[0])
-        assert wire.close() == 0
     with running(tmp_path) as again:
         assert again.call("get_active_ghap")["id"] == ghap_id
 
@@ -257,7 +250,6 @@ def test_stderr_is_one_json_object_a_line(tmp_path: Path) -> None:
         resolve(wire, TOPICS[0])
         wire.refused("start_ghap")
         wire.refused("get_clusters", axis="full")
-        assert wire.close() == 0
     lines = wire.stderr().splitlines()
     assert lines
     assert all("event" in json.loads(line) for line in lines)

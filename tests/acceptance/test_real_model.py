@@ -42,7 +42,6 @@ def test_semantic_searches_follow_soon_after_the_start(tmp_path: Path) -> None:
         assert (later["mode"], [found["id"] for found in later["results"]]) == ("hybrid", [ghap_id])
         assert 0.15 < later["results"][0]["score"] <= 1
         assert wire.call("resolve_ghap", status="abandoned", result="enough")["indexed"] is True
-        assert wire.close() == 0
     for line in wire.stderr().splitlines():
         assert "event" in json.loads(line), "stderr holds something that is not a log line"
 

@@ -198,11 +198,12 @@ class Wire:
 def running(
     storage: Path, era: Era = "2026-07-28", *, command: Sequence[str | Path] | None = None, **settings: str
 ) -> Iterator[Wire]:
-    """Run a server, complete the handshake, and end it whatever happens."""
+    """Run a server and complete the handshake; unless it has ended, it ends well with its client, or is killed."""
     wire = Wire(storage, era, command=command, **settings)
     try:
         wire.handshake()
         yield wire
+        assert wire.process.returncode is not None or wire.close() == 0
     finally:
         if wire.process.returncode is None:
             wire.kill()

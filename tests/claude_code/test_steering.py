@@ -1,8 +1,6 @@
 """A repository that tries to steer: its checked-in files name another project, other data and another server."""
 
 import json
-import os
-import signal
 import socket
 from pathlib import Path
 
@@ -39,7 +37,7 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
         f'storage_path = "{claude.memory.storage}"\nembedding_backend = "hashing"\nhub_idle_minutes = 1\n'
     )
     claude.session("begin", [load(), start(), resolve(), say("Closed.")], LEARNING_MEMORY_PROJECT="shop")
-    os.kill(claude.memory.hub(), signal.SIGKILL)
+    claude.memory.kill_hub()
     with socket.create_server(("127.0.0.1", 0)) as elsewhere:
         elsewhere.setblocking(False)
         url = f"http://127.0.0.1:{elsewhere.getsockname()[1]}"

@@ -1,14 +1,11 @@
 """Tools with a rule that cannot be guessed, in sessions of Claude Code: an earlier one's lesson is told in time."""
 
 import json
-import os
-import signal
 from dataclasses import dataclass
 from typing import Final
 
 import pytest
 
-from tests.acceptance.hubs import until
 from tests.claude_code.conftest import MODEL, ClaudeCode
 from tests.claude_code.model import delegate, run, say, use
 from tests.claude_code.test_agents import load
@@ -79,11 +76,6 @@ REVERSED: Final = Trap(
 )
 
 
-def kill_hub(claude: ClaudeCode) -> None:
-    os.kill(claude.memory.hub(), signal.SIGKILL)
-    assert until(lambda: not claude.memory.is_held(), "the hub is gone")
-
-
 def test_a_lesson_is_told_at_the_action_also_where_a_filter_hides_that_it_failed(claude: ClaudeCode) -> None:
     UNIT.set_up(claude)
 
@@ -99,7 +91,7 @@ def test_a_lesson_is_told_at_the_action_also_where_a_filter_hides_that_it_failed
 
 def test_a_lesson_is_told_in_the_first_session_of_a_day(claude: ClaudeCode) -> None:
     ORDER.set_up(claude)
-    kill_hub(claude)
+    claude.memory.kill_hub()
 
     session = claude.session("Please show slide 9 with ./lantern for the visitors", [say("I see.")], **MODEL)
 

@@ -143,8 +143,7 @@ def test_files_of_a_dead_hub_do_not_block_the_next(memory: Memory) -> None:
 def test_a_killed_hub_is_replaced_and_the_session_continues(memory: Memory) -> None:
     fronts = [memory.greeted(era, era) for era in ERAS]
     ids = [front.call("start_ghap", **ENTRY)["id"] for front in fronts]
-    killed = memory.hub()
-    os.kill(killed, signal.SIGKILL)
+    killed = memory.kill_hub()
     assert [front.call("get_active_ghap")["id"] for front in fronts] == ids
     assert memory.hub() != killed
     until(lambda: hubs_of(memory) == {memory.hub()}, "there is more than one hub")
@@ -307,14 +306,14 @@ def test_a_hub_whose_data_is_deleted_ends_and_does_not_recreate_it(memory: Memor
 def test_an_answer_that_arrives_is_on_the_disk(memory: Memory) -> None:
     front = memory.greeted()
     ghap_id = learn(front)
-    os.kill(memory.hub(), signal.SIGKILL)
+    memory.kill_hub()
     assert [entry["id"] for entry in entries_in(memory.storage)] == [ghap_id]
 
 
 def test_a_session_that_is_silent_while_its_hub_is_replaced_keeps_its_entry(memory: Memory) -> None:
     silent, other = memory.greeted("silent"), memory.greeted("other")
     ghap_id = silent.call("start_ghap", **ENTRY)["id"]
-    os.kill(memory.hub(), signal.SIGKILL)
+    memory.kill_hub()
 
     active = other.call("get_active_ghap")
     assert [each["id"] for each in active["open_elsewhere"]] == [ghap_id]

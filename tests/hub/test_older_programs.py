@@ -1,8 +1,6 @@
 """Real earlier versions and the present one on the same data: nobody is locked out, and nothing is lost."""
 
 import json
-import os
-import signal
 from pathlib import Path
 
 import pytest
@@ -36,7 +34,7 @@ def test_the_older_one_first(memory: Memory, older: Path) -> None:
     new = memory.greeted("new")
     written += [learn(new, "by the newer one"), learn(old, "by the older one, through the newer one")]
     assert package_of(memory.hub()) == str(HERE.parent)
-    os.kill(memory.hub(), signal.SIGKILL)
+    memory.kill_hub()
     written += [learn(old, "the older one starts the newer one"), learn(new, "and the newer one goes on")]
     assert package_of(memory.hub()) == str(HERE.parent)
     assert kept(memory) == written

@@ -34,6 +34,11 @@ async def services(tmp_path: Path) -> AsyncIterator[Services]:
         yield opened
 
 
+def rendering(server: Any) -> Client:
+    """A client that renders pages."""
+    return Client(server, extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])])
+
+
 def server_of(services: Services) -> Any:
     offered = services.injectable()
     return build_server(Calls({**offered, type(services.dashboard): dashboard_of(services)}, CALLER))
@@ -44,7 +49,7 @@ def test_the_names_are_those_of_the_extension() -> None:
 
 
 async def test_a_client_that_renders_pages_sees_the_tool_and_its_page(services: Services) -> None:
-    async with Client(server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]) as client:
+    async with rendering(server_of(services)) as client:
         (tool,) = (each for each in (await client.list_tools()).tools if each.name == "show_dashboard")
         assert tool.meta == {"ui": {"resourceUri": DASHBOARD_URI}}
         (page,) = (each for each in (await client.list_resources()).resources if str(each.uri) == DASHBOARD_URI)
@@ -66,7 +71,7 @@ async def test_others_see_neither(services: Services) -> None:
 @pytest.mark.slow
 async def test_the_page_has_the_entries_of_the_project(services: Services) -> None:
     await learn(services, entry(0), entry(1, project="another"))
-    async with Client(server_of(services), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]) as client:
+    async with rendering(server_of(services)) as client:
         called = await client.call_tool("show_dashboard", {})
         assert "dashboard of this project's 1 experience, if" in called.content[0].text  # type: ignore[union-attr]
         (content,) = (await client.read_resource(DASHBOARD_URI)).contents
@@ -83,9 +88,7 @@ async def test_a_failure_says_so(services: Services) -> None:
             raise JournalUnavailableError("The disk is gone.")
 
     offered = {**services.injectable(), ObservationCollector: Failing()}
-    async with Client(
-        build_server(Calls(offered, CALLER)), extensions=[advertise(EXTENSION_ID, RENDERS[EXTENSION_ID])]
-    ) as client:
+    async with rendering(build_server(Calls(offered, CALLER))) as client:
         failed = await client.call_tool("show_dashboard", {})
     assert failed.is_error
     assert "The disk is gone." in failed.content[0].text  # type: ignore[union-attr]

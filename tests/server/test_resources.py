@@ -7,8 +7,6 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
-from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.model.advice import Channel
@@ -18,6 +16,7 @@ from learning_memory_server.server.app import CONTEXT_URI, build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of
+from tests.server.test_advice import patient
 from tests.tool_names import NAMES
 
 
@@ -66,7 +65,8 @@ async def test_the_lessons_in_the_context_are_recorded_as_advice_on_the_open_ent
 
 
 async def test_what_is_withheld_from_a_session_is_not_in_its_context(services: Services, agent: Agent) -> None:
-    withholding = replace(services.session_context, advisor=advisor_that_withholds(services))
+    trials = Trials(services.journal.trials, services.clock, 1.0)
+    withholding = replace(services.session_context, advisor=replace(patient(services), trials=trials))
     await agent.resolve_new(**CONFIRMED)
     started = await agent.call("start_ghap", **ENTRY)
     caller = Caller(CALLER.project, CALLER.session)
@@ -77,14 +77,6 @@ async def test_what_is_withheld_from_a_session_is_not_in_its_context(services: S
     shown = services.session_context.text(Caller(CALLER.project, "another"))
     assert started["id"] in shown
     assert "deploys must clear the cache" in shown
-
-
-def advisor_that_withholds(services: Services) -> Advisor:
-    finder = AdviceFinder(
-        services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
-    )
-    trials = Trials(services.journal.trials, services.clock, 1.0)
-    return Advisor(finder, services.advice_log, services.collector, services.value_log, services.clock, trials=trials)
 
 
 async def test_another_resource_is_refused(agent: Agent) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from learning_memory_server.model import limits
 from learning_memory_server.server.composition.services import Services
-from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, open_index
+from tests.server.agent import CONFIRMED, ENTRY, FALSIFIED, Agent
 from tests.support import numbered
 
 OTHER: dict[str, Any] = {
@@ -131,14 +131,10 @@ async def test_an_open_entry_is_not_found(agent: Agent) -> None:
         ("a" * 1_000, "hybrid"),
     ],
 )
-@pytest.mark.parametrize("is_indexed", [False, True])
-async def test_any_text_is_a_query(services: Services, query: str, indexed_mode: str, *, is_indexed: bool) -> None:
-    async with agent_of(services) as agent:
-        await agent.resolve_new()
-        if is_indexed:
-            await open_index(services)
-        mode = indexed_mode if is_indexed else "lexical"
-        assert (await agent.call("search_experiences", query=query))["mode"] == mode
+async def test_any_text_is_a_query(query: str, indexed_mode: str, mode: str, agent: Agent) -> None:
+    await agent.resolve_new()
+    found = await agent.call("search_experiences", query=query)
+    assert found["mode"] == (indexed_mode if mode == "hybrid" else "lexical")
 
 
 @pytest.mark.slow
