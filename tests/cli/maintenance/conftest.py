@@ -1,4 +1,3 @@
-"""The fixtures of tests/command_line.py, and those of archives."""
+"""The fixtures of archives."""
 
-from tests.cli.maintenance.archives import *  # noqa: F403
-from tests.command_line import *  # noqa: F403 - fixtures are found by their names
+from tests.cli.maintenance.archives import *  # noqa: F403 - fixtures are found by their names

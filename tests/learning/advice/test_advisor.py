@@ -44,6 +44,14 @@ def started(parts: Parts, topic: str = "pool") -> Ghap:
     return start(parts.collector, goal=f"{TOPICS[topic]} again", hypothesis=f"{TOPICS[topic]} because")
 
 
+@pytest.fixture
+async def told(parts: Parts) -> Ghap:
+    """An entry at whose start the old one was shown."""
+    entry = started(parts)
+    await advisor(parts).advise(entry, Channel.START)
+    return entry
+
+
 def mark(parts: Parts, entry: Ghap, effect: Effect) -> None:
     AdviceLog(parts.journal.advice).mark(entry, {OLD.id: effect}, NOON)
 
@@ -72,9 +80,8 @@ async def test_what_is_shown_is_kept_once_for_an_entry_its_iteration_and_the_cha
     assert (advice.withheld, advice.probability) == (False, 0)
 
 
+@pytest.mark.usefixtures("told")
 async def test_what_was_shown_before_is_not_shown_again_for_a_new_hypothesis(parts: Parts) -> None:
-    entry = started(parts)
-    await advisor(parts).advise(entry, Channel.START)
     changed = parts.collector.update(ALICE, hypothesis=f"{TOPICS['pool']} after all")
     assert await advisor(parts).advise(changed, Channel.UPDATE) == Related()
     await parts.learn(about("pool", 3))
@@ -97,11 +104,8 @@ async def test_values_take_the_room_that_experiences_leave(parts: Parts) -> None
     assert (len(shown.experiences), shown.values) == (2, ())
 
 
-async def test_what_is_late_is_not_shown(parts: Parts) -> None:
+async def test_what_is_late_is_not_shown_and_an_engine_that_fails_says_nothing(parts: Parts) -> None:
     assert await advisor(parts, within=0.0).advise(started(parts), Channel.START) == Related()
-
-
-async def test_an_engine_that_fails_says_nothing(parts: Parts) -> None:
     parts.store.down = StorageUnavailableError("down")
     assert await advisor(parts).advise(started(parts), Channel.START) == Related()
 
@@ -136,25 +140,20 @@ async def test_lessons_that_misled_sink(parts: Parts) -> None:
     assert misled > helped == 0
 
 
-async def test_the_same_effects_stated_again_change_nothing(parts: Parts) -> None:
-    entry = started(parts)
-    judge = advisor(parts)
-    await judge.advise(entry, Channel.START)
-    mark(parts, entry, Effect.HELPED)
+async def test_the_same_effects_stated_again_change_nothing(parts: Parts, told: Ghap) -> None:
+    mark(parts, told, Effect.HELPED)
     before = (parts.journal.path / "advice.jsonl").read_bytes()
-    mark(parts, entry, Effect.HELPED)
+    mark(parts, told, Effect.HELPED)
     assert (parts.journal.path / "advice.jsonl").read_bytes() == before
     assert AdviceLog(parts.journal.advice).effects() == {OLD.id: (0, 1)}
 
 
-async def test_effects_count_from_when_they_are_stated(parts: Parts) -> None:
-    entry = started(parts)
+async def test_effects_count_from_when_they_are_stated(parts: Parts, told: Ghap) -> None:
     log = AdviceLog(parts.journal.advice)
-    await advisor(parts).advise(entry, Channel.START)
     assert log.effects() == {}
-    log.mark(entry, {OLD.id: Effect.MISLED}, NOON)
+    log.mark(told, {OLD.id: Effect.MISLED}, NOON)
     assert log.effects() == {OLD.id: (1, 0)}
-    log.mark(entry, {}, NOON)
+    log.mark(told, {}, NOON)
     assert log.effects() == {}
 
 
@@ -174,14 +173,11 @@ async def test_advice_is_counted_once_for_an_entry_however_often_it_was_shown(pa
     }
 
 
-async def test_advice_about_something_forgotten_is_dropped(parts: Parts) -> None:
-    entry = started(parts)
-    judge = advisor(parts)
-    await judge.advise(entry, Channel.START)
+async def test_advice_about_something_forgotten_is_dropped(parts: Parts, told: Ghap) -> None:
     log = AdviceLog(parts.journal.advice)
-    assert log.about({OLD.id}) == log.about({entry.id}) == [advice.id for advice in log.all()]
+    assert log.about({OLD.id}) == log.about({told.id}) == [advice.id for advice in log.all()]
     assert log.about({"another"}) == []
-    mark(parts, entry, Effect.MISLED)
+    mark(parts, told, Effect.MISLED)
     log = AdviceLog(parts.journal.advice)
     assert log.effects()
     log.forget(log.about({OLD.id}), NOON)
@@ -189,11 +185,9 @@ async def test_advice_about_something_forgotten_is_dropped(parts: Parts) -> None
     assert kept(parts) == []
 
 
-async def test_an_experience_that_is_forgotten_since_is_not_repeated(parts: Parts) -> None:
-    entry = started(parts)
-    await advisor(parts).advise(entry, Channel.START)
+async def test_an_experience_that_is_forgotten_since_is_not_repeated(parts: Parts, told: Ghap) -> None:
     parts.collector.forget([OLD.id], NOON)
-    assert await advisor(parts).advise(entry, Channel.START) == Related()
+    assert await advisor(parts).advise(told, Channel.START) == Related()
 
 
 def said(parts: Parts) -> list[tuple[Channel, list[str], bool]]:
