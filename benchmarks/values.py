@@ -26,9 +26,8 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.values.log import closest_members
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
-from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance, Strategy
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, open_services

@@ -17,7 +17,7 @@ from typing import Any, Final
 from benchmarks.arena.arms import ARMS, LEARN, ROOT, Agent, Run, world
 from benchmarks.arena.families import made
 from benchmarks.arena.tools import WORDS, Task, opened
-from learning_memory_server.model.support import wilson_interval
+from learning_memory_server.model.value import wilson_interval
 
 LESSONS: Final = json.loads((ROOT / "benchmarks" / "data" / "lessons.json").read_text("utf-8"))["lessons"]
 """About other matters: the last twelve are recorded after those of the tasks."""

@@ -16,8 +16,7 @@ from learning_memory_server.learning.values.log import lesson_of, ordered
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.support import Status
-from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.value import Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings

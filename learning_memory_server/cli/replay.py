@@ -27,8 +27,7 @@ from learning_memory_server.learning.values.log import document_of as value_docu
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.value import Value
-from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import entry_views

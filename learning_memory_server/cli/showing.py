@@ -16,13 +16,12 @@ from learning_memory_server.cli.command import Commands, ProjectOption, Result, 
 from learning_memory_server.cli.listing import entry_record, notes_here, status_of
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.values.log import Standing
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import LISTING_MAX
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
-from learning_memory_server.model.value import Value
+from learning_memory_server.model.value import ClusterId, Value
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
 

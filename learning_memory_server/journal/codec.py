@@ -27,13 +27,11 @@ import msgspec
 
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
 from learning_memory_server.model.advice import Advice, Trial
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.stored import Stored
-from learning_memory_server.model.value import Value
-from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.value import ClusterId, Value, Verdict
 from learning_memory_server.version import JOURNAL_FORMAT
 
 Data = dict[str, Any]

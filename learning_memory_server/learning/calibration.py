@@ -19,7 +19,7 @@ from typing import Final
 
 from learning_memory_server.model.advice import Trial
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.support import wilson_interval
+from learning_memory_server.model.value import wilson_interval
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
 ENOUGH: Final = 10

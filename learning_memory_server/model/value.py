@@ -1,12 +1,122 @@
-"""A value: a short principle whose topic was that of a cluster when it was accepted."""
+"""A value: a short principle whose topic was that of a cluster when it was accepted, and the verdicts on it."""
 
+from __future__ import annotations
+
+import hashlib
+import math
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final
 
-from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.stored import Stored
+from learning_memory_server.model.vocabulary import Axis, Stance
+
+_Z: Final = 1.959963984540054
+"""The two-sided 95 % quantile of the normal distribution."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ClusterId:
+    """`{axis}_{number}`: stable while the cluster keeps its members, and never reused."""
+
+    axis: Axis
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.axis}_{self.number}"
+
+    @classmethod
+    def parse(cls, text: str) -> ClusterId:
+        """Return the id that `text` spells, or raise InvalidInputError."""
+        axis, _, number = text.strip().rpartition("_")
+        if axis not in list(Axis) or not (number.isascii() and number.isdigit()):
+            raise InvalidInputError(
+                f"cluster_id: {text!r} is not of the form axis_number, such as full_0; the axes are {', '.join(Axis)}.",
+                hint="Call get_clusters to see the ids.",
+            )
+        return cls(Axis(axis), int(number))
+
+
+class Status(StrEnum):
+    """What the verdicts on a value add up to."""
+
+    UNATTESTED = "unattested"
+    SUPPORTED = "supported"
+    CONTESTED = "contested"
+
+
+@dataclass(frozen=True, slots=True)
+class Support:
+    """How many entries support and contradict a value, by the verdicts on it."""
+
+    supporting: int = 0
+    contradicting: int = 0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share that supports it.
+
+        Three of three give 0.44 to 1, twelve of twelve 0.76 to 1: a few entries are weak evidence.
+        """
+        return wilson_interval(self.supporting, self.supporting + self.contradicting)
+
+    @property
+    def status(self) -> Status:
+        """Unattested without a verdict for or against it; contested if as many contradict as support it, or more.
+
+        One contradiction contests a value that nothing supports: an agent gave it with the entry in front of it.
+        """
+        if not self.supporting and not self.contradicting:
+            return Status.UNATTESTED
+        return Status.CONTESTED if self.contradicting >= self.supporting else Status.SUPPORTED
+
+
+def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
+    """Return the bounds of Wilson's 95 % score interval of a share, each from 0 to 1; without trials, 0 and 1.
+
+    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), 209-212.
+    The number of trials is not a whole number if they are weighted.
+    """
+    if not 0 <= successes <= trials:
+        raise ValueError(f"{successes} of {trials} is not a share")
+    if trials == 0:
+        return 0.0, 1.0
+    share, squared = successes / trials, _Z * _Z
+    centre = share + squared / (2 * trials)
+    spread = _Z * math.sqrt(share * (1 - share) / trials + squared / (4 * trials * trials))
+    scale = 1 + squared / trials
+    # At shares of 0 and 1, rounding would miss the exact bound.
+    low = (centre - spread) / scale if successes else 0.0
+    high = (centre + spread) / scale if successes < trials else 1.0
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict(Stored):
+    """Whether an entry supports a value. A later verdict on the same value and entry replaces an earlier one.
+
+    `requests` names the calls that gave it or one that it replaces; see `Caller.request`. The project is the value's.
+    """
+
+    value_id: str
+    ghap_id: str
+    stance: Stance
+    project: str
+    created_at: datetime
+    requests: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """The id of this value and entry together, so that there is one verdict for each pair."""
+        return verdict_id(self.value_id, self.ghap_id)
+
+
+def verdict_id(value_id: str, ghap_id: str) -> str:
+    """Return the id of the verdict on a value and an entry: the same for the same pair, anywhere."""
+    return f"verdict_{hashlib.sha256(f'{value_id} {ghap_id}'.encode()).hexdigest()[:24]}"
 
 
 class ValueOrder(StrEnum):

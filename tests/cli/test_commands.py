@@ -17,8 +17,8 @@ from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import SUBJECTS, old_entry, printed, refusal

@@ -11,7 +11,7 @@ from learning_memory_server.cli.replay import Moment, document_of, read_judgemen
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.entry import Ghap, Resolution, Revision
-from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.value import Verdict
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import EmbeddingUnavailableError
-from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings

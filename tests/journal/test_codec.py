@@ -8,10 +8,8 @@ from hypothesis import strategies as st
 
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, lean
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.value import Evidence, Value
-from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
 from learning_memory_server.model.vocabulary import Axis, Stance
 from tests.support import MOMENTS, RESOLUTIONS, TEXTS, full_ghap, ghap, ghaps
 

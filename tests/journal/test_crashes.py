@@ -17,9 +17,8 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
 from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
 from tests.support import ALICE, BOB, CAROL, CONFIRMED, TickingClock, ghap, start

@@ -1,7 +1,7 @@
 import pytest
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis
 
 

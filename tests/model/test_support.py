@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from learning_memory_server.model.support import Status, Support, wilson_interval
+from learning_memory_server.model.value import Status, Support, wilson_interval
 
 COUNTS = st.integers(0, 10_000)
 

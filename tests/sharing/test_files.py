@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.model.cluster import ClusterId
-from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.sharing.files import (
     FOLDER,

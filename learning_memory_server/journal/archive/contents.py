@@ -37,8 +37,7 @@ from learning_memory_server.model.failure import Episode, Failure
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.memory import Memory, checked_metadata
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.value import Value
-from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import shortened_markers
 

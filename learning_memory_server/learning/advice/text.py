@@ -19,7 +19,7 @@ from learning_memory_server.learning.values.log import lesson_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel, Item, Kind, Reason
 from learning_memory_server.model.lines import one_line, shortened
-from learning_memory_server.model.support import Status
+from learning_memory_server.model.value import Status
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.sharing.files import SharedEntry
 

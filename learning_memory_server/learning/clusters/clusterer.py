@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.learning.clusters.fitting import FitRequest, Fitting
-    from learning_memory_server.model.cluster import ClusterId
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.value import ClusterId
 
 _TASK: Final = (Axis.STRATEGY, Axis.FULL)
 _APART: Final = {Axis.SURPRISE: _TASK, Axis.ROOT_CAUSE: (*_TASK, Axis.SURPRISE)}

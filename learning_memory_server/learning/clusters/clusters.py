@@ -22,7 +22,7 @@ from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.model import limits
-from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from learning_memory_server.system import timeouts
 

@@ -14,7 +14,7 @@ from learning_memory_server.learning.clustering.labels import label_clusters
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
 from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster, Matching
 from learning_memory_server.model import limits
-from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.value import ClusterId
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

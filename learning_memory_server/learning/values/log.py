@@ -28,9 +28,7 @@ from learning_memory_server.index.ranking.threshold import ALIKE
 from learning_memory_server.journal.codec import VALUE, VERDICT
 from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model import limits
-from learning_memory_server.model.support import Status, Support
-from learning_memory_server.model.value import Value, ValueOrder
-from learning_memory_server.model.verdict import Verdict, verdict_id
+from learning_memory_server.model.value import Status, Support, Value, ValueOrder, Verdict, verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
 from learning_memory_server.system import timeouts
 

@@ -31,8 +31,7 @@ from learning_memory_server.learning.values.log import (
     weigh_all,
 )
 from learning_memory_server.model import limits
-from learning_memory_server.model.support import Status
-from learning_memory_server.model.value import Evidence, Value, ValueOrder, new_value_id
+from learning_memory_server.model.value import Evidence, Status, Value, ValueOrder, new_value_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode, Stance
 from learning_memory_server.recall import lexical
 from learning_memory_server.system import timeouts
@@ -50,9 +49,9 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.clusters import ExperienceCluster
     from learning_memory_server.learning.values.log import VerdictLog
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.cluster import ClusterId
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
+    from learning_memory_server.model.value import ClusterId
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,10 +10,8 @@ from learning_memory_server.learning.clusters.clusterer import ExperienceCluster
 from learning_memory_server.learning.values.store import Cited, ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.model.support import Status
-from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.value import ClusterId, Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.tools import arguments as args

@@ -16,11 +16,9 @@ from learning_memory_server.journal.archive.writing import take_snapshot, write_
 from learning_memory_server.journal.codec import ADVICE, FAILURE, MEMORY, VALUE, VERDICT, JournalRecord, digest
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.advice import Advice, Channel, Item, Kind
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Memory
-from learning_memory_server.model.value import Evidence, Value
-from learning_memory_server.model.verdict import Verdict
+from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
 from learning_memory_server.model.vocabulary import Axis, Stance
 from tests.support import ALICE, NOON, TickingClock
 

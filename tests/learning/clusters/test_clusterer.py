@@ -6,8 +6,8 @@ import pytest
 
 from learning_memory_server.errors import InsufficientDataError, NotFoundError, StorageUnavailableError
 from learning_memory_server.learning.clusters.clusters import AxisClusters
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Strategy
 from tests.learning.clusters.parts import ALL, CACHE, POOL, TYPES, Learning, entries_about, ids, learning, named
 from tests.support import TOPICS, about, full_ghap, numbered

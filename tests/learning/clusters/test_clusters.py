@@ -17,8 +17,8 @@ from learning_memory_server.learning.clusters.clusters import (
     Outcomes,
     clusters_of,
 )
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, RootCause
+from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from tests.support import CONFIRMED, NOON, about, numbered
 

@@ -15,7 +15,7 @@ from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.clusters.clusters import Lineage, LineageLog
 from learning_memory_server.learning.clusters.fitting import inherit
-from learning_memory_server.model.cluster import ClusterId
+from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clusters.parts import ALL, TYPES, Learning, entries_about, ids, learning, named
 from tests.support import NOON, TickingClock

@@ -10,8 +10,7 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.values.store import ValueStore
-from learning_memory_server.model.cluster import ClusterId
-from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
 from tests.support import NOON, TOPICS, InProcessFitting, Parts, about, open_parts
 

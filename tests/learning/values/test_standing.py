@@ -1,8 +1,7 @@
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, ordered, weigh_all
-from learning_memory_server.model.support import Support
-from learning_memory_server.model.value import ValueOrder
+from learning_memory_server.model.value import Support, ValueOrder
 from learning_memory_server.model.vocabulary import Stance
 from tests.learning.values.parts import value
 from tests.support import ALICE, NOON, numbered

@@ -19,9 +19,7 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.learning.values.store import ValueStore
-from learning_memory_server.model.cluster import ClusterId
-from learning_memory_server.model.support import Support
-from learning_memory_server.model.value import Value, ValueOrder
+from learning_memory_server.model.value import ClusterId, Support, Value, ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
 from tests.fast_forward import fast_forward
 from tests.learning.values.parts import FULL_0, GOOD, POOL, REWORDED, open_values, value, values_over

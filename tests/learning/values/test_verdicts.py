@@ -17,8 +17,7 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import VerdictLog
 from learning_memory_server.learning.values.store import Cited, ValueStore
-from learning_memory_server.model.support import Support
-from learning_memory_server.model.verdict import verdict_id
+from learning_memory_server.model.value import Support, verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
 from tests.learning.values.parts import CACHE, FULL_0, GOOD, POOL, REWORDED, open_values, value, values_over
 from tests.support import ALICE, NOON, Parts, about, confirm, numbered, open_parts, start

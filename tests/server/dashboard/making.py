@@ -9,10 +9,9 @@ from typing import Any
 
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.cluster import ClusterId
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.failure import Episode, Failure, failure_id
-from learning_memory_server.model.value import Evidence, Value
+from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.dashboard.document import Dashboard
