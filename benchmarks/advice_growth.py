@@ -22,11 +22,10 @@ from benchmarks.population import populate, themes
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.anchors.project import blob_ids, digests
+from learning_memory_server.learning.anchors.freshness import blob_ids, digests
 from learning_memory_server.model.advice import Channel
-from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.server.calls import Boundary
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings

@@ -31,10 +31,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from learning_memory_server.learning.anchors.anchoring import found_files
-from learning_memory_server.learning.anchors.freshness import Freshness
-from learning_memory_server.learning.anchors.project import digests
-from learning_memory_server.model.anchor import Anchor
-from learning_memory_server.model.entry import Ghap, Lesson, Resolution
+from learning_memory_server.learning.anchors.freshness import Freshness, digests
+from learning_memory_server.model.entry import Anchor, Ghap, Lesson, Resolution
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 
 ROOT = Path(__file__).parents[1]

@@ -6,14 +6,26 @@ import re
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, NotRequired, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Citation
-from learning_memory_server.model.anchor import Anchor
 from learning_memory_server.model.stored import Stored
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
+
+
+class Anchor(NamedTuple):
+    """A file that an experience is about, as it was when that was resolved.
+
+    In the journal it is an array, so that a hundred thousand of them are read in no time.
+    """
+
+    file: str  # its name in the project, with `/`
+    blob: str = ""  # Git's id of its content, with line feeds as line ends
+    # Digests of the lines that were edited or named, `limits.DIGEST` characters each, in a row.
+    lines: str = ""
+    is_read: bool = False  # whether it was read and neither edited nor named
 
 
 @dataclass(frozen=True, slots=True)

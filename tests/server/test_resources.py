@@ -7,8 +7,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
+from learning_memory_server.learning.advice.log import Trials
 from learning_memory_server.learning.advice.text import SessionContext
-from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis

@@ -29,9 +29,8 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.journal.records import Forgetting
-    from learning_memory_server.model.anchor import Anchor
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Beginning, Changes, Outcome, Run
+    from learning_memory_server.model.entry import Anchor, Beginning, Changes, Outcome, Run
     from learning_memory_server.model.moment import Clock
 
 

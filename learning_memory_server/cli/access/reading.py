@@ -12,8 +12,7 @@ from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
-from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.advice.trials import Trials
+from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import utc_now

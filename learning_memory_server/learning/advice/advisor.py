@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.capture.memories.store import MemoryLog
     from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
-    from learning_memory_server.learning.advice.log import AdviceLog
-    from learning_memory_server.learning.advice.trials import Trials
+    from learning_memory_server.learning.advice.log import AdviceLog, Trials
     from learning_memory_server.learning.values.log import ValueLog
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap

@@ -1,15 +1,21 @@
-"""The advice in the journal: one record for each entry, iteration and channel."""
+"""What the journal has of advice: what was shown on an entry, and which sessions are told nothing, to compare."""
 
+import random
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from learning_memory_server.journal.codec import ADVICE
+import structlog
+
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.journal.codec import ADVICE, TRIAL
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Records
-from learning_memory_server.model.advice import Advice, Channel, Effect, advice_id
+from learning_memory_server.model.advice import Advice, Channel, Effect, Trial, advice_id
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.moment import Clock
 
 
 class AdviceLog(Records[Advice]):
@@ -91,3 +97,43 @@ def counts_of(advice: Sequence[Advice]) -> dict[str, int]:
         "helped": effects[Effect.HELPED],
         "misled": effects[Effect.MISLED],
     }
+
+
+log = structlog.get_logger()
+
+
+class Trials(Records[Trial]):
+    """The trials in the journal: none while nothing is to be withheld."""
+
+    def __init__(
+        self, log: Log, clock: Clock, withheld: float = 0.0, chance: Callable[[], float] = random.random
+    ) -> None:
+        super().__init__(log, TRIAL)
+        self._clock = clock
+        self._withheld = withheld  # the share of sessions in which everything is withheld
+        self._chance = chance  # returns a random number from 0 to 1
+
+    def of(self, project: str, session: str) -> Trial | None:
+        """Return the trial of a session in which there is something to tell; None if nothing is ever withheld.
+
+        What was tossed first holds for every channel, agent and entry of the session, also over restarts.
+        """
+        known = self.find(session)
+        if known is None and self._withheld:
+            is_withheld = self._chance() < self._withheld
+            self.add(known := Trial(session, project, self._clock(), is_withheld, self._withheld))
+        return known
+
+    def may_tell(self, caller: Caller) -> bool:
+        """Return whether a session may be told what there is to tell."""
+        trial = self.of(caller.project, caller.session)
+        return not (trial and trial.withheld)
+
+    def ended(self, caller: Caller, *, has_failed: bool) -> None:
+        """Note that a command of a session has ended. Nothing is raised: callers run next to an agent's work."""
+        trial = self.find(caller.session)
+        if trial and (has_failed or trial.failed is None):
+            try:
+                self.add(replace(trial, failed=(trial.failed or 0) + has_failed), at=self._clock())
+            except LearningMemoryError as problem:
+                log.warning("trial.skipped", reason=type(problem).__name__)

@@ -10,8 +10,7 @@ from learning_memory_server.journal.codec import lean
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.finder import Ranked, is_instructive
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.anchors.freshness import Freshness
-from learning_memory_server.learning.anchors.project import split_digests
+from learning_memory_server.learning.anchors.freshness import Freshness, split_digests
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap

@@ -15,7 +15,7 @@ import structlog
 from learning_memory_server.embedding.threads import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import full_parts
-from learning_memory_server.learning.anchors.project import (
+from learning_memory_server.learning.anchors.freshness import (
     blob_ids,
     digests,
     known_to_git,
@@ -25,7 +25,7 @@ from learning_memory_server.learning.anchors.project import (
     tracked_by_git,
 )
 from learning_memory_server.model import limits
-from learning_memory_server.model.anchor import Anchor
+from learning_memory_server.model.entry import Anchor
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
 

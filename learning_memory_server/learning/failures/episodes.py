@@ -15,7 +15,7 @@ from itertools import islice
 from keyword import kwlist
 from typing import Final, NamedTuple
 
-from learning_memory_server.learning.anchors.project import digests
+from learning_memory_server.learning.anchors.freshness import digests
 from learning_memory_server.learning.failures.parse import do_the_same
 from learning_memory_server.learning.failures.sanitize import with_names
 from learning_memory_server.model import limits

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from learning_memory_server.learning.anchors.project import name_in, project_root
+from learning_memory_server.learning.anchors.freshness import name_in, project_root
 from learning_memory_server.learning.failures.episodes import Edited, ErrorLine, episode_of
 from learning_memory_server.learning.failures.outcomes import is_test_or_build
 from learning_memory_server.learning.failures.parse import Command, do_the_same, parse

@@ -27,9 +27,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.advice.log import AdviceLog
+from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.advice.text import SessionContext
-from learning_memory_server.learning.advice.trials import Trials
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer

@@ -20,7 +20,7 @@ from learning_memory_server.embedding.threads import DaemonThread
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import RelatedItem, SessionContext, latest, learned, related
 from learning_memory_server.learning.anchors.anchoring import Anchoring
-from learning_memory_server.learning.anchors.project import name_in, project_root
+from learning_memory_server.learning.anchors.freshness import name_in, project_root
 from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of

@@ -11,8 +11,7 @@ from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.ranking.threshold import least_of_advice
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.log import AdviceLog, counts_of
-from learning_memory_server.learning.advice.trials import Trials
+from learning_memory_server.learning.advice.log import AdviceLog, Trials, counts_of
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.entry import Ghap

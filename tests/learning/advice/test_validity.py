@@ -10,10 +10,9 @@ from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.anchors.project import blob_ids, digests
+from learning_memory_server.learning.anchors.freshness import blob_ids, digests
 from learning_memory_server.model.advice import Channel, Citation, Effect, Kind
-from learning_memory_server.model.anchor import Anchor
-from learning_memory_server.model.entry import Ghap, Lesson
+from learning_memory_server.model.entry import Anchor, Ghap, Lesson
 from learning_memory_server.model.failure import Episode, Failure, failure_id
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.learning.advice.test_advisor import advisor, mark, started

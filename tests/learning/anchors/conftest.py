@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.learning.anchors.anchoring import found_files
-from learning_memory_server.model.anchor import Anchor
-from learning_memory_server.model.entry import Ghap, Lesson, Resolution
+from learning_memory_server.model.entry import Anchor, Ghap, Lesson, Resolution
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.sharing.repositories import commit, git
 from tests.support import NOON, ghap

@@ -9,10 +9,9 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.anchors.anchoring import Anchoring, _paths
-from learning_memory_server.learning.anchors.project import blob_ids, digests, split_digests
+from learning_memory_server.learning.anchors.freshness import blob_ids, digests, split_digests
 from learning_memory_server.model import limits
-from learning_memory_server.model.anchor import Anchor
-from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor

@@ -10,10 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.anchors.freshness import Freshness, Judged
-from learning_memory_server.learning.anchors.project import digests
-from learning_memory_server.model.anchor import Anchor
-from learning_memory_server.model.entry import Ghap
+from learning_memory_server.learning.anchors.freshness import Freshness, Judged, digests
+from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.system.files import READ_MAX
 from tests.learning.anchors.conftest import CART, anchored, resolved
 from tests.sharing.repositories import git

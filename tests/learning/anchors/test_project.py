@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.anchors.project import (
+from learning_memory_server.learning.anchors.freshness import (
     blob_ids,
     digests,
     known_to_git,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.model.anchor import Anchor
+from learning_memory_server.model.entry import Anchor
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.learning.advice.trials import Trials
+from learning_memory_server.learning.advice.log import Trials
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
