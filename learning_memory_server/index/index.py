@@ -22,9 +22,15 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import DIGEST, Collection, Document, DocumentShape
-from learning_memory_server.index.ranking.hybrid import Match, Query, Reading, on_scale, search_hybrid
-from learning_memory_server.index.ranking.means import Means
-from learning_memory_server.index.ranking.search_timer import SearchTimer
+from learning_memory_server.index.ranking.hybrid import (
+    Match,
+    Means,
+    Query,
+    Reading,
+    SearchTimer,
+    on_scale,
+    search_hybrid,
+)
 from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of, refill
 
 if TYPE_CHECKING:

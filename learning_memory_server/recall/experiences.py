@@ -22,7 +22,7 @@ from learning_memory_server.system.waiting import each_request_within
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.queries import ExperienceQuery
-    from learning_memory_server.index.ranking.search_timer import SearchTimer
+    from learning_memory_server.index.ranking.hybrid import SearchTimer
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.recall.recall import Recall
 

@@ -14,8 +14,7 @@ from learning_memory_server.errors import DeadlineExceededError, NoAnswerError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import FoundMemory, MemoryFilter, MemoryQuery, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import Basis, Explanation, relevance
-from learning_memory_server.index.ranking.hybrid import Query
-from learning_memory_server.index.ranking.search_timer import SearchTimer
+from learning_memory_server.index.ranking.hybrid import Query, SearchTimer
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical

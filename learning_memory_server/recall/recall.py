@@ -22,8 +22,7 @@ from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery, passing
 from learning_memory_server.index.ranking.fusion import RERANKED
-from learning_memory_server.index.ranking.hybrid import mode_of
-from learning_memory_server.index.ranking.search_timer import SearchTimer
+from learning_memory_server.index.ranking.hybrid import SearchTimer, mode_of
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.lexical import with_iso_dates
 from learning_memory_server.system import timeouts

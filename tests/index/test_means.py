@@ -6,8 +6,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
 from learning_memory_server.index.document import Collection, WholeDocument, point_id
 from learning_memory_server.index.engines.base import Filter
-from learning_memory_server.index.ranking.hybrid import Query
-from learning_memory_server.index.ranking.means import Means
+from learning_memory_server.index.ranking.hybrid import Means, Query
 from tests.support import Parts
 
 NOTES = Collection.MEMORIES

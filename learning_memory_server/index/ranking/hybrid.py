@@ -1,14 +1,20 @@
-"""Hybrid search: semantic and lexical at once. Every text search of an index goes through it."""
+"""Hybrid search: merges the hits of terms and vectors, compares them with what is usual, and measures the time."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+import structlog
 
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
+from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter, Hit, Payload, SparseVector, VectorStore
 from learning_memory_server.index.ranking.fusion import (
     DEPTH,
@@ -22,6 +28,7 @@ from learning_memory_server.index.ranking.fusion import (
 from learning_memory_server.index.ranking.terms import encode_query, terms
 from learning_memory_server.index.ranking.threshold import counted_as_usual, least_strength, unit_of
 from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,6 +36,104 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.scale import Scale
     from learning_memory_server.index.engines.base import VectorStore
+
+_SLOW: Final = 500.0
+"""Milliseconds."""
+
+log = structlog.get_logger()
+
+
+class SearchTimer:
+    """A context manager that times one search and logs it at the end; never a query or a text."""
+
+    def __init__(self, collection: str, slow_ms: float = _SLOW) -> None:
+        self._slow_ms = slow_ms
+        self._answer: dict[str, Any] = {"collection": collection}
+        self._parts = {"embedding": 0.0, "engine": 0.0}
+        self._began = 0.0
+
+    def __enter__(self) -> Self:
+        self._began = perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        total = 1000 * (perf_counter() - self._began)
+        times = {f"{name}_ms": round(spent, 1) for name, spent in self._parts.items()}
+        write, event = (log.warning, "search.slow") if total > self._slow_ms else (log.debug, "search.answered")
+        write(event, **self._answer, total_ms=round(total, 1), **times)
+
+    def answered(self, mode: SearchMode, count: int) -> None:
+        """Record what the search returns. Without this call, as after a timeout, the log says neither."""
+        self._answer |= {"mode": mode.value, "count": count}
+
+    @contextmanager
+    def part(self, name: Literal["embedding", "engine"]) -> Iterator[None]:
+        """Count a block's time as that of the model or of the engine."""
+        began = perf_counter()
+        try:
+            yield
+        finally:
+            self._parts[name] += 1000 * (perf_counter() - began)
+
+
+_SAMPLE: Final = 200
+"""Points whose mean is taken: the first by id, and ids are hashes. Reading them takes 10 ms."""
+_GROWN: Final = 1.25
+"""How much larger a collection is when its mean is taken again."""
+_FEW: Final = 50
+_OFF_TOPIC: Final = 0.03
+"""The mean closeness of an off-topic question to any text. In collections of 15, questions lose 16 % of their answers
+with it, 26 and 47 % without."""
+
+
+class Means:
+    """The mean vectors of collections.
+
+    Attributes:
+        sizes: How many points each collection had when the index had last caught up.
+    """
+
+    def __init__(self) -> None:
+        self.sizes: Counter[str] = Counter()
+        self._known: dict[str, tuple[int, NDArray[np.float32]]] = {}
+
+    def usual_closeness(
+        self, collection: str, vector: NDArray[np.float32], scale: Scale, missing: float = _OFF_TOPIC
+    ) -> float:
+        """Return a text's mean closeness to a collection, whatever a search filters.
+
+        `missing` stands for the points that a small collection lacks.
+        """
+        if collection not in self._known:
+            return missing
+        share = min(self.sizes[collection], _FEW) / _FEW
+        return share * scale.closeness(float(vector @ self._known[collection][1])) + (1.0 - share) * missing
+
+    async def refresh(self, store: VectorStore) -> None:
+        """Look at every collection again.
+
+        A request that is cancelled leaves its socket open, and a stop often comes right after an index has caught up:
+        it waits for the request.
+        """
+        taking = asyncio.create_task(self._take(store))
+        try:
+            await asyncio.shield(taking)
+        except asyncio.CancelledError:
+            await asyncio.wait([taking], timeout=timeouts.REQUEST)
+            taking.cancel()
+            raise
+
+    async def _take(self, store: VectorStore) -> None:
+        import numpy as np  # noqa: PLC0415 - deferred: slow import
+
+        for collection in Collection:
+            self.sizes[collection] = size = await store.size(collection)
+            before = self._known[collection][0] if collection in self._known else 0
+            if size <= before * _GROWN:
+                continue
+            sample = await store.scroll(collection, with_vectors=True, most=_SAMPLE)
+            if vectors := [record.vector for record in sample if record.vector is not None]:
+                self._known[collection] = size, np.mean(vectors, axis=0, dtype=np.float32)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,8 +13,7 @@ from learning_memory_server.index.document import Collection, Document, WholeDoc
 from learning_memory_server.index.engines.base import Filter, Record, VectorStore
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, relevance
-from learning_memory_server.index.ranking.hybrid import Query, Reading, search_hybrid
-from learning_memory_server.index.ranking.search_timer import SearchTimer
+from learning_memory_server.index.ranking.hybrid import Query, Reading, SearchTimer, search_hybrid
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import search_lexical
