@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
 from learning_memory_server.embedding.source import check_dimension, find_source, loading_errors
-from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 

@@ -13,9 +13,8 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from learning_memory_server.embedding.base import PROBE, Embedder, EmbeddingIdentity, Runtime
-from learning_memory_server.embedding.threads import DaemonThread, in_daemon_thread
 from learning_memory_server.embedding.tokens import reading
-from learning_memory_server.embedding.work_queue import WorkQueue
+from learning_memory_server.embedding.work_queue import DaemonThread, WorkQueue, in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, ModelServerAwayError
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import Circuit, is_own_delay, is_waited_for, request_seconds

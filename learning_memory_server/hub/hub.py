@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import structlog
 
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import (
     InvalidInputError,
     JournalUnavailableError,

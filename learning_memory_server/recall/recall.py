@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import structlog
 
 from learning_memory_server.embedding.service import LazyModel, ModelState
-from learning_memory_server.embedding.threads import in_daemon_thread
-from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE
+from learning_memory_server.embedding.work_queue import QUERIES_AT_ONCE, in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, StorageUnavailableError
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery, passing
 from learning_memory_server.index.ranking.fusion import RERANKED

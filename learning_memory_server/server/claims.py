@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
 from learning_memory_server.learning.failures.transcripts import folder_name, projects_folder
 from learning_memory_server.model.caller import Caller

@@ -19,7 +19,7 @@ import msgspec
 import structlog
 
 from learning_memory_server.capture.entries.timeline import Timeline
-from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import DeadlineExceededError, InvalidInputError, NotFoundError
 from learning_memory_server.index.document import Document, documents_of
 from learning_memory_server.index.engines.base import Payload

@@ -4,7 +4,7 @@ from time import monotonic
 import pytest
 
 from learning_memory_server.embedding.service import LazyModel
-from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 

@@ -3,7 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from learning_memory_server.embedding.threads import DaemonThread, Job
+from learning_memory_server.embedding.work_queue import DaemonThread, Job
 
 
 class Hanging:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import full_parts
 from learning_memory_server.learning.anchors.freshness import (

@@ -14,7 +14,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from learning_memory_server.embedding.threads import in_daemon_thread
+from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.model.identity import git_output

@@ -16,7 +16,7 @@ from typing import Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.entries.open_entries import LiveSessions
-from learning_memory_server.embedding.threads import DaemonThread
+from learning_memory_server.embedding.work_queue import DaemonThread
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import RelatedItem, SessionContext, latest, learned, related
 from learning_memory_server.learning.anchors.anchoring import Anchoring
