@@ -10,8 +10,7 @@ from typing import Final
 
 from learning_memory_server.embedding.base import DEFAULT_MODEL, EmbeddingIdentity
 from learning_memory_server.embedding.cache import check_first_use, find_snapshot
-from learning_memory_server.embedding.graph import TOKENIZER, Graph, NotRunnableError, read_graph, read_object
-from learning_memory_server.embedding.prompts import Prompts
+from learning_memory_server.embedding.graph import TOKENIZER, Graph, NotRunnableError, Prompts, read_graph, read_object
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 DEFAULT_WEIGHTS_SHA256: Final = "4b0d9929267ab7e5886f38429e9e56367e87ed3d46793b04202723510d365405"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from learning_memory_server.embedding.extras.ollama import OllamaEmbedder, OllamaServer, full_name
+from learning_memory_server.embedding.graph import prompts_of
 from learning_memory_server.embedding.hashing import HashingEmbedder
-from learning_memory_server.embedding.prompts import prompts_of
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
 from tests.embedding.ollama_stub import CONTEXT, OllamaStub, Wrong
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Runtime
-from learning_memory_server.embedding.prompts import prompts_of
+from learning_memory_server.embedding.graph import prompts_of
 from learning_memory_server.embedding.source import check_dimension
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
 from learning_memory_server.model import limits
