@@ -13,9 +13,18 @@ from typing import Any, Final
 
 import httpx
 
-from learning_memory_server.embedding.cache import RECORD, hub_name, is_hub_name, recorded_commit, repository_of
 from learning_memory_server.embedding.graph import NotRunnableError, read_graph
-from learning_memory_server.embedding.source import file_digest, is_reranker, require_library, split_file
+from learning_memory_server.embedding.source import (
+    RECORD,
+    file_digest,
+    hub_name,
+    is_hub_name,
+    is_reranker,
+    recorded_commit,
+    repository_of,
+    require_library,
+    split_file,
+)
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.locking import exclusive
