@@ -109,8 +109,6 @@ def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
     return DaemonThread().submit(work)
 
 
-T = TypeVar("T")
-
 QUERIES_AT_ONCE: Final = 8
 """The most queries that are embedded at once. A server needs one request for them, and a local model is no slower."""
 _QUERY_CHARACTERS: Final = 1_000

@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from learning_memory_server.embedding.scale import Scale
-    from learning_memory_server.index.engines.base import VectorStore
-
 _SLOW: Final = 500.0
 """Milliseconds."""
 
