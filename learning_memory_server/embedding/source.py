@@ -300,8 +300,8 @@ def _find_folder(model: str, kind: str, setting: str, otherwise: str = "") -> Pa
             "A folder is named by its absolute path.",
         )
     weights = _weight_files(found) or onnx_files(found)
-    for part, files in (("weights", weights), ("vocabulary", _vocabulary_files(found))):
-        if not files:
+    for part, those in (("weights", weights), ("vocabulary", _vocabulary_files(found))):
+        if not those:
             raise EmbeddingUnavailableError(
                 f"The {kind} {model!r} is incomplete: it has no {part}.",
                 hint="Copy the whole folder." if is_folder else f"Run `learning-memory-server download-model {model}`.",
