@@ -37,8 +37,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause, Run
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
-from learning_memory_server.recall.experiences import ExperienceSearcher
-from learning_memory_server.recall.recall import Recall, Reranking
+from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Reranking
 from tests.faulty_store import FaultyStore
 
 _T = TypeVar("_T")

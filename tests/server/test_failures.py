@@ -23,7 +23,7 @@ from learning_memory_server.learning.clusters.clusterer import ExperienceCluster
 from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.recall.experiences import ExperienceSearcher
+from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Services
 from tests.server.agent import CONFIRMED, ENTRY, Agent, agent_of
 from tests.services import opened, settings_in

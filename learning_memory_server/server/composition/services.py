@@ -38,9 +38,8 @@ from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import Clock, utc_now
-from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.memories import MemorySearcher
-from learning_memory_server.recall.recall import Recall, Reranking
+from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Reranking
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.claims import claims_of

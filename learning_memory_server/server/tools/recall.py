@@ -18,8 +18,8 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Axis, ResponseFormat, SearchMode, Strategy
-from learning_memory_server.recall.experiences import ExperienceSearcher
 from learning_memory_server.recall.memories import MemorySearcher
+from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.tools import arguments as args

@@ -13,7 +13,7 @@ from learning_memory_server.index.queries import EntryQuery, ExperienceQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Forgetting
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.recall.experiences import search_lexical
+from learning_memory_server.recall.recall import search_lexical
 from learning_memory_server.system import files
 from tests.support import ALICE, BOB, CAROL, NOON, TickingClock, confirm, ids, numbered, reloaded, start
 

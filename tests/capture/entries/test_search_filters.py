@@ -20,7 +20,7 @@ from learning_memory_server.index.ranking.fusion import DEPTH, Basis, contrast, 
 from learning_memory_server.index.ranking.terms import encode_document, encode_query
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
-from learning_memory_server.recall.experiences import search_lexical
+from learning_memory_server.recall.recall import search_lexical
 from tests.support import CONFIRMED, NOON, TOPICS, Parts, numbered, open_parts
 
 COUNT = 60
