@@ -34,8 +34,7 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import files, tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of
 from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
-from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of
-from learning_memory_server.sharing.state import foldable, state_of
+from learning_memory_server.sharing.shared import SHARED, SharedLessons, foldable, identity_of, state_of
 from learning_memory_server.system.files import replace as replace_file
 
 _COMMITS: Final = 5_000

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 import structlog
@@ -30,10 +30,46 @@ from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.check import named, objections
-from learning_memory_server.sharing.files import SharedEntry, SharedFile, entry_of, parse
-from learning_memory_server.sharing.state import state_of
+from learning_memory_server.sharing.files import TEACHING, Kind, SharedEntry, SharedFile, entry_of, parse
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.version import VERSION
+
+
+class SharedLesson(NamedTuple):
+    """A lesson that is there. Of its copies, the first name counts; `confirming` are names of files, too."""
+
+    file: SharedFile
+    names: list[str]
+    confirming: list[str]
+
+
+def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
+    """Return the lessons that are there, by content, in the order of their names."""
+    folded = {name for file in files.values() for name in file.removed}
+    live = {name: file for name, file in sorted(files.items()) if name not in folded}
+    withdrawn = {file.about for file in live.values() if file.kind is Kind.WITHDRAWS}
+    lessons: dict[str, SharedLesson] = {}
+    verdicts: dict[tuple[str, str], str] = {}
+    for name, file in live.items():
+        if file.kind is Kind.CONFIRMS:
+            verdicts.setdefault((file.about, file.fields.get("evidence", name)), name)
+        elif file.kind in TEACHING and file.content not in withdrawn:
+            lessons.setdefault(file.content, SharedLesson(file, [], [])).names.append(name)
+    for (content, _), name in verdicts.items():
+        if content in lessons:
+            lessons[content].confirming.append(name)
+    corrected = {lesson.file.about for lesson in lessons.values()}
+    return {content: lesson for content, lesson in lessons.items() if content not in corrected}
+
+
+def foldable(files: Mapping[str, SharedFile]) -> list[str]:
+    """Return the names of the files that a fold removes: lessons that are withdrawn or corrected, and copies.
+
+    What withdraws a lesson stays, because a copy of it may still come from another branch.
+    """
+    kept = {lesson.names[0] for lesson in state_of(files).values()}
+    return sorted(name for name, file in files.items() if file.kind in TEACHING and name not in kept)
+
 
 T = TypeVar("T")
 

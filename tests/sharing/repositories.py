@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, fold, shared_file
-from learning_memory_server.sharing.state import foldable, state_of
+from learning_memory_server.sharing.shared import foldable, state_of
 from learning_memory_server.sharing.tree import sound_files as files_of
 
 TITLES = ("Make the checkout load", "Keep the totals right", "Let the deploy finish", "Find the slow query")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.sharing.files import FOLDER
-from learning_memory_server.sharing.state import SharedLesson, state_of
+from learning_memory_server.sharing.shared import SharedLesson, state_of
 from learning_memory_server.sharing.tree import sound_files as files_of
 from tests.sharing.repositories import Team, git
 

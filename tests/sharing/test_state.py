@@ -3,7 +3,7 @@
 import itertools
 
 from learning_memory_server.sharing.files import Kind, SharedFile, fold, shared_file, verdict
-from learning_memory_server.sharing.state import foldable, state_of
+from learning_memory_server.sharing.shared import foldable, state_of
 from tests.sharing.repositories import lesson
 from tests.support import full_ghap, numbered
 
