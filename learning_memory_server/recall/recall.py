@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Reranker
     from learning_memory_server.embedding.service import EmbeddingService
     from learning_memory_server.index.index import VectorIndex
-    from learning_memory_server.index.queries import ExperienceQuery, FoundT, LeftOut, SearchResult
-    from learning_memory_server.index.ranking.hybrid import SearchTimer
+    from learning_memory_server.index.queries import FoundT, LeftOut
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.model.entry import Ghap
 

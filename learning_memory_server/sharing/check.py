@@ -4,8 +4,6 @@ The same is looked for when a lesson is shared, in a team's CI, and before a sha
 be skipped by whoever writes the file.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 import unicodedata
@@ -13,14 +11,12 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.values import has_all_sorts, is_random
-
-if TYPE_CHECKING:
-    from learning_memory_server.redaction.base import Redactor
-    from learning_memory_server.sharing.files import SharedFile
+from learning_memory_server.sharing.files import SharedFile
 
 
 @cache

@@ -44,7 +44,15 @@ class SharedLesson(NamedTuple):
 
 
 def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
-    """Return the lessons that are there, by content, in the order of their names."""
+    """Return the lessons that are there, by content, in the order of their names.
+
+    A pure function, whatever order the files came in, so that branches never conflict:
+
+    - A file that a fold names counts as withdrawn, wherever it comes from.
+    - A lesson is there while one of its copies is, and nothing withdraws or corrects it. What is withdrawn itself
+      corrects nothing.
+    - Verdicts on the same evidence count once.
+    """
     folded = {name for file in files.values() for name in file.removed}
     live = {name: file for name, file in sorted(files.items()) if name not in folded}
     withdrawn = {file.about for file in live.values() if file.kind is Kind.WITHDRAWS}

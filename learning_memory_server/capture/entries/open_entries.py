@@ -1,7 +1,5 @@
 """The open entries, who owns them, and which agent sessions are running, as far as a hub knows."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections import defaultdict
@@ -11,18 +9,16 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from learning_memory_server.errors import InvalidInputError, NoActiveGhapError
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model import limits
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.moment import Clock
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from learning_memory_server.journal.journal import Journal
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.moment import Clock
 
 
 class Owner(StrEnum):

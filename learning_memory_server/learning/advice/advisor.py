@@ -1,36 +1,31 @@
 """Advice at the moment of belief: what to show, and what came of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Container, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.learning.advice.finder import is_instructive
+from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, is_instructive
+from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.advice.validity import Validity
+from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, advice_id
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
+from learning_memory_server.model.moment import Clock
+from learning_memory_server.model.value import Value
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.capture.memories.store import MemoryLog
-    from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked
-    from learning_memory_server.learning.advice.log import AdviceLog, Trials
-    from learning_memory_server.learning.values.log import ValueLog
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.moment import Clock
-    from learning_memory_server.model.value import Value
 
 _PROMPT_MAX: Final = 2_000
 """Characters of a prompt that are used: a longer one is a log or a document, and the model reads no more, either."""

@@ -1,17 +1,16 @@
 """Finds the files that an entry is about, and keeps them with it once it is resolved."""
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import full_parts
@@ -25,15 +24,11 @@ from learning_memory_server.learning.anchors.freshness import (
     tracked_by_git,
 )
 from learning_memory_server.model import limits
-from learning_memory_server.model.entry import Anchor
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Anchor, Ghap
+from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
-
-if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.collector import ObservationCollector
-    from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.redaction.gate import RedactionGate
 
 _OPEN: Final = 200
 """Open entries whose files are remembered: those that were at work last."""

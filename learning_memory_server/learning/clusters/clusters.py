@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.clustering.topic import ClusterEvidence
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.moment import Clock
-    from learning_memory_server.model.vocabulary import Axis
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
-    from learning_memory_server.model.vocabulary import Axis
 
 
 class ValueLog(Records[Value]):
