@@ -25,42 +25,44 @@ KINDS = {SESSION_START, SESSION_END, PROMPT, AFTER_TOOL}
 LAUNCH = Launch("/opt/bin/learning-memory-server")
 
 
-def read(path: Path) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((packaged(plugin.FOLDER) / path).read_bytes())
-    return content
+ROOT, PLUGIN = Path(__file__).parents[3], packaged(plugin.FOLDER)
 
 
-def hooks_of(content: dict[str, Any]) -> list[dict[str, Any]]:
-    return [each for groups in content["hooks"].values() for group in groups for each in group["hooks"]]
+def read(path: str, folder: Path = PLUGIN) -> Any:
+    return json.loads((folder / path).read_bytes())
+
+
+def hooks_in(folder: Path = PLUGIN, kind: str = "") -> list[dict[str, Any]]:
+    """Return the plugin's hooks, or only those of a kind."""
+    groups = [group for groups in read("hooks/hooks.json", folder)["hooks"].values() for group in groups]
+    return [each for group in groups for each in group["hooks"] if kind in each["type"]]
 
 
 def test_the_plugin_has_the_packages_version_and_name() -> None:
-    manifest = read(Path(".claude-plugin/plugin.json"))
+    manifest = read(".claude-plugin/plugin.json")
     assert (manifest["name"], manifest["version"]) == (plugin.NAME, VERSION)
 
 
 def test_its_commands_are_those_that_an_installation_has() -> None:
-    (server,) = read(Path(".mcp.json"))["mcpServers"].values()
-    commands = [each for each in hooks_of(read(Path("hooks/hooks.json"))) if each["type"] == "command"]
+    (server,) = read(".mcp.json")["mcpServers"].values()
     assert (server["command"], server["args"]) == ("learning-memory-server", ["--hooks"])
-    assert {(each["command"], *each["args"]) for each in commands} == {("learning-memory-server", "hook")}
+    commands = {(each["command"], *each["args"]) for each in hooks_in(kind="command")}
+    assert commands == {("learning-memory-server", "hook")}
 
 
 def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_up() -> None:
     (tool,) = toolset.tools
-    calls = [each for each in hooks_of(read(Path("hooks/hooks.json"))) if each["type"] == "mcp_tool"]
+    calls = hooks_in(kind="mcp_tool")
     assert {(each["tool"], each["server"]) for each in calls} == {(hook.__name__, f"plugin:{plugin.NAME}:memory")}
     # Claude Code always says whether a command failed, and what an edit took out in its patch.
-    assert {name for each in calls for name in each["input"]} == set(tool.input_schema["properties"]) - {
-        "unknown",
-        "old",
-    }
-    assert all(each["timeout"] <= 2 for each in hooks_of(read(Path("hooks/hooks.json"))))
+    given = {name for each in calls for name in each["input"]}
+    assert given == set(tool.input_schema["properties"]) - {"unknown", "old"}
+    assert all(each["timeout"] <= 2 for each in hooks_in())
     assert all("session" in each["input"] for each in calls)
 
 
 def test_its_icon_is_a_small_square_png() -> None:
-    icon = (packaged(plugin.FOLDER) / "icon.png").read_bytes()
+    icon = (PLUGIN / "icon.png").read_bytes()
     assert icon.startswith(b"\x89PNG")
     assert struct.unpack(">II", icon[16:24]) == (512, 512)
     assert len(icon) < 20_000
@@ -71,15 +73,12 @@ def test_the_copy_has_absolute_commands_and_is_a_marketplace(tmp_path: Path) -> 
     folder = tmp_path / "data" / "claude-code"
     plugin.write_plugin(folder, wanted)
     assert plugin.is_written(folder, wanted)
-    catalog = json.loads((folder / ".claude-plugin/marketplace.json").read_bytes())
-    copy = folder / catalog["plugins"][0]["source"]
-    (server,) = json.loads((copy / ".mcp.json").read_bytes())["mcpServers"].values()
+    copy = folder / read(".claude-plugin/marketplace.json", folder)["plugins"][0]["source"]
+    (server,) = read(".mcp.json", copy)["mcpServers"].values()
     script = "${CLAUDE_PLUGIN_ROOT}/start.sh"
     assert server["command"] == "/bin/sh"
     assert server["args"] == [script, sys.executable, LAUNCH.command, "--hooks"]
-    commands = [
-        each for each in hooks_of(json.loads((copy / "hooks/hooks.json").read_bytes())) if each["type"] == "command"
-    ]
+    commands = hooks_in(copy, "command")
     assert {each["command"] for each in commands} == {sys.executable}
     assert all(Path(each["args"][-1]).is_file() for each in commands)
     assert {stat.S_IMODE(path.stat().st_mode) for path in folder.rglob("*") if path.is_file()} == {0o600}
@@ -119,13 +118,11 @@ def with_copy(machine: Machine, folder: Path | None = None, **files: object) -> 
 
 def test_an_installed_plugin_is_found_whatever_its_marketplace(machine: Machine) -> None:
     assert plugin.find_installed(machine) is None
-    listed(
-        machine, installed_plugins={"plugins": {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}}
-    )
+    installed = {"other@x": [{}], "learning-memory@acme": [{"installPath": "/cache/1"}]}
+    listed(machine, installed_plugins={"plugins": installed})
     found = plugin.find_installed(machine)
     assert found == plugin.Installed("learning-memory@acme", Path("/cache/1"))
-    uninstall = ["claude", "plugin", "uninstall", "-s", "user", "learning-memory@acme"]
-    assert plugin.removing(machine) == [uninstall]
+    assert plugin.removing(machine) == [["claude", "plugin", "uninstall", "-s", "user", "learning-memory@acme"]]
     assert [each[2] for each in plugin.adding(machine)] == ["uninstall", "marketplace", "install"]
     assert plugin.entry_of(found) == {}
 
@@ -186,7 +183,7 @@ REQUESTS = (
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the copy has it where there is a shell")
 def test_where_the_program_is_gone_hooks_are_answered_with_nothing() -> None:
-    script = packaged(plugin.FOLDER) / "start.sh"
+    script = PLUGIN / "start.sh"
     lines = "".join(f"{json.dumps(each, separators=(',', ':'))}\n" for each in REQUESTS)
 
     def started(*command: str) -> str:
@@ -212,16 +209,15 @@ OTHERS = (
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
-    folder = Path(__file__).parents[3] / "plugins"
-    content = json.loads((folder / name).read_bytes())
+    folder = ROOT / "plugins"
+    content = read(name, folder)
     if name.endswith("plugin.json"):
         assert content["version"] == VERSION
         root = folder / "claude-code"
         assert all((root / content[key]).exists() for key in ("skills", "hooks"))
         # `setup codex` adds the server; without this, Codex takes the one in .mcp.json, too.
         assert content["mcpServers"] == {}
-        catalog = json.loads((folder / ".agents/plugins/marketplace.json").read_bytes())
-        (listed,) = catalog["plugins"]
+        (listed,) = read(".agents/plugins/marketplace.json", folder)["plugins"]
         assert (folder / listed["source"]["path"]) == root
     else:
         (command,) = set(re.findall(r'"command": "(.+)"', (folder / name).read_text("utf-8")))
@@ -231,8 +227,7 @@ def test_the_files_for_other_clients_name_what_exists(name: str) -> None:
 
 
 def test_a_checkout_is_a_marketplace_of_claude_code() -> None:
-    root = Path(__file__).parents[3]
-    catalog = json.loads((root / ".claude-plugin/marketplace.json").read_bytes())
+    catalog = read(".claude-plugin/marketplace.json", ROOT)
     (listed,) = catalog["plugins"]
-    manifest = json.loads((root / listed["source"] / ".claude-plugin/plugin.json").read_bytes())
+    manifest = read(".claude-plugin/plugin.json", ROOT / listed["source"])
     assert (catalog["name"], listed["name"]) == (plugin.MARKETPLACE, manifest["name"])

@@ -1,3 +1,4 @@
+import math
 import random
 from dataclasses import replace
 from typing import Any
@@ -82,15 +83,12 @@ async def test_an_interrupted_rebuild_can_be_resumed_or_begun_again(store: Vecto
     assert (await store.rebuild(spec, resume=True)).ids == frozenset()
 
 
-async def test_an_empty_collection_answers_with_nothing(store: VectorStore) -> None:
+async def test_an_empty_collection_answers_with_nothing_and_takes_empty_writes_and_queries(store: VectorStore) -> None:
     assert await store.scroll("notes") == []
     assert await store.count("notes") == 0
     assert await store.search("notes", EAST, limit=5) == []
     assert await store.search("notes", WORD, limit=5) == []
     assert await store.retrieve("notes", [uid(1)]) == []
-
-
-async def test_empty_writes_and_queries_are_allowed(store: VectorStore) -> None:
     await store.upsert("notes", [])
     await store.delete("notes", [])
     assert await store.retrieve("notes", []) == []
@@ -228,21 +226,20 @@ async def test_a_collection_that_was_not_ensured_is_missing(bare_store: VectorSt
         await OPERATIONS[operation](bare_store)
 
 
-@pytest.mark.parametrize("vector", [[1.0, 0.0], [1.0] * 5, []])
-async def test_a_vector_of_another_length_is_refused(store: VectorStore, vector: list[float]) -> None:
-    with pytest.raises(WrongDimensionError, match="4 numbers"):
+@pytest.mark.parametrize(
+    ("vector", "error", "message"),
+    [
+        *(([1.0] * length, WrongDimensionError, "4 numbers") for length in (2, 5, 0)),
+        *(([number, 0.0, 0.0, 1.0], StorageUnavailableError, "NaN or infinity") for number in (math.nan, math.inf)),
+    ],
+)
+async def test_a_vector_of_another_length_or_with_a_number_that_is_not_finite_is_refused(
+    store: VectorStore, vector: list[float], error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
         await store.search("notes", vector, limit=1)
-    with pytest.raises(WrongDimensionError, match="4 numbers"):
+    with pytest.raises(error, match=message):
         await store.upsert("notes", [point(n) for n in range(300)] + [Point(uid(999), vector, {})])
-    assert await store.count("notes") == 0
-
-
-@pytest.mark.parametrize("number", [float("nan"), float("inf")])
-async def test_a_vector_with_a_non_finite_number_is_refused(store: VectorStore, number: float) -> None:
-    with pytest.raises(StorageUnavailableError, match="NaN or infinity"):
-        await store.upsert("notes", [point(1), point(2, [number, 0.0, 0.0, 1.0])])
-    with pytest.raises(StorageUnavailableError, match="NaN or infinity"):
-        await store.search("notes", [number, 0.0, 0.0, 1.0], limit=1)
     assert await store.count("notes") == 0
 
 

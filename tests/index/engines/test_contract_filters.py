@@ -1,4 +1,3 @@
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
 import pytest
@@ -6,55 +5,40 @@ import pytest
 from learning_memory_server.index.engines.base import Filter, TimeRange, VectorStore
 from tests.index.engines.points import EAST, NOON, ids_where, numbers, point
 
-
-async def test_a_keyword_matches_a_field_or_any_item_of_a_list(store: VectorStore) -> None:
-    await store.upsert(
-        "notes",
-        [
-            point(1, project="a", tags=["x", "y"]),
-            point(2, project="b", tags=["y"]),
-            point(3, project="A", tags=[]),
-            point(4),
-        ],
-    )
-    assert await ids_where(store, Filter(matches=(("project", "a"),))) == [1]
-    assert await ids_where(store, Filter(matches=(("tags", "y"),))) == [1, 2]
-    assert await ids_where(store, Filter(matches=(("tags", "z"),))) == []
-    assert await ids_where(store, Filter()) == [1, 2, 3, 4]
+A, B, X, Y, Z = ("project", "a"), ("project", "b"), ("tags", "x"), ("tags", "y"), ("tags", "z")
+POINTS = [
+    point(1, project="a", tags=["x", "y"]),
+    point(2, project="a", tags=["y"], created_at=NOON.isoformat()),
+    point(3, project="b", tags=["x"]),
+    point(4),
+    point(5, project="A", tags=[]),
+    point(6, project="b", tags=["x", "y"]),
+]
 
 
-async def test_all_matches_must_hold_together(store: VectorStore) -> None:
-    await store.upsert(
-        "notes",
-        [
-            point(1, project="a", tags=["x", "y"]),
-            point(2, project="a", tags=["y"]),
-            point(3, project="b", tags=["x", "y"]),
-        ],
-    )
-    both_tags = Filter(matches=(("tags", "x"), ("tags", "y")))
-    assert await ids_where(store, both_tags) == [1, 3]
-    assert await ids_where(store, replace(both_tags, matches=(*both_tags.matches, ("project", "a")))) == [1]
-
-
-async def test_points_that_a_filter_excludes_are_left_out(store: VectorStore) -> None:
-    await store.upsert(
-        "notes",
-        [
-            point(1, project="a", tags=["x", "y"]),
-            point(2, project="a", tags=["y"], created_at=NOON.isoformat()),
-            point(3, project="b", tags=["x"]),
-            point(4),
-        ],
-    )
-    assert await ids_where(store, Filter(without=(("project", "a"),))) == [3, 4]
-    assert await ids_where(store, Filter(without=(("project", "a"), ("project", "b")))) == [4]
-    assert await ids_where(store, Filter(without=(("tags", "x"),))) == [2, 4]
-    assert await ids_where(store, Filter(without=(("tags", "z"),))) == [1, 2, 3, 4]
-    assert await ids_where(store, Filter((("project", "a"),), without=(("tags", "x"),))) == [2]
-    times = (TimeRange("created_at", start=NOON),)
-    assert await ids_where(store, Filter(times=times, without=(("project", "b"),))) == [2]
-    assert await ids_where(store, Filter((("project", "a"),), without=(("project", "a"),))) == []
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        pytest.param(Filter(), [1, 2, 3, 4, 5, 6], id="no condition"),
+        pytest.param(Filter((A,)), [1, 2], id="a field"),
+        pytest.param(Filter((Y,)), [1, 2, 6], id="any item of a list"),
+        pytest.param(Filter((Z,)), [], id="what no point has"),
+        pytest.param(Filter((X, Y)), [1, 6], id="two items"),
+        pytest.param(Filter((X, Y, A)), [1], id="two items and a field"),
+        pytest.param(Filter(without=(A,)), [3, 4, 5, 6], id="without a field"),
+        pytest.param(Filter(without=(A, B)), [4, 5], id="without either"),
+        pytest.param(Filter(without=(X,)), [2, 4, 5], id="without an item"),
+        pytest.param(Filter(without=(Z,)), [1, 2, 3, 4, 5, 6], id="without what no point has"),
+        pytest.param(Filter((A,), without=(X,)), [2], id="a field without an item"),
+        pytest.param(Filter((A,), without=(A,)), [], id="a contradiction"),
+        pytest.param(Filter(times=(TimeRange("created_at", NOON),), without=(B,)), [2], id="a time without a field"),
+    ],
+)
+async def test_all_that_matches_and_is_not_excluded_is_found(
+    store: VectorStore, where: Filter, expected: list[int]
+) -> None:
+    await store.upsert("notes", POINTS)
+    assert await ids_where(store, where) == expected
 
 
 async def test_time_ranges_include_both_bounds_to_the_microsecond(store: VectorStore) -> None:
