@@ -8,12 +8,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.embedding.hub_stub import hub_with
+from tests.embedding.hub_stub import Hub, hub_with
 from tests.original_model import ORIGINAL
 from tests.tiny_onnx import change, graph, save_model
 
@@ -46,11 +47,12 @@ def start(tmp_path: Path, model: str, script: str = WITHOUT_TORCH + COMMAND, **e
     )
 
 
-def download(tmp_path: Path, model: str, **options: str) -> tuple[int, str, str]:
-    """Run the command and return its status, output and errors."""
-    process = start(tmp_path, model, **options)
+def download(tmp_path: Path, hub: Hub | None, model: str = "acme/small", status: int = 0, **options: str) -> str:
+    """Run the command, which ends with a status, and return what it printed; what it said, if it failed."""
+    process = start(tmp_path, model, **options, **({"HF_ENDPOINT": hub.url} if hub else {}))
     output, errors = process.communicate(timeout=120)
-    return process.returncode, output, " ".join(errors.split())
+    assert process.returncode == status, errors
+    return " ".join(errors.split()) if status else str(output)
 
 
 def snapshot(tmp_path: Path, name: str = "acme/small") -> Path:
@@ -65,6 +67,13 @@ def folder(tmp_path: Path) -> Path:
     (folder / "model.safetensors").write_bytes(b"the same weights")
     (folder / "README.md").write_text("A model.", "utf-8")
     return folder
+
+
+@pytest.fixture
+def hub(folder: Path) -> Iterator[Hub]:
+    """A hub that has the model."""
+    with hub_with("acme/small", folder) as hub:
+        yield hub
 
 
 THEN_USE = """
@@ -86,13 +95,9 @@ print(embedder.identity.model, embedder.identity.definition.split()[0], embedder
 """
 
 
-def test_a_downloaded_model_is_used_without_a_network_and_without_torch(tmp_path: Path, folder: Path) -> None:
-    with hub_with("acme/small", folder) as hub:
-        status, output, errors = download(
-            tmp_path, "acme/small", script=WITHOUT_TORCH + THEN_USE + EMBED, HF_ENDPOINT=hub.url
-        )
+def test_a_downloaded_model_is_used_without_a_network_and_without_torch(tmp_path: Path, hub: Hub) -> None:
+    output = download(tmp_path, hub, script=WITHOUT_TORCH + THEN_USE + EMBED)
 
-    assert status == 0, errors
     assert "of length 8, of texts up to 12 tokens" in output
     assert "LEARNING_MEMORY_EMBEDDING_MODEL=acme/small" in output
     assert "asked the network" not in output
@@ -101,34 +106,32 @@ def test_a_downloaded_model_is_used_without_a_network_and_without_torch(tmp_path
     assert not hub.fetched & {"onnx/model_quantized.onnx", "model.safetensors", "README.md"}
 
 
-def test_another_onnx_file_is_downloaded_by_its_path(tmp_path: Path, folder: Path) -> None:
+def test_another_onnx_file_is_downloaded_by_its_path(tmp_path: Path, hub: Hub) -> None:
     model = "acme/small/onnx/model_quantized.onnx"
-    with hub_with("acme/small", folder) as hub:
-        status, output, errors = download(tmp_path, model, script=WITHOUT_TORCH + THEN_USE + EMBED, HF_ENDPOINT=hub.url)
 
-    assert status == 0, errors
+    output = download(tmp_path, hub, model, script=WITHOUT_TORCH + THEN_USE + EMBED)
+
     assert f"LEARNING_MEMORY_EMBEDDING_MODEL={model}" in output
     assert output.endswith("acme/small onnx/model_quantized.onnx (8,)\n")
     assert "onnx/model.onnx" not in hub.fetched
 
 
-def test_a_download_that_was_killed_is_resumed_where_it_stopped(tmp_path: Path, folder: Path) -> None:
+def test_a_download_that_was_killed_is_resumed_where_it_stopped(tmp_path: Path, folder: Path, hub: Hub) -> None:
     path, size = "/acme/small/resolve/", (folder / "onnx/model.onnx").stat().st_size
-    half = threading.Event()
-    with hub_with("acme/small", folder, hangs=half) as hub:
-        killed = start(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
-        assert half.wait(60)
-        partial = snapshot(tmp_path) / "onnx" / ".model.onnx.part"
-        while not (partial.exists() and partial.stat().st_size):
-            time.sleep(0.01)
-        killed.kill()
-        killed.communicate()
-        there = partial.stat().st_size
-        hub.hangs = None
-        hub.requests.clear()
-        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+    hub.hangs = threading.Event()
+    killed = start(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+    assert hub.hangs.wait(60)
+    partial = snapshot(tmp_path) / "onnx" / ".model.onnx.part"
+    while not (partial.exists() and partial.stat().st_size):
+        time.sleep(0.01)
+    killed.kill()
+    killed.communicate()
+    there = partial.stat().st_size
+    hub.hangs = None
+    hub.requests.clear()
 
-    assert status == 0, errors
+    download(tmp_path, hub)
+
     assert 0 < there < size
     asked = [(each, part) for each, part in hub.requests if path in each]
     # What was complete is not fetched again.
@@ -137,44 +140,43 @@ def test_a_download_that_was_killed_is_resumed_where_it_stopped(tmp_path: Path, 
     assert not partial.exists()
 
 
-def test_a_lost_connection_is_resumed_at_once(tmp_path: Path, folder: Path) -> None:
-    with hub_with("acme/small", folder, drops=2) as hub:
-        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+def test_a_lost_connection_is_resumed_at_once(tmp_path: Path, hub: Hub) -> None:
+    hub.drops = 2
 
-    assert status == 0, errors
+    download(tmp_path, hub)
+
     assert len({part for _, part in hub.requests}) == 3
 
 
-def test_a_wrong_digest_is_a_clear_error_and_nothing_of_it_is_kept(tmp_path: Path, folder: Path) -> None:
-    with hub_with("acme/small", folder, changes=True) as hub:
-        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
-        assert status == 1
-        assert "onnx/model.onnx of acme/small did not arrive as the hub has it: its digest is wrong." in errors
-        assert list((snapshot(tmp_path) / "onnx").iterdir()) == []
+def test_a_wrong_digest_is_a_clear_error_and_nothing_of_it_is_kept(tmp_path: Path, hub: Hub) -> None:
+    hub.changes = True
+    said = download(tmp_path, hub, status=1)
+    assert "onnx/model.onnx of acme/small did not arrive as the hub has it: its digest is wrong." in said
+    assert list((snapshot(tmp_path) / "onnx").iterdir()) == []
 
-        hub.changes = False
-        assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
+    hub.changes = False
+    download(tmp_path, hub)
 
 
-def test_the_commit_of_the_first_use_is_kept_and_a_changed_file_repaired(tmp_path: Path, folder: Path) -> None:
-    with hub_with("acme/small", folder) as hub:
-        assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
-        file = snapshot(tmp_path) / "onnx/model.onnx"
-        file.write_bytes(b"changed")
-        used = start(tmp_path, "acme/small", script="import sys" + EMBED)
-        assert "the SHA-256 of onnx/model.onnx has changed" in used.communicate()[1]
+def test_the_commit_of_the_first_use_is_kept_and_a_changed_file_repaired(
+    tmp_path: Path, folder: Path, hub: Hub
+) -> None:
+    download(tmp_path, hub)
+    file = snapshot(tmp_path) / "onnx/model.onnx"
+    file.write_bytes(b"changed")
+    used = start(tmp_path, "acme/small", script="import sys" + EMBED)
+    assert "the SHA-256 of onnx/model.onnx has changed" in used.communicate()[1]
 
-        hub.requests.clear()
-        assert download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)[0] == 0
-        assert file.read_bytes() == (folder / "onnx/model.onnx").read_bytes()
-        assert hub.fetched == {"onnx/model.onnx"}
-        assert hub.requests[0][0].endswith(f"/revision/{hub.commit}")
+    hub.requests.clear()
+    download(tmp_path, hub)
+    assert file.read_bytes() == (folder / "onnx/model.onnx").read_bytes()
+    assert hub.fetched == {"onnx/model.onnx"}
+    assert hub.requests[0][0].endswith(f"/revision/{hub.commit}")
 
-        hub.commit = "f" * 40
-        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
-    assert status == 1
-    assert "The hub no longer has the commit 0123456789ab of acme/small" in errors
-    assert str(file.parents[3] / "learning-memory.json") in errors
+    hub.commit = "f" * 40
+    said = download(tmp_path, hub, status=1)
+    assert "The hub no longer has the commit 0123456789ab of acme/small" in said
+    assert str(file.parents[3] / "learning-memory.json") in said
 
 
 @pytest.mark.parametrize(
@@ -189,27 +191,25 @@ def test_the_commit_of_the_first_use_is_kept_and_a_changed_file_repaired(tmp_pat
     ],
 )
 def test_what_needs_the_extra_is_said_before_the_weights_are_fetched(
-    spoil: Any, said: str, tmp_path: Path, folder: Path
+    spoil: Any, said: str, tmp_path: Path, folder: Path, hub: Hub
 ) -> None:
     spoil(folder)
-    with hub_with("acme/small", folder) as hub:
-        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
 
-    assert status == 1
+    errors = download(tmp_path, hub, status=1)
+
     assert "This model needs the extra sentence-transformers: " in errors
     assert said in errors
     assert not any(path.endswith((".onnx", ".safetensors")) for path in hub.fetched)
 
 
-def test_a_file_outside_the_model_s_folder_is_refused(tmp_path: Path, folder: Path) -> None:
-    with hub_with("acme/small", folder) as hub:
-        listing = hub.listing()
-        listing["siblings"].append({"rfilename": "../../../evil.json", "blobId": ""})
-        hub.listing = lambda: listing  # type: ignore[method-assign]
-        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=hub.url)
+def test_a_file_outside_the_model_s_folder_is_refused(tmp_path: Path, hub: Hub) -> None:
+    listing = hub.listing()
+    listing["siblings"].append({"rfilename": "../../../evil.json", "blobId": ""})
+    hub.listing = lambda: listing  # type: ignore[method-assign]
 
-    assert status == 1
-    assert "The hub lists a file outside the model's folder: '../../../evil.json'." in errors
+    said = download(tmp_path, hub, status=1)
+
+    assert "The hub lists a file outside the model's folder: '../../../evil.json'." in said
 
 
 @pytest.mark.parametrize(
@@ -221,22 +221,19 @@ def test_a_file_outside_the_model_s_folder_is_refused(tmp_path: Path, folder: Pa
     ],
 )
 def test_what_the_hub_refuses_is_a_clear_error(
-    model: str, refuses: tuple[int, str] | None, said: str, tmp_path: Path, folder: Path
+    model: str, refuses: tuple[int, str] | None, said: str, tmp_path: Path, hub: Hub
 ) -> None:
-    with hub_with("acme/small", folder, refuses=refuses) as hub:
-        status, _, errors = download(tmp_path, model, HF_ENDPOINT=hub.url)
+    hub.refuses = refuses
 
-    assert status == 1
-    assert said in errors
+    assert said in download(tmp_path, hub, model, status=1)
 
 
 def test_without_a_network_it_fails_soon(tmp_path: Path) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         began = time.monotonic()
-        status, _, errors = download(tmp_path, "acme/small", HF_ENDPOINT=f"http://127.0.0.1:{unused.getsockname()[1]}")
+        errors = download(tmp_path, None, status=1, HF_ENDPOINT=f"http://127.0.0.1:{unused.getsockname()[1]}")
 
-    assert status == 1
     assert time.monotonic() - began < 60
     assert "acme/small could not be downloaded (ConnectError" in errors
     assert "Traceback" not in errors
@@ -257,18 +254,14 @@ def test_without_a_network_it_fails_soon(tmp_path: Path) -> None:
 def test_invalid_requests_are_refused_at_once(
     model: str, environment: dict[str, str], said: str, tmp_path: Path
 ) -> None:
-    status, _, errors = download(tmp_path, model, **environment)
-
-    assert status == 1
-    assert said in errors
+    assert said in download(tmp_path, None, model, status=1, **environment)
 
 
 @pytest.mark.torch
 def test_a_model_without_an_onnx_file_is_run_by_the_library(tmp_path: Path) -> None:
     with hub_with("acme/small", ORIGINAL) as hub:
-        status, output, errors = download(tmp_path, "acme/small", script=THEN_USE + EMBED, HF_ENDPOINT=hub.url)
+        output = download(tmp_path, hub, script=THEN_USE + EMBED)
 
-    assert status == 0, errors
     assert "of length 384, of texts up to 256 tokens" in output
     assert "model.safetensors" in hub.fetched
     assert "asked the network" not in output
@@ -285,17 +278,14 @@ print(CrossEncoderReranker("acme/ranks").scores("a", ["b", "c"]).shape)
 
 def test_a_downloaded_re_ranking_model_is_used_without_a_network(tmp_path: Path, reranker_folder: Path) -> None:
     # Whatever makes the embeddings.
-    settings = {
+    settings: dict[str, Any] = {
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "ollama",
         "LEARNING_MEMORY_EMBEDDING_MODEL": "x",
         "LEARNING_MEMORY_RERANKER_MODEL": "acme/ranks",
     }
     with hub_with("acme/ranks", reranker_folder) as hub:
-        status, output, errors = download(
-            tmp_path, "acme/ranks", script=THEN_USE + RERANK, HF_ENDPOINT=hub.url, **settings
-        )
+        output = download(tmp_path, hub, "acme/ranks", script=THEN_USE + RERANK, **settings)
 
-    assert status == 0, errors
     assert "LEARNING_MEMORY_RERANKER_MODEL=acme/ranks" in output
     assert "EMBEDDING_MODEL" not in output
     assert "model.safetensors" in hub.fetched

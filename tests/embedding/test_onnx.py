@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
+from tests.processes import python
 from tests.tiny_onnx import POSITIONS, change, expected, graph, save_model, write_json
 
 TEXTS = ["pool connection", "", "theme", "something else", "colour " * 30]
@@ -242,14 +241,11 @@ def test_it_needs_no_library_and_another_model_says_how_to_install_what_it_needs
     other = save_model(tmp_path / "other")
     (other / "onnx/model.onnx").rename(other / "model.safetensors")
 
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT_LIBRARIES, "all-MiniLM-L6-v2", str(folder), str(other)],
-        capture_output=True,
-        text=True,
-        check=True,
+    printed = python(
+        WITHOUT_LIBRARIES, "all-MiniLM-L6-v2", folder, other, env={**os.environ, "PYTHONWARNINGS": "error"}
     )
 
-    packaged, own, sentence, imported = done.stdout.splitlines()
+    packaged, own, sentence, imported = printed.splitlines()
     assert (packaged, own, imported) == ("(384,)", "(8,)", "False")
     assert sentence.startswith(
         "This model needs the extra sentence-transformers: it brings no ONNX file, and the package "

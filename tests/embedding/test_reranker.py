@@ -1,7 +1,5 @@
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ from learning_memory_server.embedding.extras.sentence import CrossEncoderReranke
 from learning_memory_server.embedding.source import find_reranker, is_reranker
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
+from tests.processes import python
 from tests.tiny_reranker import FAVOURITE, save_reranker
 
 pytestmark = pytest.mark.torch
@@ -154,13 +153,6 @@ print(CrossEncoderReranker(sys.argv[1]).scores("a", ["b", "c"]).shape)
 def test_neither_a_missing_model_nor_a_present_one_asks_the_network(reranker_folder: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
 
-    done = subprocess.run(
-        [sys.executable, "-c", USE, str(reranker_folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment,
-        timeout=120,
-    )
+    said = python(USE, reranker_folder, env=environment)
 
-    assert done.stdout == "The re-ranking model 'nobody/such-a-model' is not on this machine.\n(2,)\n"
+    assert said == "The re-ranking model 'nobody/such-a-model' is not on this machine.\n(2,)\n"

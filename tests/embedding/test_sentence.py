@@ -3,8 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.embedding.source import find_source
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.original_model import ORIGINAL
+from tests.processes import python
 
 pytestmark = [pytest.mark.slow, pytest.mark.torch]
 
@@ -121,8 +120,4 @@ except EmbeddingUnavailableError as error:
 def test_a_missing_model_is_a_clear_error_without_a_network() -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
 
-    done = subprocess.run(
-        [sys.executable, "-c", MISSING], capture_output=True, text=True, check=True, env=environment, timeout=60
-    )
-
-    assert done.stdout == "The embedding model 'nobody/such-a-model' is not on this machine.\n"
+    assert python(MISSING, env=environment) == "The embedding model 'nobody/such-a-model' is not on this machine.\n"

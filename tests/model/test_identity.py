@@ -1,12 +1,12 @@
 import random
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.model.identity import bare_name, normalised_remote, place_in, remote_name, session_of
+from tests.processes import python
 
 SHOP = "github.com/acme/shop"
 
@@ -158,10 +158,8 @@ def test_without_a_session_id_each_process_has_its_own() -> None:
     here = session_of({})
     code = "from learning_memory_server.model.identity import session_of; print(session_of({}))"
 
-    there = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
     assert here == session_of({"CLAUDE_CODE_SESSION_ID": ""})
-    assert there.stdout.strip() != here
+    assert python(code).strip() != here
 
 
 def test_a_token_in_a_name_is_no_part_of_the_projects_name(tmp_path: Path) -> None:
