@@ -1,5 +1,4 @@
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -20,12 +19,6 @@ from tests.support import CAROL, CONFIRMED, NOON, Parts, SilentModel, about, ful
 MODES = [SearchMode.LEXICAL, SearchMode.HYBRID]
 
 
-@pytest.fixture
-async def parts(tmp_path: Path) -> AsyncIterator[Parts]:
-    async with open_parts(tmp_path) as opened:
-        yield opened
-
-
 async def keep(parts: Parts, mode: SearchMode, *entries: Ghap) -> None:
     """Add entries so that a search of them has the given mode."""
     if mode is SearchMode.HYBRID:
@@ -33,6 +26,10 @@ async def keep(parts: Parts, mode: SearchMode, *entries: Ghap) -> None:
         await parts.learn(*entries)
     else:
         parts.collector.add_resolved(entries)
+
+
+async def search(parts: Parts, text: str, **options: Any) -> SearchResult[FoundExperience]:
+    return await parts.searcher.search_experiences(ExperienceQuery(text, **options))
 
 
 def ids(result: SearchResult[FoundExperience]) -> list[str]:
@@ -44,7 +41,7 @@ async def test_the_best_match_comes_first_complete_and_with_its_mode(parts: Part
     entries = [about("cache", 1), about("pool", 2), about("types", 3)]
     await keep(parts, mode, *entries)
 
-    result = await parts.searcher.search_experiences(ExperienceQuery("connection pool exhausted"))
+    result = await search(parts, "connection pool exhausted")
 
     assert result.mode is mode
     assert result.found[0].entry == entries[1]
@@ -57,7 +54,7 @@ async def test_the_best_match_comes_first_complete_and_with_its_mode(parts: Part
 async def test_an_empty_store_has_no_results(parts: Parts, mode: SearchMode) -> None:
     await keep(parts, mode)
 
-    result = await parts.searcher.search_experiences(ExperienceQuery("anything"))
+    result = await search(parts, "anything")
 
     assert (result.found, result.mode) == ([], mode)
 
@@ -88,10 +85,8 @@ async def test_a_filter_applies_before_the_best_are_taken(
     worst = numbered(50, **{"goal": "pool and much that is about other things", **changes})
     await keep(parts, mode, *better, worst)
 
-    unrestricted = await parts.searcher.search_experiences(ExperienceQuery("connection pool exhausted", limit=1))
-    restricted = await parts.searcher.search_experiences(
-        ExperienceQuery("connection pool exhausted", where=EntryQuery(**restriction), limit=1)
-    )
+    unrestricted = await search(parts, "connection pool exhausted", limit=1)
+    restricted = await search(parts, "connection pool exhausted", where=EntryQuery(**restriction), limit=1)
 
     assert ids(unrestricted) != [worst.id]
     assert ids(restricted) == [worst.id]
@@ -102,10 +97,8 @@ async def test_a_filter_applies_before_the_best_are_taken(
 async def test_since_is_inclusive(parts: Parts, mode: SearchMode) -> None:
     await keep(parts, mode, numbered(1, resolution=LATE_END))
 
-    at = await parts.searcher.search_experiences(ExperienceQuery("pool", where=EntryQuery(since=LATE)))
-    after = await parts.searcher.search_experiences(
-        ExperienceQuery("pool", where=EntryQuery(since=LATE + timedelta(microseconds=1)))
-    )
+    at = await search(parts, "pool", where=EntryQuery(since=LATE))
+    after = await search(parts, "pool", where=EntryQuery(since=LATE + timedelta(microseconds=1)))
 
     assert (len(at.found), len(after.found)) == (1, 0)
 
@@ -115,7 +108,7 @@ async def test_an_axis_has_only_the_entries_that_are_on_it(parts: Parts, mode: S
     await keep(parts, mode, numbered(1), full_ghap())
 
     for axis in (Axis.SURPRISE, Axis.ROOT_CAUSE):
-        result = await parts.searcher.search_experiences(ExperienceQuery("load balancer queued", axis=axis))
+        result = await search(parts, "load balancer queued", axis=axis)
         assert ids(result) == [full_ghap().id]
 
 
@@ -123,16 +116,16 @@ async def test_an_axis_has_only_the_entries_that_are_on_it(parts: Parts, mode: S
 async def test_no_more_results_than_the_limit_are_returned(parts: Parts, mode: SearchMode) -> None:
     await keep(parts, mode, *(about("pool", number) for number in range(1, 6)))
 
-    assert len((await parts.searcher.search_experiences(ExperienceQuery("pool", limit=3))).found) == 3
-    assert len((await parts.searcher.search_experiences(ExperienceQuery("pool"))).found) == 5
+    assert len((await search(parts, "pool", limit=3)).found) == 3
+    assert len((await search(parts, "pool")).found) == 5
 
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_the_takeaway_and_the_domain_are_searched(parts: Parts, mode: SearchMode) -> None:
     await keep(parts, mode, numbered(1, domain=Domain.SECURITY), full_ghap())
 
-    takeaway = await parts.searcher.search_experiences(ExperienceQuery("look in front of the service", limit=1))
-    domain = await parts.searcher.search_experiences(ExperienceQuery("security", limit=1))
+    takeaway = await search(parts, "look in front of the service", limit=1)
+    domain = await search(parts, "security", limit=1)
 
     assert ids(takeaway) == [full_ghap().id]
     assert ids(domain) == [numbered(1).id]
@@ -141,14 +134,14 @@ async def test_the_takeaway_and_the_domain_are_searched(parts: Parts, mode: Sear
 async def test_open_entries_are_not_experiences(parts: Parts) -> None:
     parts.journal.save_open(numbered(1, resolution=None))
 
-    assert (await parts.searcher.search_experiences(ExperienceQuery("pool"))).found == []
+    assert (await search(parts, "pool")).found == []
 
 
 async def test_pending_entries_are_found_before_the_index_is_open(parts: Parts) -> None:
     parts.collector.add_resolved([numbered(1)])
     assert not await parts.persister.persist(numbered(1))
 
-    result = await parts.searcher.search_experiences(ExperienceQuery("database pool"))
+    result = await search(parts, "database pool")
 
     assert (ids(result), result.mode) == ([numbered(1).id], SearchMode.LEXICAL)
 
@@ -157,7 +150,7 @@ async def test_while_the_index_is_still_being_filled_a_search_is_lexical_and_com
     parts.collector.add_resolved([about("pool", 1), about("pool", 2)])
     await parts.index.open()
 
-    result = await parts.searcher.search_experiences(ExperienceQuery("connection pool"))
+    result = await search(parts, "connection pool")
 
     assert (len(result.found), result.mode) == (2, SearchMode.LEXICAL)
 
@@ -165,7 +158,7 @@ async def test_while_the_index_is_still_being_filled_a_search_is_lexical_and_com
 async def test_a_query_without_terms_is_a_semantic_search(parts: Parts) -> None:
     await keep(parts, SearchMode.HYBRID, numbered(1))
 
-    result = await parts.searcher.search_experiences(ExperienceQuery("=> ?!"))
+    result = await search(parts, "=> ?!")
 
     assert (ids(result), result.mode) == ([numbered(1).id], SearchMode.SEMANTIC)
 
@@ -174,18 +167,18 @@ async def test_when_the_engine_fails_the_journal_answers_and_says_so(parts: Part
     await keep(parts, SearchMode.HYBRID, numbered(1))
     parts.store.down = StorageUnavailableError("down")
 
-    result = await parts.searcher.search_experiences(ExperienceQuery("database pool"))
+    result = await search(parts, "database pool")
 
     assert (ids(result), result.mode) == ([numbered(1).id], SearchMode.LEXICAL)
     parts.store.down = None
-    again = await parts.searcher.search_experiences(ExperienceQuery("database pool"))
+    again = await search(parts, "database pool")
     assert again.mode is SearchMode.HYBRID
 
 
 async def test_a_match_has_the_hybrid_score(parts: Parts) -> None:
     await keep(parts, SearchMode.HYBRID, about("pool", 1), about("types", 2))
 
-    found = (await parts.searcher.search_experiences(ExperienceQuery("pool exhausted"))).found
+    found = (await search(parts, "pool exhausted")).found
     vector = await parts.embeddings.embed_query("pool exhausted")
 
     near = await parts.store.search("experiences_full", vector, limit=2)
@@ -204,7 +197,7 @@ async def test_scores_are_never_negative(parts: Parts) -> None:
 
     scores = []
     for number in range(60):
-        result = await parts.searcher.search_experiences(ExperienceQuery(f"word{number}"))
+        result = await search(parts, f"word{number}")
         scores.append(result.found[0].score)
 
     assert min(scores) == 0
@@ -214,11 +207,11 @@ async def test_scores_are_never_negative(parts: Parts) -> None:
 async def test_what_is_forgotten_is_not_shown_though_the_index_still_holds_it(parts: Parts) -> None:
     entries = [about("pool", number) for number in range(1, 9)]
     await keep(parts, SearchMode.HYBRID, *entries)
-    everything = ids(await parts.searcher.search_experiences(ExperienceQuery("connection pool")))
+    everything = ids(await search(parts, "connection pool"))
 
     parts.collector.forget(everything[:3], parts.clock())
 
-    result = await parts.searcher.search_experiences(ExperienceQuery("connection pool", limit=3))
+    result = await search(parts, "connection pool", limit=3)
     assert (ids(result), result.mode) == (everything[3:6], SearchMode.HYBRID)
     assert (await parts.index.counts())["experiences_full"] == 8
 
@@ -238,7 +231,7 @@ async def test_while_model_or_engine_are_silent_the_journal_answers_within_two_s
         now = asyncio.get_running_loop().time
         began = now()
 
-        result = await parts.searcher.search_experiences(ExperienceQuery("database pool"))
+        result = await search(parts, "database pool")
 
         assert (ids(result), result.mode) == ([numbered(1).id], SearchMode.LEXICAL)
         # A tenth more on a loaded machine.
@@ -250,7 +243,7 @@ async def test_while_model_or_engine_are_silent_the_journal_answers_within_two_s
 @pytest.mark.slow
 async def test_a_hundred_searches_at_once_are_all_hybrid(parts: Parts) -> None:
     await keep(parts, SearchMode.HYBRID, *(about("pool", number) for number in range(1, 6)))
-    searches = [parts.searcher.search_experiences(ExperienceQuery(f"pool {number}")) for number in range(100)]
+    searches = [search(parts, f"pool {number}") for number in range(100)]
 
     results = await asyncio.gather(*searches)
 

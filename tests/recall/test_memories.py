@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,34 +17,27 @@ from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall
 from tests.capture.memories.shelf import LONG, Shelf, open_shelf
-from tests.support import ALICE, CAROL, NOON
+from tests.support import CAROL, NOON
 
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import Vector
 
 MODES = pytest.mark.parametrize("mode", [SearchMode.LEXICAL, SearchMode.HYBRID])
+HYBRID = pytest.mark.parametrize("mode", [SearchMode.HYBRID])
+LEXICAL = pytest.mark.parametrize("mode", [SearchMode.LEXICAL])
 
 
-@asynccontextmanager
-async def library(path: Path, mode: SearchMode) -> AsyncIterator[Shelf]:
-    """Five memories, in services whose searches have the given mode."""
-    async with open_shelf(path) as shelf:
-        if mode is SearchMode.HYBRID:
-            await shelf.ready()
-        given: list[tuple[str, Any, dict[str, Any]]] = [
-            ("postgres is the database", ALICE, {"tags": ["db", "decision"], "timestamp": "2026-01-31"}),
-            (
-                "redis is the database of the cache",
-                ALICE,
-                {"tags": ["db"], "source": "a.md", "timestamp": "2026-02-01T00:00:00Z"},
-            ),
-            ("the database has a replica", ALICE, {"tags": ["decision"], "timestamp": "2026-02-01T23:59:59.5Z"}),
-            ("a database of butterflies", CAROL, {"timestamp": "2026-02-02"}),
-            ("nothing of the kind", ALICE, {}),
-        ]
-        for text, caller, metadata in given:
-            await shelf.add(text, caller, **metadata)
-        yield shelf
+@pytest.fixture
+async def library(shelf: Shelf, mode: SearchMode) -> Shelf:
+    """Five memories, in services whose searches have the test's mode."""
+    if mode is SearchMode.HYBRID:
+        await shelf.ready()
+    await shelf.add("postgres is the database", tags=["db", "decision"], timestamp="2026-01-31")
+    await shelf.add("redis is the database of the cache", tags=["db"], source="a.md", timestamp="2026-02-01T00:00:00Z")
+    await shelf.add("the database has a replica", tags=["decision"], timestamp="2026-02-01T23:59:59.5Z")
+    await shelf.add("a database of butterflies", CAROL, timestamp="2026-02-02")
+    await shelf.add("nothing of the kind")
+    return shelf
 
 
 async def found(shelf: Shelf, text: str = "database", *, limit: int = 4, **where: Any) -> list[str]:
@@ -57,19 +49,18 @@ def day(number: int) -> datetime:
     return datetime(2026, 2, number, tzinfo=UTC)
 
 
-async def test_a_query_without_terms_is_a_semantic_search(tmp_path: Path) -> None:
-    async with library(tmp_path, SearchMode.HYBRID) as shelf:
-        assert (await shelf.searcher.search(MemoryQuery("=> ?!"))).mode is SearchMode.SEMANTIC
+@HYBRID
+async def test_a_query_without_terms_is_a_semantic_search(library: Shelf) -> None:
+    assert (await library.searcher.search(MemoryQuery("=> ?!"))).mode is SearchMode.SEMANTIC
 
 
 @MODES
-async def test_a_search_says_what_ranked_it(tmp_path: Path, mode: SearchMode) -> None:
-    async with library(tmp_path, mode) as shelf:
-        result = await shelf.searcher.search(MemoryQuery("butterflies"))
-        assert result.mode is mode
-        assert result.found[0].memory.text == "a database of butterflies"
-        assert result.found[0].chunk == "a database of butterflies"
-        assert all(0 <= item.score <= 1 for item in result.found)
+async def test_a_search_says_what_ranked_it(library: Shelf, mode: SearchMode) -> None:
+    result = await library.searcher.search(MemoryQuery("butterflies"))
+    assert result.mode is mode
+    assert result.found[0].memory.text == "a database of butterflies"
+    assert result.found[0].chunk == "a database of butterflies"
+    assert all(0 <= item.score <= 1 for item in result.found)
 
 
 @MODES
@@ -88,19 +79,15 @@ async def test_a_search_says_what_ranked_it(tmp_path: Path, mode: SearchMode) ->
         ({"start": day(1), "tags": ("decision",)}, ["the"]),
     ],
 )
-async def test_filters_restrict_a_search(
-    tmp_path: Path, mode: SearchMode, where: dict[str, Any], expected: list[str]
-) -> None:
-    async with library(tmp_path, mode) as shelf:
-        assert await found(shelf, **where) == expected
+async def test_filters_restrict_a_search(library: Shelf, where: dict[str, Any], expected: list[str]) -> None:
+    assert await found(library, **where) == expected
 
 
 @MODES
-async def test_filters_apply_before_the_best_are_taken(tmp_path: Path, mode: SearchMode) -> None:
-    async with library(tmp_path, mode) as shelf:
-        for number in range(60):
-            await shelf.add(f"database database database {number}")
-        assert await found(shelf, limit=1, source="a.md") == ["redis"]
+async def test_filters_apply_before_the_best_are_taken(library: Shelf) -> None:
+    for number in range(60):
+        await library.add(f"database database database {number}")
+    assert await found(library, limit=1, source="a.md") == ["redis"]
 
 
 @MODES
@@ -114,43 +101,39 @@ async def test_each_memory_is_found_once_with_its_best_chunk(mode: SearchMode, s
     assert "topic77 " in item.chunk
 
 
-@asynccontextmanager
-async def crowded(path: Path) -> AsyncIterator[Shelf]:
+@pytest.fixture
+async def crowded(shelf: Shelf) -> Shelf:
     """Two long texts, one with more chunks than a search fetches, and five notes that match worse than any of those."""
-    async with open_shelf(path) as shelf:
-        await shelf.add("\n\n".join([LONG] * 10))
-        await shelf.add(LONG)
-        for number in range(5):
-            await shelf.add(f"note {number} is short", tags=["note"])
-        await shelf.ready()
-        yield shelf
+    await shelf.add("\n\n".join([LONG] * 10))
+    await shelf.add(LONG)
+    for number in range(5):
+        await shelf.add(f"note {number} is short", tags=["note"])
+    await shelf.ready()
+    return shelf
 
 
 @pytest.mark.slow
-async def test_no_long_text_hides_the_other_memories(tmp_path: Path) -> None:
-    async with crowded(tmp_path) as shelf:
-        result = await shelf.searcher.search(MemoryQuery("and of nothing else", 7))
-        assert len({item.memory.id for item in result.found}) == len(result.found) == 7
-        assert [item.memory.text.startswith(LONG) for item in result.found] == [True] * 2 + [False] * 5
-        assert not result.is_partial
+async def test_no_long_text_hides_the_other_memories(crowded: Shelf) -> None:
+    result = await crowded.searcher.search(MemoryQuery("and of nothing else", 7))
+    assert len({item.memory.id for item in result.found}) == len(result.found) == 7
+    assert [item.memory.text.startswith(LONG) for item in result.found] == [True] * 2 + [False] * 5
+    assert not result.is_partial
 
 
 @pytest.mark.slow
-async def test_a_search_that_runs_out_of_time_says_that_it_is_partial(tmp_path: Path) -> None:
-    async with crowded(tmp_path) as shelf:
-        hasty = MemorySearcher(Recall(shelf.index, shelf.writer, shelf.reranking), shelf.log, patience=0)
-        result = await hasty.search(MemoryQuery("and of nothing else", 7))
-        assert result.is_partial
-        assert 1 <= len(result.found) <= 2
+async def test_a_search_that_runs_out_of_time_says_that_it_is_partial(crowded: Shelf) -> None:
+    hasty = MemorySearcher(Recall(crowded.index, crowded.writer, crowded.reranking), crowded.log, patience=0)
+    result = await hasty.search(MemoryQuery("and of nothing else", 7))
+    assert result.is_partial
+    assert 1 <= len(result.found) <= 2
 
 
 @pytest.mark.slow
-async def test_a_search_that_misses_nothing_is_not_partial_however_short_the_time(tmp_path: Path) -> None:
-    async with crowded(tmp_path) as shelf:
-        hasty = MemorySearcher(Recall(shelf.index, shelf.writer, shelf.reranking), shelf.log, patience=0)
-        where = MemoryFilter(tags=("note",))
-        result = await hasty.search(MemoryQuery("and of nothing else", 7, where))
-        assert (len(result.found), result.is_partial) == (5, False)
+async def test_a_search_that_misses_nothing_is_not_partial_however_short_the_time(crowded: Shelf) -> None:
+    hasty = MemorySearcher(Recall(crowded.index, crowded.writer, crowded.reranking), crowded.log, patience=0)
+    where = MemoryFilter(tags=("note",))
+    result = await hasty.search(MemoryQuery("and of nothing else", 7, where))
+    assert (len(result.found), result.is_partial) == (5, False)
 
 
 WORDS = " ".join(f"w{number}" for number in range(30))
@@ -210,13 +193,13 @@ async def test_scores_descend_and_ties_are_ordered_by_id(mode: SearchMode, shelf
     assert order == sorted(order)
 
 
-async def test_min_similarity_compares_the_cosine(tmp_path: Path) -> None:
-    async with library(tmp_path, SearchMode.HYBRID) as shelf:
-        text = "2026-02-02 a database of butterflies"
-        everything = await shelf.searcher.search(MemoryQuery(text, 10))
-        close = await shelf.searcher.search(MemoryQuery(text, 10, min_similarity=0.95))
-        assert len(everything.found) == 5
-        assert [item.memory.project for item in close.found] == [CAROL.project]
+@HYBRID
+async def test_min_similarity_compares_the_cosine(library: Shelf) -> None:
+    text = "2026-02-02 a database of butterflies"
+    everything = await library.searcher.search(MemoryQuery(text, 10))
+    close = await library.searcher.search(MemoryQuery(text, 10, min_similarity=0.95))
+    assert len(everything.found) == 5
+    assert [item.memory.project for item in close.found] == [CAROL.project]
 
 
 class Opposite(ByName):
@@ -268,17 +251,17 @@ async def test_memories_that_are_not_similar_enough_do_not_hide_one_that_is(tmp_
     assert not result.is_partial
 
 
-async def test_min_similarity_means_nothing_to_a_lexical_search(tmp_path: Path) -> None:
-    async with library(tmp_path, SearchMode.LEXICAL) as shelf:
-        result = await shelf.searcher.search(MemoryQuery("butterflies", min_similarity=1))
-        assert len(result.found) == 1
+@LEXICAL
+async def test_min_similarity_means_nothing_to_a_lexical_search(library: Shelf) -> None:
+    result = await library.searcher.search(MemoryQuery("butterflies", min_similarity=1))
+    assert len(result.found) == 1
 
 
-async def test_a_deleted_memory_is_not_found_even_while_its_points_are_there(tmp_path: Path) -> None:
-    async with library(tmp_path, SearchMode.HYBRID) as shelf:
-        shelf.log.forget([shelf.log.all()[3].id], NOON)
-        assert await found(shelf, "butterflies database") == ["postgres", "redis", "the"]
-        assert await shelf.points() == 5
+@HYBRID
+async def test_a_deleted_memory_is_not_found_even_while_its_points_are_there(library: Shelf) -> None:
+    library.log.forget([library.log.all()[3].id], NOON)
+    assert await found(library, "butterflies database") == ["postgres", "redis", "the"]
+    assert await library.points() == 5
 
 
 async def test_pending_memories_are_found_lexically(shelf: Shelf) -> None:
@@ -308,26 +291,26 @@ class Failing:
         return await self._inner.search(collection, query, **options)
 
 
+@HYBRID
 @pytest.mark.slow
-async def test_a_lost_connection_is_retried_twice(tmp_path: Path) -> None:
-    async with library(tmp_path, SearchMode.HYBRID) as shelf:
-        failing = Failing(shelf, *[StorageUnavailableError("lost")] * 2)
-        assert (await shelf.searcher.search(MemoryQuery("database"))).mode is SearchMode.HYBRID
-        assert failing.calls == 3
+async def test_a_lost_connection_is_retried_twice(library: Shelf) -> None:
+    failing = Failing(library, *[StorageUnavailableError("lost")] * 2)
+    assert (await library.searcher.search(MemoryQuery("database"))).mode is SearchMode.HYBRID
+    assert failing.calls == 3
 
 
+@HYBRID
 @pytest.mark.slow
-async def test_after_three_tries_the_journal_answers(tmp_path: Path) -> None:
-    async with library(tmp_path, SearchMode.HYBRID) as shelf:
-        failing = Failing(shelf, *[StorageUnavailableError("lost")] * 4)
-        result = await shelf.searcher.search(MemoryQuery("butterflies"))
-        assert result.mode is SearchMode.LEXICAL
-        assert [item.memory.project for item in result.found] == [CAROL.project]
-        assert failing.calls == 3
+async def test_after_three_tries_the_journal_answers(library: Shelf) -> None:
+    failing = Failing(library, *[StorageUnavailableError("lost")] * 4)
+    result = await library.searcher.search(MemoryQuery("butterflies"))
+    assert result.mode is SearchMode.LEXICAL
+    assert [item.memory.project for item in result.found] == [CAROL.project]
+    assert failing.calls == 3
 
 
-async def test_a_permanent_failure_is_not_tried_again(tmp_path: Path) -> None:
-    async with library(tmp_path, SearchMode.HYBRID) as shelf:
-        failing = Failing(shelf, *[DiskFullError("full")] * 4)
-        assert (await shelf.searcher.search(MemoryQuery("butterflies"))).mode is SearchMode.LEXICAL
-        assert failing.calls == 1
+@HYBRID
+async def test_a_permanent_failure_is_not_tried_again(library: Shelf) -> None:
+    failing = Failing(library, *[DiskFullError("full")] * 4)
+    assert (await library.searcher.search(MemoryQuery("butterflies"))).mode is SearchMode.LEXICAL
+    assert failing.calls == 1
