@@ -39,7 +39,7 @@ def test_what_instructs_escapes_or_names_an_author_does_not_pass(text: str) -> N
     text = text.replace("\\u200b", "\u200b").replace("\\n", "\n")
     for heading in HEADINGS:
         file = lesson(1, **{heading: f"The cache was stale. {text}"})
-        assert list(objections(file, build_redactor()))
+        assert any(objections(file, build_redactor()))
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -28,7 +28,7 @@ from learning_memory_server.index.engines.qdrant_requests import Requests, chang
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 
 if TYPE_CHECKING:
-    from qdrant_client import AsyncQdrantClient
+    from qdrant_client.async_qdrant_remote import AsyncQdrantRemote
 
     from learning_memory_server.index.engines.base import CollectionSpec
 
@@ -286,7 +286,7 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
     )
 
 
-async def _peers(client: AsyncQdrantClient) -> frozenset[str]:
+async def _peers(client: AsyncQdrantRemote) -> frozenset[str]:
     status = await client.cluster_status()
     return frozenset(getattr(status, "peers", {}))
 

@@ -153,7 +153,7 @@ class OwnPoints:
             Kind.READ,
             lambda client: client.query_points(
                 place.name,
-                query=query,
+                query=models.NearestQuery(nearest=query),
                 using=TERMS if isinstance(query, models.SparseVector) else VECTOR,
                 query_filter=mine,
                 search_params=params,
