@@ -92,8 +92,7 @@ async def test_a_session_that_is_quiet_is_left_to_the_sdk_and_loses_no_line(call
     wire = Wire(*begins)
     early = EarlyCalls(wire, calls)
     assert await early.serve() is True
-    wire.incoming.put_nowait(line("tools/call", 1, name="get_active_ghap"))
-    wire.incoming.put_nowait(b"")
+    wire.send(line("tools/call", 1, name="get_active_ghap"), b"")
     await Session(build_server(calls), early, grace=10.0).run()
     assert "result" in wire.answer(1)
 
@@ -112,8 +111,7 @@ async def test_what_arrives_during_a_call_is_read_and_a_client_leaving_ends_it(s
     wire = Wire(*opening(VERSIONS[-1]), line("tools/call", 1, name="get_active_ghap"))
     serving = asyncio.create_task(EarlyCalls(wire, Waiting(services.injectable(), ALICE)).serve())
     await started.wait()
-    wire.incoming.put_nowait(line("tools/list", 2))
-    wire.incoming.put_nowait(b"")
+    wire.send(line("tools/list", 2), b"")
     assert await serving is False
     assert cancelled.is_set()
     assert wire.incoming.empty()

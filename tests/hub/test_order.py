@@ -49,32 +49,6 @@ class Held(RedactionGate):
         return await super().pass_data(data)
 
 
-class Client(Wire):
-    """A client that can wait for an answer, and leaves."""
-
-    def __init__(self, *lines: bytes) -> None:
-        super().__init__(*lines)
-        self._answered = asyncio.Condition()
-
-    async def write(self, line: bytes) -> None:
-        await super().write(line)
-        async with self._answered:
-            self._answered.notify_all()
-
-    async def answered(self, identity: int) -> None:
-        async with asyncio.timeout(10), self._answered:
-            await self._answered.wait_for(lambda: identity in self.answers())
-
-    def answers(self) -> list[int]:
-        """The requests that are answered, in the order of the answers."""
-        return [identity for each in self.written if isinstance(identity := each.get("id"), int)]
-
-    async def leave(self, serving: asyncio.Task[None]) -> None:
-        """Leave, and wait until the session has ended."""
-        self.incoming.put_nowait(b"")
-        await serving
-
-
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Services]:
     async with opened(tmp_path) as services:
@@ -94,22 +68,23 @@ class Server:
         """Return the calls of a new connection."""
         return Calls({**self.services.injectable(), RedactionGate: self.held}, ALICE, **others)
 
-    def session(self, client: Client, **others: Any) -> Session:
+    def session(self, client: Wire, **others: Any) -> Session:
         return Session(build_server(self.calls(**others)), client, grace=10.0)
 
-    def begin(self, client: Client, **others: Any) -> asyncio.Task[None]:
+    def begin(self, client: Wire, **others: Any) -> asyncio.Task[None]:
         return asyncio.create_task(self.session(client, **others).run())
 
-    async def hub(self, client: Client) -> None:
+    async def hub(self, client: Wire) -> None:
         """Serve a connection as a hub does while it imports the SDK, and after that."""
         early = EarlyCalls(client, self.calls())
         if await early.serve():
             await Session(build_server(self.calls()), early, grace=10.0).run()
 
-    async def end(self, client: Client, serving: asyncio.Task[None]) -> None:
+    async def end(self, client: Wire, serving: asyncio.Task[None]) -> None:
         """Let what is held go on, and the client leave."""
         self.held.released.set()
-        await client.leave(serving)
+        client.leave()
+        await serving
 
     def notes(self) -> tuple[str, ...]:
         entry = self.services.collector.find_current(ALICE)
@@ -122,7 +97,7 @@ def server(services: Services) -> Server:
 
 
 async def test_a_write_waits_for_the_one_before_it_and_a_read_for_none(server: Server) -> None:
-    client = Client(*OPENING, SLOW, QUICK, READING)
+    client = Wire(*OPENING, SLOW, QUICK, READING)
     serving = server.begin(client)
     await client.answered(9)
     assert server.notes() == ()
@@ -136,7 +111,7 @@ async def test_a_write_waits_for_the_one_before_it_and_a_read_for_none(server: S
 )
 @pytest.mark.parametrize("second", [QUICK, update(2, "quick", **TOO_LONG)], ids=["short", "long"])
 async def test_the_first_calls_of_a_hub_are_in_order(server: Server, first: bytes, second: bytes) -> None:
-    client = Client(*OPENING, first, second, READING)
+    client = Wire(*OPENING, first, second, READING)
     serving = asyncio.create_task(server.hub(client))
     await server.held.reached.wait()
     if first is not SLOW:
@@ -150,25 +125,25 @@ async def test_the_first_calls_of_a_hub_are_in_order(server: Server, first: byte
 async def test_calls_that_are_repeated_to_the_next_hub_are_in_order(server: Server, done: list[str]) -> None:
     if done:
         server.held.released.set()
-        client = Client(*OPENING, SLOW, b"")
+        client = Wire(*OPENING, SLOW, b"")
         await server.session(client, front="f").run()
         server.held.released.clear()
-    client = Client(*OPENING, SLOW, QUICK, READING)
+    client = Wire(*OPENING, SLOW, QUICK, READING)
     serving = server.begin(client, front="f", asked_again={1, 2})
     await client.answered(9)
     assert list(server.notes()) == done
     await server.end(client, serving)
     assert server.notes() == ("slow", "quick")
-    assert sorted(client.answers()) == [1, 2, 9]
+    assert set(client.answers()) == {1, 2, 9}
 
 
 async def test_a_hub_that_drains_does_what_it_has_read_in_order(server: Server) -> None:
-    client = Client(*OPENING, SLOW, QUICK, READING)
+    client = Wire(*OPENING, SLOW, QUICK, READING)
     served = server.session(client)
     serving = asyncio.create_task(served.run())
     await client.answered(9)
     served.stop_reading()
-    client.incoming.put_nowait(update(3, "unread"))
+    client.send(update(3, "unread"))
     assert server.notes() == ()
     server.held.released.set()
     await serving
@@ -177,33 +152,34 @@ async def test_a_hub_that_drains_does_what_it_has_read_in_order(server: Server) 
 
 
 async def test_a_hub_that_gives_up_a_call_leaves_those_after_it_to_the_next(server: Server) -> None:
-    client = Client(*OPENING, SLOW, QUICK, READING)
+    client = Wire(*OPENING, SLOW, QUICK, READING)
     serving = server.begin(client, front="f")
     await client.answered(9)
     serving.cancel()
     await asyncio.gather(serving, return_exceptions=True)
     assert client.answers() == [9]
     server.held.released.set()
-    again = Client(*OPENING, SLOW, QUICK, b"")
+    again = Wire(*OPENING, SLOW, QUICK, b"")
     await server.session(again, front="f", asked_again={1, 2}).run()
     assert server.notes() == ("slow", "quick")
 
 
 async def test_a_call_that_is_cancelled_leaves_its_turn_to_the_next(server: Server) -> None:
-    client = Client(*OPENING, SLOW, QUICK, update(3, "late"))
+    client = Wire(*OPENING, SLOW, QUICK, update(3, "late"))
     serving = server.begin(client)
     await server.held.reached.wait()
     # The second never had its turn, the first has it.
     for identity in (2, 1):
-        client.incoming.put_nowait(line("notifications/cancelled", requestId=identity))
+        client.send(line("notifications/cancelled", requestId=identity))
     await client.answered(3)
     assert server.notes() == ("late",)
-    await client.leave(serving)
+    client.leave()
+    await serving
 
 
 async def test_a_call_that_fails_leaves_its_turn_to_the_next(server: Server) -> None:
     wrong = line("tools/call", 1, name="update_ghap", arguments={"note": 1})
-    client = Client(*OPENING, wrong, QUICK, b"")
+    client = Wire(*OPENING, wrong, QUICK, b"")
     await server.session(client).run()
     assert client.answer(1)["result"]["isError"]
     assert server.notes() == ("quick",)
@@ -232,7 +208,7 @@ async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
 
     monkeypatch.setattr(server.services.memories._log, "chunk", chunk)
     add = line("tools/call", 1, name="add_memory", arguments={"text": "roses"})
-    client = Client(*OPENING, add, QUICK, READING)
+    client = Wire(*OPENING, add, QUICK, READING)
     serving = server.begin(client)
     await client.answered(9)
     seen.append(len(server.notes()))
@@ -241,7 +217,8 @@ async def test_a_text_that_is_divided_in_a_thread_is_added_before_the_next_call(
     seen.append(len(server.notes()))
     assert seen == [0, 1]
     assert [memory.text for memory in server.services.memories._log.all()] == ["roses"]
-    await client.leave(serving)
+    client.leave()
+    await serving
 
 
 @pytest.mark.parametrize(
@@ -263,11 +240,12 @@ async def test_what_is_written_need_not_be_indexed_before_the_next_call(
     monkeypatch.setattr(server.services.writer, "write", late)
     monkeypatch.setattr(server.services.writer, "remove", late)
     start = line("tools/call", 2, name="start_ghap", arguments=ENTRY)
-    client = Client(*OPENING, line("tools/call", 1, name=tool, arguments=arguments), start)
+    client = Wire(*OPENING, line("tools/call", 1, name=tool, arguments=arguments), start)
     serving = server.begin(client)
     await client.answered(2)
     released.set()
-    await client.leave(serving)
+    client.leave()
+    await serving
     assert client.answers() == [2, 1]
 
 
@@ -282,11 +260,12 @@ async def test_a_long_addition_that_the_next_hub_completes_lets_the_next_call_go
     monkeypatch.setattr(server.services.writer, "write", not_yet)
     monkeypatch.setattr(server.services.writer, "complete", released.wait)
     add = {"name": "add_memory", "arguments": {"text": "roses"}}
-    await server.session(Client(*OPENING, line("tools/call", 1, **add), b""), front="f").run()
-    client = Client(*OPENING, line("tools/call", 1, **add, _meta={"progressToken": 1}), QUICK)
+    await server.session(Wire(*OPENING, line("tools/call", 1, **add), b""), front="f").run()
+    client = Wire(*OPENING, line("tools/call", 1, **add, _meta={"progressToken": 1}), QUICK)
     serving = server.begin(client, front="f", asked_again={1, 2})
     await client.answered(2)
     assert 1 not in client.answers()
     released.set()
-    await client.leave(serving)
+    client.leave()
+    await serving
     assert 1 in client.answers()

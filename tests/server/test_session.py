@@ -14,51 +14,10 @@ from mcp.types import CallToolResult, TextContent
 from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.session import Session, refusal
 from learning_memory_server.server.stdio import StdioLines
+from tests.hub.lines import Wire, line, opening
 
 SECONDS = 10
-HELLO = {
-    "id": 0,
-    "method": "initialize",
-    "params": {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}},
-}
-
-
-class Client:
-    """Sends lines from memory, and keeps the answers by their ids."""
-
-    def __init__(self) -> None:
-        self._lines: asyncio.Queue[bytes] = asyncio.Queue()
-        self.answers: dict[int | None, dict[str, Any]] = {}
-        self.answered = asyncio.Event()
-        self.is_gone = False
-        self.send(HELLO)
-        self.send({"method": "notifications/initialized"})
-
-    def send(self, message: dict[str, Any] | bytes) -> None:
-        line = json.dumps({"jsonrpc": "2.0", **message}).encode() if isinstance(message, dict) else message
-        self._lines.put_nowait(line + b"\n")
-
-    def call(self, identity: int) -> None:
-        self.send({"id": identity, "method": "tools/call", "params": {"name": "wait"}})
-
-    def close(self) -> None:
-        self._lines.put_nowait(b"")
-
-    async def answer(self, identity: int | None) -> dict[str, Any]:
-        while identity not in self.answers:
-            await self.answered.wait()
-            self.answered.clear()
-        return self.answers[identity]
-
-    async def read(self) -> bytes:
-        return await self._lines.get()
-
-    async def write(self, line: bytes) -> None:
-        if self.is_gone:
-            raise BrokenPipeError
-        message = json.loads(line)
-        self.answers[message["id"]] = message
-        self.answered.set()
+WAIT = line("tools/call", 1, name="wait")
 
 
 class Waiting:
@@ -76,8 +35,8 @@ class Waiting:
 
 
 @pytest.fixture
-def client() -> Client:
-    return Client()
+def client() -> Wire:
+    return Wire(*opening("2025-11-25"))
 
 
 @pytest.fixture
@@ -86,7 +45,7 @@ def waiting() -> Waiting:
 
 
 @pytest.fixture
-async def served(client: Client, waiting: Waiting) -> AsyncIterator[tuple[Session, asyncio.Task[None]]]:
+async def served(client: Wire, waiting: Waiting) -> AsyncIterator[tuple[Session, asyncio.Task[None]]]:
     """A session without grace, and the task that it runs in."""
     session = Session(waiting.server, client)
     task = asyncio.create_task(session.run())
@@ -101,72 +60,70 @@ Served = tuple[Session, "asyncio.Task[None]"]
 
 @pytest.mark.slow
 async def test_a_line_that_is_too_long_gets_an_error_and_the_next_one_works(
-    client: Client, waiting: Waiting, served: Served
+    client: Wire, waiting: Waiting, served: Served
 ) -> None:
     waiting.gate.set()
-    client.send(b'"' + b"x" * FRAME_MAX)
-    client.call(1)
+    client.send(b'"' + b"x" * FRAME_MAX + b"\n")
+    client.send(WAIT)
     async with asyncio.timeout(SECONDS):
-        assert "longer than 67108864 bytes" in (await client.answer(None))["error"]["message"]
-        assert "result" in await client.answer(1)
+        assert "longer than 67108864 bytes" in (await client.answered(None))["error"]["message"]
+        assert "result" in await client.answered(1)
     assert not served[1].done()
 
 
 async def test_a_session_that_stops_reading_ends_after_its_last_answer(
-    client: Client, waiting: Waiting, served: Served
+    client: Wire, waiting: Waiting, served: Served
 ) -> None:
     session, task = served
     async with asyncio.timeout(SECONDS):
-        client.call(1)
+        client.send(WAIT)
         await waiting.called.wait()
         session.stop_reading()
-        client.call(2)
+        client.send(line("tools/call", 2, name="wait"))
         _, unfinished = await asyncio.wait([task], timeout=0.1)
         assert unfinished
         waiting.gate.set()
         await task
-    assert client.answers.keys() == {0, 1}
+    assert client.answers() == [1]
 
 
 async def test_a_session_that_stops_reading_does_not_wait_for_a_cancelled_call(
-    client: Client, waiting: Waiting, served: Served
+    client: Wire, waiting: Waiting, served: Served
 ) -> None:
     session, task = served
     async with asyncio.timeout(SECONDS):
-        client.call(1)
+        client.send(WAIT)
         await waiting.called.wait()
-        client.send({"method": "notifications/cancelled", "params": {"requestId": 1}})
-        client.send({"id": 2, "method": "ping"})
-        await client.answer(2)
+        client.send(line("notifications/cancelled", requestId=1))
+        client.send(line("ping", 2))
+        await client.answered(2)
         session.stop_reading()
         await task
 
 
-async def test_the_calls_of_a_client_that_left_get_their_grace_and_no_more(client: Client, waiting: Waiting) -> None:
-    client.call(1)
-    client.close()
+async def test_the_calls_of_a_client_that_left_get_their_grace_and_no_more(client: Wire, waiting: Waiting) -> None:
+    client.send(WAIT)
+    client.leave()
     session = asyncio.create_task(Session(waiting.server, client, grace=SECONDS).run())
     async with asyncio.timeout(SECONDS):
         await waiting.called.wait()
         waiting.gate.set()
         await session
-    assert client.answers[1]["result"]["content"][0]["text"] == "done"
+    assert client.answer(1)["result"]["content"][0]["text"] == "done"
 
-    hasty, stuck = Client(), Waiting()
-    hasty.call(1)
-    hasty.close()
+    hasty, stuck = Wire(*opening("2025-11-25"), WAIT, b""), Waiting()
     async with asyncio.timeout(SECONDS):
         await Session(stuck.server, hasty, grace=0.1).run()
     assert stuck.called.is_set()
-    assert hasty.answers.keys() == {0}
+    assert hasty.answers() == []
 
 
-async def test_a_deaf_client_ends_the_session(client: Client, waiting: Waiting, served: Served) -> None:
+async def test_a_deaf_client_ends_the_session(client: Wire, waiting: Waiting, served: Served) -> None:
     async with asyncio.timeout(SECONDS):
-        client.call(1)
+        client.send(WAIT)
         await waiting.called.wait()
         client.is_gone = True
-        client.send({"id": 2, "method": "ping"})
+        client.send(line("ping", 2))
         await served[1]
 
 
@@ -240,7 +197,7 @@ def test_notifications_and_answers_get_no_answer(line: str) -> None:
 
 
 @pytest.mark.usefixtures("served")
-async def test_each_request_that_the_sdk_would_drop_is_answered(client: Client) -> None:
+async def test_each_request_that_the_sdk_would_drop_is_answered(client: Wire) -> None:
     for frame in (
         {"id": True, "method": "ping"},
         {"id": 1.0, "method": "ping"},
@@ -250,11 +207,11 @@ async def test_each_request_that_the_sdk_would_drop_is_answered(client: Client) 
         {"id": "half \ud83d", "method": "ping"},
         {"id": 6, "method": "ping"},
     ):
-        client.send(frame)
-    client.send(b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {')
-    client.send(b'{"jsonrpc": "2.0", "id": 8, "method": "ping", "params": {"a": "\xff"}}')
+        client.send(json.dumps({"jsonrpc": "2.0", **frame}).encode() + b"\n")
+    client.send(b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {\n')
+    client.send(b'{"jsonrpc": "2.0", "id": 8, "method": "ping", "params": {"a": "\xff"}}\n')
     async with asyncio.timeout(SECONDS):
-        await client.answer(6)
-        await client.answer(8)
-    assert client.answers.keys() == {0, None, 2, 3, 4, "half \ud83d", 6, 7, 8}
-    assert [identity for identity, answer in client.answers.items() if "result" in answer] == [0, 6]
+        await client.answered(6)
+        await client.answered(8)
+    assert set(client.answers()) == {None, 2, 3, 4, "half \ud83d", 6, 7, 8}
+    assert [each["id"] for each in client.written if "result" in each][1:] == [6]

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.hub.front.link import HubLink
 from learning_memory_server.system.ipc.discovery import Place
-from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, place_in
+from tests.hub.front.scripted import Client, ClientOf, ScriptedHub, hello_of, place_in
 
 
 @pytest.fixture
@@ -27,7 +28,7 @@ def client_of(place: Place, hub: ScriptedHub) -> Iterator[ClientOf]:
     clients = []
 
     def make(**limits: Any) -> Client:
-        clients.append(Client(place, **limits))
+        clients.append(Client(HubLink(place, hello_of(place), [].append), **limits))
         return clients[-1]
 
     yield make

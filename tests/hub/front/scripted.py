@@ -171,11 +171,10 @@ class Connection:
 class Client:
     """A relay in a thread, and the client's ends of its pipes."""
 
-    def __init__(self, place: discovery.Place, **limits: Any) -> None:
-        self.said: list[str] = []
+    def __init__(self, link: HubLink, **limits: Any) -> None:
         their_in, self._in = os.pipe()
         self._out, their_out = os.pipe()
-        relay = Relay(HubLink(place, hello_of(place), self.said.append), their_in, their_out, **limits)
+        relay = Relay(link, their_in, their_out, **limits)
 
         def run() -> None:
             try:
@@ -229,11 +228,12 @@ class Client:
         self._thread.join(SECONDS)
         assert not self._thread.is_alive(), "the front did not end"
 
-    def close(self, hub: ScriptedHub) -> None:
+    def close(self, hub: ScriptedHub | None = None) -> None:
         """End like a client that expects no more answers."""
         if self._in >= 0:
             self.close_stdin()
-        hub.answer_everything()
+        if hub:
+            hub.answer_everything()
         self.wait_for_end()
         os.close(self._out)
 

@@ -1,9 +1,6 @@
 """Hooks while no hub can be reached: the first waits, and the next ones are answered with nothing."""
 
-import json
-import os
 import socket
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, cast
@@ -12,8 +9,7 @@ import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.hub.front.link import HubLink
-from learning_memory_server.hub.front.relay import Relay
-from tests.hub.front.scripted import notification, request
+from tests.hub.front.scripted import Client, notification, request
 
 
 class NoHub:
@@ -32,24 +28,10 @@ class NoHub:
 
 
 @contextmanager
-def relaying(link: NoHub) -> Iterator[tuple[Callable[[dict[str, Any]], None], Callable[[], dict[str, Any]]]]:
-    """Run a relay, and yield how to send it a message and how to read an answer."""
-    from_client, to_relay = os.pipe()
-    from_relay, to_client = os.pipe()
-    relay = Relay(cast("HubLink", link), from_client, to_client)
-    thread = threading.Thread(target=relay.run)
-    thread.start()
-    with os.fdopen(from_relay, "rb") as answers:
-        yield lambda message: _write(to_relay, message), lambda: json.loads(answers.readline())
-        os.close(to_relay)
-        thread.join(30)
-    for descriptor in (from_client, to_client):
-        os.close(descriptor)
-    assert not thread.is_alive()
-
-
-def _write(descriptor: int, message: dict[str, Any]) -> None:
-    os.write(descriptor, json.dumps(message).encode() + b"\n")
+def relaying(link: NoHub) -> Iterator[Client]:
+    client = Client(cast("HubLink", link))
+    yield client
+    client.close()
 
 
 def hook(identity: int) -> dict[str, Any]:
@@ -62,26 +44,26 @@ SILENCE = {"content": [{"type": "text", "text": "{}"}], "isError": False, "resul
 @pytest.mark.parametrize("fails", [False, True])
 def test_after_one_that_waited_in_vain_the_next_hooks_are_answered_at_once(*, fails: bool) -> None:
     link = NoHub(fails=fails)
-    with relaying(link) as (send, read):
-        send(hook(1))
+    with relaying(link) as client:
+        client.send(hook(1))
         if fails:
-            assert read()["id"] == 1
+            assert client.receive()["id"] == 1
         else:
             # What Claude Code sends when a hook has reached its limit.
-            send(notification("cancelled", requestId=1))
+            client.send(notification("cancelled", requestId=1))
         attempts = link.attempts
         for identity in range(2, 5):
-            send(hook(identity))
-            assert read() == {"jsonrpc": "2.0", "id": identity, "result": SILENCE}
+            client.send(hook(identity))
+            assert client.receive() == {"jsonrpc": "2.0", "id": identity, "result": SILENCE}
         if fails:
             assert link.attempts == attempts
 
 
 def test_what_a_model_asks_is_tried_again() -> None:
     link = NoHub(fails=True)
-    with relaying(link) as (send, read):
+    with relaying(link) as client:
         for identity in (1, 2):
-            send(request(identity, "tools/call", name="get_stats", arguments={}))
-            assert read()["result"]["isError"] is True
+            client.send(request(identity, "tools/call", name="get_stats", arguments={}))
+            assert client.receive()["result"]["isError"] is True
 
         assert link.attempts == 2
