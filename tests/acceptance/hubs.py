@@ -37,6 +37,17 @@ ENTRY: Final[dict[str, Any]] = {
 """The arguments of a start_ghap call."""
 
 
+TOPICS: Final = (
+    "the price cache returns stale totals after every deploy",
+    "session cookies vanish when users open a second browser window",
+)
+
+
+def apart(number: int) -> str:
+    """Return words of this number alone: experiences of one topic are similar, not equal."""
+    return " ".join(f"case{number}detail{part}" for part in range(8))
+
+
 IN_PROC: Final = [
     pytest.mark.slow,
     pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="processes are looked at in /proc"),

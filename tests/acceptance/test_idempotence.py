@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.hubs import ENTRY, Memory, entries_in, until
+from tests.acceptance.hubs import ENTRY, TOPICS, Memory, apart, entries_in, learn, until
 from tests.acceptance.wire import ERAS, SECONDS, Era, Wire, payload_of
 
 pytestmark = pytest.mark.slow
 
-TOPIC = "the price cache returns stale totals after every deploy"
 
 MORTAL_HUB = """
 import os, signal, sys
@@ -99,11 +98,8 @@ def test_a_resolution_is_done_once(memory: Memory, era: Era) -> None:
 def test_a_value_is_stored_once(memory: Memory) -> None:
     front = memory.greeted()
     for number in range(22):
-        apart = " ".join(f"case{number}detail{part}" for part in range(8))
-        topic = TOPIC if number % 2 else "session cookies vanish when users open a second browser window"
-        parts = {"goal": topic, "hypothesis": topic, "action": apart, "prediction": topic}
-        front.call("start_ghap", **{**ENTRY, **parts})
-        front.call("resolve_ghap", status="confirmed", result=topic)
+        topic = TOPICS[number % 2]
+        learn(front, topic, goal=topic, hypothesis=topic, action=apart(number), prediction=topic)
     cluster = front.call("get_clusters", axis="full")["clusters"][0]["cluster_id"]
     text = front.call("get_cluster_members", cluster_id=cluster)["members"][0]["hypothesis"]
     assert front.call("validate_value", text=text, cluster_id=cluster)["valid"] is True
@@ -118,7 +114,7 @@ def test_a_value_is_stored_once(memory: Memory) -> None:
 def test_a_memory_is_added_once_and_reported_as_new(memory: Memory) -> None:
     front = memory.greeted()
     hub = MortalHub(memory, "/memories/")
-    (block,) = hub.frame(front, "add_memory", text=TOPIC)["result"]["content"]
+    (block,) = hub.frame(front, "add_memory", text=TOPICS[0])["result"]["content"]
     assert block["text"].startswith("Memory stored successfully.")
     (log,) = (memory.storage / "journal" / "memories").iterdir()
     assert len(log.read_bytes().splitlines()) == 1
@@ -127,7 +123,7 @@ def test_a_memory_is_added_once_and_reported_as_new(memory: Memory) -> None:
 
 def test_a_deletion_that_is_repeated_is_no_error(memory: Memory) -> None:
     front = memory.greeted()
-    (block,) = front.answer(front.send_call("add_memory", text=TOPIC))["result"]["content"]
+    (block,) = front.answer(front.send_call("add_memory", text=TOPICS[0]))["result"]["content"]
     memory_id = block["text"].partition("ID: ")[2].split("\n")[0]
     hub = MortalHub(memory, "/memories/")
     result = hub.frame(front, "delete_memory", memory_id=memory_id)["result"]

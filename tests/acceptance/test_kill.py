@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.acceptance.hubs import ENTRY
 from tests.acceptance.wire import Wire, payload_of, running
 from tests.services import opened
 
@@ -18,16 +19,7 @@ AHEAD = 8
 
 def start_entries(wire: Wire, count: int) -> list[str]:
     requests = [
-        wire.send_call(
-            "start_ghap",
-            domain="debugging",
-            strategy="trial-and-error",
-            goal=f"survive the end number {number}",
-            hypothesis="an acknowledged entry is on the disk already",
-            action="kill the server",
-            prediction="the entry is there afterwards",
-        )
-        for number in range(count)
+        wire.send_call("start_ghap", **{**ENTRY, "goal": f"survive the end number {number}"}) for number in range(count)
     ]
     return [payload_of(wire.answer(request))["id"] for request in requests]
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import pytest
 
-from tests.acceptance.hubs import until
+from tests.acceptance.hubs import TOPICS, learn, until
 from tests.acceptance.tracing import Traced, following, traced
 from tests.acceptance.wire import COMMAND, Wire
 
@@ -25,10 +25,6 @@ pytestmark = [
 
 SECONDS: Final = 120.0
 """Seconds before a test gives up; a command takes three with strace."""
-TOPICS: Final = (
-    "the price cache returns stale totals after every deploy",
-    "session cookies vanish when users open a second browser window",
-)
 USER_DATABASE: Final = Path("/var/run/nscd/socket")
 """What the C library asks for the home folder of a user, and then reads /etc/passwd."""
 NOTHING: Final = Traced(frozenset(), frozenset(), frozenset())
@@ -122,16 +118,7 @@ def work(wire: Wire) -> None:
     wire.answer(wire.send_call("add_memory", text=f"The build needs GITHUB_TOKEN={SECRET}"))
     for number in range(20):
         topic = TOPICS[number % 2]
-        wire.call(
-            "start_ghap",
-            domain="debugging",
-            strategy="read-the-error",
-            goal=f"understand case {number}",
-            hypothesis=topic,
-            action="look at it",
-            prediction="it does not happen again",
-        )
-        wire.call("resolve_ghap", status="confirmed", result=f"case {number}: {topic}")
+        learn(wire, f"case {number}: {topic}", goal=f"understand case {number}", hypothesis=topic)
     wire.call("get_clusters", axis="full")
     until(lambda: wire.call("get_stats")["index"]["complete"], "the index is not complete")
     assert wire.call("search_experiences", query="outdated amounts")["mode"] == "hybrid"

@@ -12,16 +12,13 @@ from typing import Any
 import pytest
 
 from learning_memory_server.journal.codec import JournalRecord
+from tests.acceptance.hubs import ENTRY, TOPICS, apart
 from tests.acceptance.wire import COMMAND, ERAS, SECONDS, Era, Wire, environment, payload_of, running
 from tests.tool_names import NAMES
 
 pytestmark = pytest.mark.slow
 
 SPEAK_TEXT = {"add_memory", "search_memory", "delete_memory"}
-TOPICS = (
-    "the price cache returns stale totals after every deploy",
-    "session cookies vanish when users open a second browser window",
-)
 EXIT_SECONDS = 2.0
 UNHURRIED = """
 from learning_memory_server.system import timeouts
@@ -41,21 +38,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Wire]:
 
 
 def start(wire: Wire, topic: str, number: int = 0) -> str:
-    ghap_id: str = wire.call(
-        "start_ghap",
-        domain="debugging",
-        strategy="read-the-error",
-        goal=f"understand that {topic}",
-        hypothesis=topic,
-        action=f"look at it, {apart(number)}",
-        prediction="it does not happen again",
-    )["id"]
+    parts = {"goal": f"understand that {topic}", "hypothesis": topic, "action": f"look at it, {apart(number)}"}
+    ghap_id: str = wire.call("start_ghap", **{**ENTRY, **parts})["id"]
     return ghap_id
-
-
-def apart(number: int) -> str:
-    """Return words of this number alone: experiences of one topic are similar, not equal."""
-    return " ".join(f"case{number}detail{part}" for part in range(8))
 
 
 def resolve(wire: Wire, topic: str, number: int = 0) -> dict[str, Any]:

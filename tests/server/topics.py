@@ -3,6 +3,7 @@
 import pytest
 
 from learning_memory_server.server.composition.services import Services
+from tests.acceptance.hubs import apart
 from tests.server.agent import Agent, agent_of
 
 TOPICS = {
@@ -12,11 +13,6 @@ TOPICS = {
 }
 SIZES = {"cache": 10, "login": 8, "build": 6}
 VALUE = "cache works again: the price cache returns stale totals after every deploy"
-
-
-def apart(number: int) -> str:
-    """Return words unique to the number: experiences on a topic are similar, not equal."""
-    return " ".join(f"case{number}detail{part}" for part in range(8))
 
 
 async def resolve_topic(agent: Agent, topic: str, count: int) -> list[str]:
