@@ -9,7 +9,7 @@ from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.identity import session_hash
 from learning_memory_server.server.hooks.event import Event, old_and_new
 from learning_memory_server.server.hooks.hooks import Hooks
-from learning_memory_server.server.tools import ghap, learning, recall
+from learning_memory_server.server.tools import ghap, learning, search
 from learning_memory_server.server.tools.toolset import ToolSet
 from learning_memory_server.server.wire import SILENT
 
@@ -103,7 +103,7 @@ async def hook(
     )
 
 
-TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *recall.toolset.tools]
+TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]
 
 OF_APPS: Final = learning.of_apps.tools
 """What a client sees besides that renders pages (MCP Apps)."""

@@ -1,4 +1,4 @@
-"""The tools that search experiences; those for memories, plain texts to add, find and delete; and for statistics."""
+"""The tools that search experiences and memories, add, find and delete memories, and count what is stored."""
 
 import asyncio
 import json
