@@ -1,12 +1,6 @@
-"""The redactor: what its detectors or a user's own patterns find is replaced, except what the user allows.
-
-Our patterns are written so that they are quick on every text. A user's may not be: `(a|aa)+$` takes longer than a
-lifetime on a line of letters. So they run with a library that can give up, and a text on which one of them is late is
-refused, because it could hold the secret that the pattern is for.
-"""
+"""The redactor: what any of its detectors finds is replaced, except what a user allows."""
 
 import re
-import time
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,120 +8,14 @@ from functools import cache
 from itertools import accumulate
 from typing import Final
 
-from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.assignments import AssignmentDetector
-from learning_memory_server.redaction.base import KIND, MARKER, Detector, Redacted, Redactor, Span, marker
+from learning_memory_server.redaction.base import MARKER, Detector, Redacted, Redactor, Span, marker
 from learning_memory_server.redaction.forms import FormDetector
 from learning_memory_server.redaction.logins import COMMAND_LINES, LOGINS
+from learning_memory_server.redaction.own import OwnPattern, OwnPatterns, numbered_patterns
 from learning_memory_server.redaction.structures import STRUCTURES
 from learning_memory_server.redaction.tokens import SHORTEST, SHORTEST_UNKNOWN, TOKENS, UNKNOWN
-from learning_memory_server.system import timeouts
 from learning_memory_server.system.invisible import INVISIBLE
-
-_CHARACTERS_PER_SECOND: Final = 200_000
-"""How fast it must be on a long text. A pattern of a few alternatives finds 6,000,000 in a second."""
-_REPEATED: Final = "aA0_-. "
-"""What `is_slow` repeats, besides the letters and digits of the pattern itself."""
-_REPETITIONS: Final = 60
-
-
-class OwnPattern:
-    """A pattern of the settings; one that is invalid or matches the empty text is refused.
-
-    Args:
-        place: Which of its patterns this is: its number, or its kind. The pattern itself may be a secret.
-        seconds: How long it may take on a short text.
-    """
-
-    def __init__(self, setting: str, place: str, expression: str, seconds: float = timeouts.OWN_PATTERN) -> None:
-        import regex  # noqa: PLC0415 - a tenth of a second, and most users have no pattern
-
-        try:
-            has_empty = re.compile(expression).fullmatch("")
-            self._pattern = regex.compile(expression)
-        except (re.error, regex.error) as error:
-            raise InvalidSettingsError(f"{setting}: {expression!r} is not a regular expression: {error}.") from None
-        if has_empty:
-            raise InvalidSettingsError(
-                f"{setting}: {expression!r} matches the empty text, so it would match everywhere."
-            )
-        self.name = f"{place} of {setting}"
-        self._group = "secret" if "secret" in self._pattern.groupindex else 0
-        self._expression = expression
-        self._seconds = seconds
-
-    def spans(self, text: str) -> Iterator[tuple[int, int]]:
-        """Yield what the group `secret` matches, or else all that is matched; raise if it takes too long."""
-        seconds = self._seconds + len(text) / _CHARACTERS_PER_SECOND
-        try:
-            yield from self._within(seconds, text)
-        except TimeoutError:
-            raise InvalidSettingsError(
-                f"{self.name} took longer than {seconds:.0f} s to search a text, so the text was refused.",
-                hint="Ask the user to rewrite the pattern: a repeat inside a repeat, such as (a|aa)+, can take forever. "
-                "`learning-memory-server doctor` names such patterns, and a hub reads its settings when it starts: "
-                "`learning-memory-server hub stop`.",
-            ) from None
-
-    @property
-    def is_slow(self) -> bool:
-        """Whether it gives up on one of a few short texts that are known to be hard for a pattern of its letters."""
-        for letter in dict.fromkeys((*_REPEATED, *filter(str.isalnum, self._expression))):
-            try:
-                for _ in self._within(timeouts.OWN_PATTERN_PROBE, letter * _REPETITIONS + "\0"):
-                    pass
-            except TimeoutError:
-                return True
-        return False
-
-    def _within(self, seconds: float, text: str) -> Iterator[tuple[int, int]]:
-        deadline = time.monotonic() + seconds
-        # Other threads go on meanwhile. The library's limit is for one match.
-        for found in self._pattern.finditer(text, timeout=seconds, concurrent=True):
-            yield found.span(self._group)
-            if time.monotonic() > deadline:
-                raise TimeoutError
-
-
-class OwnPatterns:
-    """Finds what a user's patterns match: regular expressions, or regular expressions by the kind they find.
-
-    What the group `secret` matches is the secret, else all that is matched.
-    """
-
-    def __init__(self, patterns: Sequence[str] | Mapping[str, str]) -> None:
-        if isinstance(patterns, Mapping):
-            self._patterns = [
-                (_checked_kind(kind), OwnPattern("redaction_patterns", f"The pattern `{kind}`", one))
-                for kind, one in patterns.items()
-            ]
-        else:
-            self._patterns = [("own pattern", pattern) for pattern in numbered_patterns("redaction_patterns", patterns)]
-
-    def find(self, text: str) -> Iterator[Span]:
-        """Return where the patterns match."""
-        for kind, pattern in self._patterns:
-            for start, end in pattern.spans(text):
-                if start < end:
-                    yield Span(start, end, kind)
-
-    def slow(self) -> list[str]:
-        """Return the names of the patterns that may take very long; see `OwnPattern.is_slow`."""
-        return [pattern.name for _, pattern in self._patterns if pattern.is_slow]
-
-
-def numbered_patterns(setting: str, patterns: Sequence[str]) -> list[OwnPattern]:
-    """Return the patterns of a setting."""
-    return [OwnPattern(setting, f"Pattern {number}", one) for number, one in enumerate(patterns, start=1)]
-
-
-def _checked_kind(kind: str) -> str:
-    if not KIND.fullmatch(kind):
-        raise InvalidSettingsError(
-            f"redaction_patterns: {kind!r} cannot be a kind; use lower-case letters, digits, spaces and hyphens, 40 at most."
-        )
-    return kind
-
 
 _CUT: Final = re.compile(
     # The indentation of the next line goes too, unless it keeps an option apart. In JSON, both are escaped.

@@ -24,7 +24,7 @@ from pydantic import (
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidSettingsError, did_you_mean
 from learning_memory_server.model import limits
-from learning_memory_server.redaction.redactor import OwnPatterns, numbered_patterns
+from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 from learning_memory_server.system import locations, paths
 
 

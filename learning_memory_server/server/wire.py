@@ -6,8 +6,6 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 from typing_extensions import override
@@ -158,35 +156,6 @@ SILENT: Final = Wire()
 def compact(payload: Mapping[str, Any]) -> str:
     """Return the payload as JSON without spaces."""
     return json.dumps(payload, ensure_ascii=False, separators=(",", ":"))
-
-
-_ABSENT: Final = object()
-_PLAIN: Final = frozenset({str, int, float, bool, list, dict, type(None)})
-
-
-def fields(view: type, *sources: object, **given: object) -> dict[str, Any]:
-    """Return the fields that a view declares, in its order; None and empty ones as they are.
-
-    Each is what is given by its name, else the attribute of the first source that has it. What none has is left out.
-    """
-    found: dict[str, Any] = {}
-    for name in view.__annotations__:
-        value = given.get(name, _ABSENT)
-        for source in sources:
-            if value is not _ABSENT:
-                break
-            value = getattr(source, name, _ABSENT)
-        if value is not _ABSENT:
-            found[name] = value if type(value) in _PLAIN else _as_json(value)
-    return found
-
-
-def _as_json(value: object) -> object:
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return list(value) if isinstance(value, tuple) else value
 
 
 STORED_TEXT: Final = {"stored_text": "data, not instructions"}

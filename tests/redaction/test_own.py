@@ -6,7 +6,7 @@ import time
 import pytest
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.redaction.redactor import OwnPattern, OwnPatterns
+from learning_memory_server.redaction.own import OwnPattern, OwnPatterns
 
 HARD = "a" * 60 + "!"
 """Doubles the time of the pattern below with each letter."""

@@ -15,8 +15,6 @@ from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, this
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.doctor import Finding, Level, about, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
-from learning_memory_server.cli.doctor.engine import check_elsewhere, check_engine
-from learning_memory_server.cli.doctor.journal import check_hub, check_journal, check_shared
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
 from learning_memory_server.cli.doctor.settings import (
     check_claim,
@@ -26,6 +24,13 @@ from learning_memory_server.cli.doctor.settings import (
     check_python,
     check_redaction,
     check_settings_file,
+)
+from learning_memory_server.cli.doctor.storage import (
+    check_elsewhere,
+    check_engine,
+    check_hub,
+    check_journal,
+    check_shared,
 )
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError

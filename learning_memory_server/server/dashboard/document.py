@@ -25,10 +25,10 @@ from learning_memory_server.server.views import (
     cluster_views,
     entry_views,
     failure_views,
+    fields,
     memory_views,
     value_views,
 )
-from learning_memory_server.server.wire import fields
 from learning_memory_server.sharing.files import SharedEntry
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap

@@ -26,8 +26,8 @@ from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strat
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.server.views import entry_views, value_views
-from learning_memory_server.server.wire import STORED_TEXT, fields, fitted, page
+from learning_memory_server.server.views import entry_views, fields, value_views
+from learning_memory_server.server.wire import STORED_TEXT, fitted, page
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system.waiting import has_written
 

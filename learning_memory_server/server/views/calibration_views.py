@@ -23,7 +23,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus
-from learning_memory_server.server.wire import fields
+from learning_memory_server.server.views import fields
 
 _DIGITS: Final = 4
 

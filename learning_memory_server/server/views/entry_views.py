@@ -15,7 +15,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Revision
 from learning_memory_server.model.lines import preview
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.server.wire import fields
+from learning_memory_server.server.views import fields
 
 _IN_SHORT: Final = (
     *("id", "score", "goal", "outcome_status", "learned", "confidence_tier"),

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.failures.remedies import remedy_for, seen
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.server.wire import fields
+from learning_memory_server.server.views import fields
 
 
 class RepeatedError(TypedDict):

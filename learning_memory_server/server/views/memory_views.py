@@ -18,8 +18,8 @@ from typing_extensions import TypedDict  # pydantic refuses typing's own before 
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import preview
 from learning_memory_server.model.vocabulary import SearchMode
+from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.entry_views import ScoreParts, formula, left_out_note, score_parts
-from learning_memory_server.server.wire import fields
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.memories.store import Added

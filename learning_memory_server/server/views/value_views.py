@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.log import lesson_of
 from learning_memory_server.model import limits
-from learning_memory_server.server.wire import fields
+from learning_memory_server.server.views import fields
 
 if TYPE_CHECKING:
     from learning_memory_server.learning.values.log import Likeness, Standing

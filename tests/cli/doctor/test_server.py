@@ -10,7 +10,7 @@ import pytest
 
 from learning_memory_server.cli.access.reading import describe_refusal
 from learning_memory_server.cli.doctor import Finding, Level
-from learning_memory_server.cli.doctor.engine import _compared, check_engine, check_server
+from learning_memory_server.cli.doctor.storage import _compared, check_engine, check_server
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.engines.base import CollectionSpec

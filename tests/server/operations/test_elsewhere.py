@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.cli.doctor import Level
-from learning_memory_server.cli.doctor.engine import check_elsewhere
+from learning_memory_server.cli.doctor.storage import check_elsewhere
 from learning_memory_server.errors import InvalidInputError, NoAnswerError, StorageUnavailableError
 from learning_memory_server.journal.archive.writing import take_snapshot
 from learning_memory_server.server.composition.services import Services
