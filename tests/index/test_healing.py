@@ -16,11 +16,11 @@ from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, Me
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble, Wrong
 from tests.index.engines.double_engine import Answer, recorded
+from tests.services import opened as services_in
+from tests.services import run as run_operation
 from tests.support import NOON, about, keeping_up, until
 
 pytestmark = pytest.mark.slow
@@ -94,10 +94,9 @@ class Person:
 
 @asynccontextmanager
 async def person(path: Path, double: QdrantDouble, check_every: float = 0.02, **changes: Any) -> AsyncIterator[Person]:
-    settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url, **changes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("learning_memory_server.system.timeouts.CHECK_EVERY", check_every)
-        async with open_services(settings, purpose="a test") as services:
+        async with services_in(path, qdrant_url=double.url, **changes) as services:
             services.collector.add_resolved(ENTRIES)
             async with keeping_up(services.writer):
                 one = Person(services, double, path)
@@ -152,8 +151,7 @@ async def test_whoever_may_not_create_collections_is_told_all_that_are_needed(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
     double.refuse(recorded("read-only key: create"), only=lambda request: request.method == "PUT")
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
-    async with open_services(settings, purpose="a test") as services:
+    async with services_in(tmp_path, qdrant_url=double.url) as services:
         with pytest.raises(ForbiddenCollectionError, match="may not create collections") as caught:
             await services.index.open()
         needed = [f"`{spec.name}-{spec.variant}-1`" for spec in await services.index.specs()]
@@ -281,7 +279,7 @@ async def test_somebody_elses_changes_are_none_of_ones_business(
 ) -> None:
     async with person(tmp_path / "bob", double) as bob:
         assert ann.count_on_server(FULL) == 12
-        await operate(bob.services, lambda *_: None, "reindex", {"axis": None})
+        await run_operation(bob.services, "reindex", axis=None)
         await bob.forget(0)
         assert await bob.counts() == [5, 5]
         assert await ann.counts() == [6, 6]

@@ -20,15 +20,15 @@ from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.index.recipe import embed
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.embedding.test_service import SlowLoad
 from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
 from tests.learning.values.parts import CACHE, GOOD, POOL
 from tests.server.test_waits import call
-from tests.support import InProcessFitting, Parts, about, full_ghap, numbered, open_parts
+from tests.services import opened as services_in
+from tests.services import run as run_operation
+from tests.support import Parts, about, full_ghap, numbered, open_parts
 
 DOCUMENT = WholeDocument(Collection.VALUES, point_id("value", "v"), "measure first", {"value_id": "v"})
 
@@ -164,10 +164,9 @@ def double() -> Iterator[QdrantDouble]:
 
 @pytest.fixture
 async def services(tmp_path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
-    async with open_services(settings, purpose="a test") as opened:
+    async with services_in(tmp_path, qdrant_url=double.url) as opened:
         opened.collector.add_resolved(ENTRIES)
-        await operate(opened, lambda *_: None, "complete", {})
+        await run_operation(opened, "complete")
         # What is asked at once must overlap, however fast this machine is.
         double.delay = 0.03
         yield opened
@@ -216,14 +215,10 @@ async def test_connections_are_kept(services: Services, double: QdrantDouble) ->
 @pytest.mark.slow
 async def test_values_are_asked_for_beside_the_experiences(tmp_path: Path) -> None:
     with serving() as double:
-        settings = Settings(
-            storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url, min_experiences=12
-        )
-        async with open_services(
-            settings, purpose="a test", load=MeasuredModel, fitting=InProcessFitting()
-        ) as services:
+        given = {"qdrant_url": double.url, "min_experiences": 12, "load": MeasuredModel}
+        async with services_in(tmp_path, **given) as services:
             services.collector.add_resolved([*POOL, *CACHE])
-            await operate(services, lambda *_: None, "complete", {})
+            await run_operation(services, "complete")
             await call(services, "get_clusters", axis="full")
             await call(services, "store_value", text=GOOD, cluster_id="full_0", axis="full")
             double.delay = 0.03

@@ -11,11 +11,11 @@ import pytest
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.journal.codec import GHAP, JournalRecord
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble, serving
 from tests.server.agent import ENTRY
+from tests.services import opened as services_in
+from tests.services import run as run_operation
 from tests.support import TOPICS, about
 
 SHARED = [about(topic, number) for number, topic in enumerate(10 * [*TOPICS])]
@@ -30,7 +30,7 @@ class Person:
         self._draw, self._number = random.Random(name), 0  # noqa: S311 - reproducible
 
     async def do(self, operation: str, **fields: Any) -> dict[str, Any]:
-        return await operate(self.services, lambda *_: None, operation, fields)
+        return await run_operation(self.services, operation, **fields)
 
     async def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
         return await self.do("call", tool=tool, arguments=arguments, project=self.name, session=self.name)
@@ -104,10 +104,8 @@ async def test_each_has_exactly_what_is_their_own(tmp_path: Path) -> None:
         double = opened.enter_context(serving())
         people = []
         for name in ("ann", "bob", "cleo"):
-            settings = Settings(
-                storage_path=tmp_path / name, embedding_backend="hashing", qdrant_url=double.url, redaction=False
-            )
-            people.append(Person(name, await opened.enter_async_context(open_services(settings, purpose=name))))
+            theirs = services_in(tmp_path / name, qdrant_url=double.url, redaction=False)
+            people.append(Person(name, await opened.enter_async_context(theirs)))
         await asyncio.gather(*(person.take_shared() for person in people))
         await asyncio.gather(*(person.run(60) for person in people))
         for person in people:

@@ -10,12 +10,12 @@ import pytest
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.embedding.ollama_stub import OllamaStub, Wrong
 from tests.fast_forward import fast_forward
 from tests.index.test_server_away import ENTRIES, LIMITS, LOADED, forget, require_exact, search
 from tests.server.test_waits import SEARCH, add_memory, persist
+from tests.services import opened as services_in
 from tests.support import ALICE, keeping_up, until, within
 
 pytestmark = pytest.mark.slow
@@ -48,10 +48,8 @@ TOOLS: dict[Callable[[Services], Awaitable[None]], float] = {**LIMITS, store_val
 
 @asynccontextmanager
 async def opened(path: Path, ollama: OllamaStub) -> AsyncIterator[Services]:
-    settings = Settings(
-        storage_path=path, embedding_backend="ollama", embedding_model="nomic-embed-text", ollama_url=ollama.url
-    )
-    async with open_services(settings, purpose="a test") as services:
+    model = {"embedding_backend": "ollama", "embedding_model": "nomic-embed-text", "ollama_url": ollama.url}
+    async with services_in(path, **model) as services:
         services.collector.add_resolved(ENTRIES)
         async with keeping_up(services.writer):
             yield services

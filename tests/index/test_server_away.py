@@ -12,13 +12,13 @@ from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner, settle_owner
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Request, Wrong
 from tests.index.engines.double_engine import recorded
 from tests.server.test_waits import SEARCH, add_memory, persist, search_memory
+from tests.services import opened as services_in
+from tests.services import run as run_operation
 from tests.support import ALICE, about, keeping_up, until, within
 
 pytestmark = pytest.mark.slow
@@ -43,9 +43,8 @@ async def forget(services: Services) -> None:
 async def forgotten(services: Services) -> bool:
     """Forget the last entry. Return whether it is gone from the index."""
     doomed = services.collector.list_resolved()[-1].id
-    fields = {"ids": [doomed], "project": None, "purge": False, "preview": False}
-    indexed: bool = (await operate(services, lambda *_: None, "forget", fields))["indexed"]
-    return indexed
+    done = await run_operation(services, "forget", ids=[doomed], project=None, purge=False, preview=False)
+    return bool(done["indexed"])
 
 
 LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
@@ -60,8 +59,7 @@ LIMITS: dict[Callable[[Services], Awaitable[None]], float] = {
 
 @asynccontextmanager
 async def opened(path: Path, double: QdrantDouble) -> AsyncIterator[Services]:
-    settings = Settings(storage_path=path, embedding_backend="hashing", qdrant_url=double.url)
-    async with open_services(settings, purpose="a test") as services, keeping_up(services.writer):
+    async with services_in(path, qdrant_url=double.url) as services, keeping_up(services.writer):
         yield services
 
 

@@ -16,11 +16,12 @@ from learning_memory_server.hub.connections import describe
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.server.composition.backends import load_model
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, Request, opened, serving, store_of
 from tests.index.engines.double_engine import Answer, recorded, success
+from tests.services import opened as services_in
+from tests.services import run as run_operation
+from tests.services import settings_in
 from tests.support import numbered
 
 SPEC = CollectionSpec("values", 4, variant="0123456789ab")
@@ -138,7 +139,7 @@ async def test_a_key_for_some_collections_only_is_a_warning_and_not_called_refus
 
 async def test_uncreatable_collections_are_named_once(tmp_path: Path, double: QdrantDouble) -> None:
     double.refuse(recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"})
-    settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
+    settings = settings_in(tmp_path, qdrant_url=double.url)
     findings = await asyncio.to_thread(list, check_engine(settings, lambda: load_model(settings)))
     assert [each.level for each in findings] == [Level.RED, Level.GREEN]
     assert findings[0].sentence.count("`values-") == 1
@@ -147,8 +148,8 @@ async def test_uncreatable_collections_are_named_once(tmp_path: Path, double: Qd
 async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
-    settings = Settings(storage_path=tmp_path, qdrant_url=double.url, embedding_backend="hashing")
-    async with open_services(settings, purpose="a test") as services:
+    settings = settings_in(tmp_path, qdrant_url=double.url)
+    async with services_in(settings) as services:
         await services.index.open()
         double.refuse(recorded("strict mode: write rate"), only=lambda each: each.method == "PUT")
         entry = numbered(1)
@@ -159,7 +160,7 @@ async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(
         assert why in stats["refused"]
         assert 50 < stats["retry_seconds"] <= 60
         assert why in describe_refusal(await describe(services))
-        found = await operate(services, lambda *_: None, "compare", {})
+        found = await run_operation(services, "compare")
         (finding,) = _compared(found, settings)
         assert why in finding.sentence
         assert "It is asked again in" in finding.sentence

@@ -17,10 +17,9 @@ from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Stance
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import Settings
 from tests.command_line import in_line, printed, refusal
 from tests.learning.values.parts import value
+from tests.services import opened as services_in
 from tests.stored_secrets import sow, traces
 from tests.support import NOON
 
@@ -110,11 +109,10 @@ def test_an_unknown_id_forgets_nothing(run: Any, storage: Path) -> None:
 
 @pytest.mark.usefixtures("memory")
 def test_memories_and_open_entries_are_forgotten_with_their_project(run: Any, storage: Path) -> None:
-    settings = Settings(storage_path=storage, embedding_backend="hashing")
     run("hub", "stop")
 
     async def add() -> str:
-        async with open_services(settings, purpose="a test") as services:
+        async with services_in(storage) as services:
             added = await services.memories.add(Caller("kitchen", "s"), "Salt the water. " * 30, {})
             await services.writer.complete()
             assert (await services.index.counts())["memories"] > 0
@@ -127,7 +125,7 @@ def test_memories_and_open_entries_are_forgotten_with_their_project(run: Any, st
     assert "Salt" not in written(storage, "memories")
 
     async def counts() -> int:
-        async with open_services(settings, purpose="a test") as services:
+        async with services_in(storage) as services:
             await services.writer.complete()
             return (await services.index.counts())["memories"]
 

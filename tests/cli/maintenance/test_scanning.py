@@ -12,9 +12,8 @@ import pytest
 from typer.testing import Result
 
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import Settings
 from tests.command_line import printed, refusal
+from tests.services import opened as services_in
 from tests.stored_secrets import MARK, PASSWORD, TOKEN, sow, traces
 from tests.terminals import on_a_terminal, read_until
 from tests.traces import written
@@ -120,8 +119,7 @@ def test_what_is_replaced_is_in_no_file_any_more(run: Any, storage: Path, anyhow
 
 async def _kept(storage: Path, ids: dict[str, str]) -> int:
     """Check that all else is as it was, and return how many points are missing from the index."""
-    settings = Settings(storage_path=storage, embedding_backend="hashing")
-    async with open_services(settings, purpose="a test") as services:
+    async with services_in(storage) as services:
         assert services.journal.damage() == []
         assert len(services.collector.list_resolved()) == 5
         (entry,) = (each for each in services.collector.list_resolved() if each.id == ids["entry"])
