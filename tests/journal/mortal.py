@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from learning_memory_server.system import files
@@ -108,6 +109,20 @@ class MortalDisk:
 
     def truncate(self, path: Path, size: int, /) -> None:
         files.truncate(path, size, system=self._system)
+
+
+def deaths(begin: Callable[[], object], act: Callable[[MortalDisk], object]) -> Iterator[None]:
+    """Do something again and again from the same beginning, dying one step later each time, until it is done."""
+    for steps in range(100):
+        begin()
+        system = MortalSystem()
+        system.die_after(steps, steps * 97)
+        try:
+            act(MortalDisk(system))
+        except PowerLossError:
+            yield
+        else:
+            break
 
 
 def _inode(path: Path) -> int:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, lean
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, Codec, lean
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
@@ -87,27 +87,23 @@ def through_json(data: dict[str, Any]) -> dict[str, Any]:
     return read
 
 
-@pytest.mark.slow
-@given(ghaps(st.none() | RESOLUTIONS))
-def test_any_entry_survives_a_round_trip(entry: object) -> None:
-    assert GHAP.decode(through_json(GHAP.encode(entry))) == entry  # type: ignore[arg-type]
-
-
-@pytest.mark.slow
-@given(VALUES)
-def test_any_value_survives_a_round_trip(value: Value) -> None:
-    assert VALUE.decode(through_json(VALUE.encode(value))) == value
-
-
-@pytest.mark.slow
-@given(FAILURES)
-def test_any_failure_survives_a_round_trip(failure: Failure) -> None:
-    assert FAILURE.decode(through_json(FAILURE.encode(failure))) == failure
-
-
-@given(ADVICES)
-def test_any_advice_survives_a_round_trip(advice: Advice) -> None:
-    assert ADVICE.decode(through_json(ADVICE.encode(advice))) == advice
+@pytest.mark.parametrize(
+    ("codec", "things"),
+    [
+        pytest.param(GHAP, ghaps(st.none() | RESOLUTIONS), marks=pytest.mark.slow),
+        pytest.param(VALUE, VALUES, marks=pytest.mark.slow),
+        pytest.param(FAILURE, FAILURES, marks=pytest.mark.slow),
+        (ADVICE, ADVICES),
+        (VERDICT, VERDICTS),
+    ],
+    ids=lambda given: getattr(given, "kind", ""),
+)
+@given(data=st.data())
+def test_anything_survives_a_round_trip(
+    codec: Codec[Any], things: st.SearchStrategy[object], data: st.DataObject
+) -> None:
+    thing = data.draw(things)
+    assert codec.decode(through_json(codec.encode(thing))) == thing
 
 
 @given(VERDICTS)
@@ -133,26 +129,11 @@ def test_advice_and_failures_of_earlier_versions_have_no_score() -> None:
     assert ADVICE.encode(ADVICE.decode(line)) == line
 
 
-@given(VERDICTS)
-def test_any_verdict_survives_a_round_trip(verdict: Verdict) -> None:
-    assert VERDICT.decode(through_json(VERDICT.encode(verdict))) == verdict
-
-
 def test_absent_parts_are_left_out() -> None:
     data = GHAP.encode(ghap())
 
-    assert data.keys() == {
-        "id",
-        "project",
-        "agent_session",
-        "created_at",
-        "domain",
-        "strategy",
-        "goal",
-        "hypothesis",
-        "action",
-        "prediction",
-    }
+    stated = "id project agent_session created_at domain strategy goal hypothesis action prediction"
+    assert data.keys() == set(stated.split())
     assert lean({"a": None, "b": "", "c": [], "d": {}, "e": 0, "f": False}) == {"e": 0, "f": False}
 
 

@@ -12,7 +12,7 @@ from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
 from learning_memory_server.journal.records import Forgetting, Records
-from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
+from tests.journal.mortal import deaths
 from tests.support import NOON, forget, ghap, numbered
 
 A, B, C = numbered(1), numbered(2), numbered(3)
@@ -220,17 +220,10 @@ def test_a_purge_that_dies_at_any_step_leaves_each_file_purged_or_unchanged(thre
     assert all(len(after[name]) < len(before[name]) for name in before)
 
     reached = set()
-    for steps in range(100):
-        for name, text in before.items():
-            (folder / name).write_bytes(text)
-        system = MortalSystem()
-        system.die_after(steps, steps * 97)
-        try:
-            Journal(three_months.path, disk=MortalDisk(system)).purge()
-        except PowerLossError:
-            pass
-        else:
-            break
+    for _ in deaths(
+        lambda: [(folder / name).write_bytes(text) for name, text in before.items()],
+        lambda disk: Journal(three_months.path, disk=disk).purge(),
+    ):
         now = contents(folder)
         assert all(now[name] in (before[name], after[name]) for name in before)
         reached.add(sum(now[name] == after[name] for name in before))

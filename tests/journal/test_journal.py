@@ -12,7 +12,7 @@ from tests.support import CONFIRMED, NOON, ghap, numbered
 
 
 def keep(journal: Journal, entry: Ghap) -> None:
-    journal.entries.append([JournalRecord("ghap", entry.id, entry.outcome.resolved_at, GHAP.encode(entry))])
+    journal.entries.append([JournalRecord.of(GHAP, entry)])
 
 
 def test_open_entries_come_back_oldest_first(journal: Journal) -> None:
@@ -154,19 +154,12 @@ def test_a_newer_log_stops_recovery_before_any_file_is_changed(journal: Journal)
     assert entries.read_bytes() == torn
 
 
-def test_open_files_and_their_directory_are_private(journal: Journal) -> None:
-    journal.path.mkdir(mode=0o700)
+def test_open_files_and_the_folders_above_them_are_private(journal: Journal) -> None:
     journal.save_open(ghap())
 
-    assert stat.S_IMODE((journal.path / "open").stat().st_mode) == 0o700
-    (file,) = (journal.path / "open").iterdir()
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-
-
-def test_the_journal_folder_is_private(journal: Journal) -> None:
-    journal.save_open(ghap())
-
-    assert stat.S_IMODE(journal.path.stat().st_mode) == 0o700
+    (file,) = journal.open_files()
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (file, file.parent, journal.path)]
+    assert modes == [0o600, 0o700, 0o700]
 
 
 def test_the_size_covers_all_files(journal: Journal) -> None:

@@ -32,14 +32,9 @@ def test_any_data_survives_a_round_trip(data: dict[str, object]) -> None:
 
 def test_a_line_is_canonical_json_with_its_checksum() -> None:
     line = RECORD.to_line()
-    body = json.loads(line)
-    stated = body.pop("sum")
+    body = {"v": 4, "kind": "ghap", "id": "ghap_1", "at": NOON.isoformat(), "data": RECORD.data}
 
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert stated == hashlib.sha256(canonical.encode("utf-8")).hexdigest()
-    assert body == {"v": 4, "kind": "ghap", "id": "ghap_1", "at": NOON.isoformat(), "data": RECORD.data}
-    whole = json.dumps(json.loads(line), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert line == whole.encode("utf-8") + b"\n"
+    assert line == canonical(json.loads(signed(body))) + b"\n"
 
 
 def test_a_flipped_bit_anywhere_is_detected() -> None:
@@ -76,9 +71,12 @@ def test_what_is_wrong_with_a_line_is_said_in_words(line: bytes, reason: str) ->
     assert str(damage.value) == reason
 
 
+def canonical(body: dict[str, object]) -> bytes:
+    return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def signed(body: dict[str, object]) -> bytes:
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return json.dumps({**body, "sum": hashlib.sha256(text.encode()).hexdigest()}).encode() + b"\n"
+    return json.dumps({**body, "sum": hashlib.sha256(canonical(body)).hexdigest()}).encode() + b"\n"
 
 
 @pytest.mark.parametrize("absent", ["kind", "id", "at", "data"])

@@ -12,7 +12,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.scanning import Finding, Scanner, scan_journal
 from learning_memory_server.redaction.base import Redacted
 from learning_memory_server.redaction.redactor import build_redactor
-from tests.journal.mortal import MortalDisk, MortalSystem, PowerLossError
+from tests.journal.mortal import deaths
 from tests.support import NOON, forget, ghap, in_format, numbered
 
 TOKEN = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)  # noqa: S311 - a made-up secret
@@ -155,17 +155,10 @@ def test_a_rewrite_that_dies_at_any_step_leaves_each_file_rewritten_or_unchanged
     _, changes = scanned(journal)
 
     reached = set()
-    for steps in range(100):
-        for path, content in before.items():
-            path.write_bytes(content)
-        system = MortalSystem()
-        system.die_after(steps, steps * 97)
-        try:
-            Journal(journal.path, disk=MortalDisk(system)).rewrite(changes)
-        except PowerLossError:
-            pass
-        else:
-            break
+    for _ in deaths(
+        lambda: [path.write_bytes(content) for path, content in before.items()],
+        lambda disk: Journal(journal.path, disk=disk).rewrite(changes),
+    ):
         rewritten = [path for path in paths if path.read_bytes() != before[path]]
         assert all(TOKEN.encode() not in path.read_bytes() for path in rewritten)
         reached.add(len(rewritten))
