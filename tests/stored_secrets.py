@@ -10,25 +10,17 @@ from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.codec import VALUE
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.failure import Failure, failure_id
-from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 from tests.journal.archive.making import value_record
-from tests.support import ALICE, BOB
+from tests.support import ALICE, BOB, start
 from tests.traces import files_with
 
 _CHANCE: Final = random.Random(31)  # noqa: S311 - made-up secrets
 TOKEN: Final = "gh" + "p_" + drawn(_CHANCE, ALNUM, 36)
 PASSWORD: Final = drawn(_CHANCE, ALNUM, 14)
 MARK: Final = "[redacted: github token]"
-PARTS: Final[dict[str, Any]] = {
-    "domain": Domain.DEBUGGING,
-    "strategy": Strategy.READ_THE_ERROR,
-    "goal": "Deploy the garden",
-    "hypothesis": "The deploy token expired on Monday",
-    "action": "Ask for another token",
-    "prediction": "The deploy passes",
-}
 
 
 async def sow(storage: Path, **changes: Any) -> dict[str, str]:
@@ -43,9 +35,9 @@ async def sow(storage: Path, **changes: Any) -> dict[str, str]:
 async def _filled(services: Services) -> dict[str, str]:
     collector = services.collector
     for number in range(3):
-        collector.start(ALICE, **{**PARTS, "goal": f"Water the garden {number}"})
+        start(collector, ALICE, goal=f"Water the garden {number}")
         collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="It grows.")
-    collector.start(ALICE, **{**PARTS, "hypothesis": f"{TOKEN} expired, and so did {TOKEN[:-1]}Z"})
+    start(collector, ALICE, hypothesis=f"{TOKEN} expired, and so did {TOKEN[:-1]}Z")
     collector.update(ALICE, action=f"Log in with password={PASSWORD}", note=f"It was {TOKEN}.")
     resolved = collector.resolve(
         ALICE,
@@ -53,9 +45,9 @@ async def _filled(services: Services) -> dict[str, str]:
         result=f"curl -H 'Authorization: token {TOKEN}' works",
         lesson=Lesson("Reading the log", f"Keep {TOKEN} elsewhere"),
     )
-    collector.start(ALICE, **{**PARTS, "prediction": f"{TOKEN} works"})
+    start(collector, ALICE, prediction=f"{TOKEN} works")
     abandoned = collector.resolve(ALICE, status=OutcomeStatus.ABANDONED, result="Another task came.")
-    still_open = collector.start(BOB, **{**PARTS, "goal": f"Replace {TOKEN}"}).entry
+    still_open = start(collector, BOB, goal=f"Replace {TOKEN}")
     value = replace(VALUE.decode(value_record(1).data), text=f"Never commit {TOKEN}")
     services.value_log.add(value)
     text = "".join(f"# Part {n}\n\n{'The deploy runs on the old machine. ' * 30}\n\n" for n in range(5))

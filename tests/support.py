@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pytest
@@ -61,23 +61,21 @@ class TickingClock:
         return self.now
 
 
+PARTS: Final[dict[str, Any]] = {
+    "domain": Domain.DEBUGGING,
+    "strategy": Strategy.READ_THE_ERROR,
+    "goal": "Stop the checkout from timing out",
+    "hypothesis": "The database pool runs dry under load",
+    "action": "Raise the pool's size",
+    "prediction": "Requests stop waiting for a connection",
+}
+"""What an entry begins with, where a test states nothing else."""
+
+
 def ghap(**changes: Any) -> Ghap:
     """An open entry of Alice's, with the given parts changed."""
-    return replace(
-        Ghap(
-            id="ghap_20260301_120000_ffffff",
-            project=ALICE.project,
-            agent_session=ALICE.session,
-            created_at=NOON,
-            domain=Domain.DEBUGGING,
-            strategy=Strategy.READ_THE_ERROR,
-            goal="Stop the checkout from timing out",
-            hypothesis="The database pool runs dry under load",
-            action="Raise the pool's size",
-            prediction="Requests stop waiting for a connection",
-        ),
-        **changes,
-    )
+    owned = {"id": "ghap_20260301_120000_ffffff", "project": ALICE.project, "agent_session": ALICE.session}
+    return Ghap(**{**owned, "created_at": NOON, **PARTS, **changes})
 
 
 def full_ghap() -> Ghap:
@@ -138,15 +136,7 @@ def about(topic: str, number: int) -> Ghap:
 
 def start(collector: ObservationCollector, caller: Caller = ALICE, **changes: Any) -> Ghap:
     """Start an entry and return it."""
-    parts: dict[str, Any] = {
-        "domain": Domain.DEBUGGING,
-        "strategy": Strategy.READ_THE_ERROR,
-        "goal": "Stop the checkout from timing out",
-        "hypothesis": "The database pool runs dry under load",
-        "action": "Raise the pool's size",
-        "prediction": "Requests stop waiting for a connection",
-    }
-    return collector.start(caller, **{**parts, **changes}).entry
+    return collector.start(caller, **{**PARTS, **changes}).entry
 
 
 def confirm(collector: ObservationCollector, caller: Caller = ALICE, ghap_id: str | None = None) -> Ghap:

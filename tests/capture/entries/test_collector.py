@@ -14,14 +14,15 @@ from learning_memory_server.errors import (
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.entry import Lesson, RootCause
-from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
+from learning_memory_server.model.entry import Lesson, Revision, RootCause
+from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory, Strategy, Tier
 from tests.support import (
     ALICE,
     BOB,
     CAROL,
     CONFIRMED,
     NOON,
+    PARTS,
     TickingClock,
     confirm,
     ghap,
@@ -35,21 +36,11 @@ AFTER_RESTART = Caller(ALICE.project, "d" * 16)
 
 
 def test_a_started_entry_is_current_and_on_disk(collector: ObservationCollector, journal: Journal) -> None:
-    started = collector.start(
-        ALICE,
-        domain=Domain.PERFORMANCE,
-        strategy=Strategy.DIVIDE_AND_CONQUER,
-        goal="g",
-        hypothesis="h",
-        action="a",
-        prediction="p",
-    )
+    started = collector.start(ALICE, **PARTS)
 
     entry = started.entry
     assert started.orphan is None
-    assert (entry.project, entry.agent_session) == (ALICE.project, ALICE.session)
-    assert (entry.domain, entry.strategy) == (Domain.PERFORMANCE, Strategy.DIVIDE_AND_CONQUER)
-    assert (entry.goal, entry.hypothesis, entry.action, entry.prediction) == ("g", "h", "a", "p")
+    assert entry == ghap(id=entry.id, created_at=NOON + timedelta(seconds=1))
     assert entry.id.startswith("ghap_20260301_1200")
     assert collector.find_current(ALICE) == entry
     assert journal.open_entries() == [entry]
@@ -64,9 +55,7 @@ def test_nothing_is_written_before_anything_starts(collector: ObservationCollect
 
 def test_a_new_start_orphans_the_first_and_says_so(collector: ObservationCollector, journal: Journal) -> None:
     first = start(collector)
-    second = collector.start(
-        ALICE, domain=Domain.TESTING, strategy=Strategy.ASK_USER, goal="g", hypothesis="h", action="a", prediction="p"
-    )
+    second = collector.start(ALICE, **PARTS)
 
     assert second.orphan is not None
     assert second.orphan.id == first.id
@@ -227,13 +216,9 @@ def test_an_update_is_on_the_disk(collector: ObservationCollector, journal: Jour
 
     updated = collector.update(ALICE, hypothesis="a new one", strategy=Strategy.ASK_USER, note="caf\u00e9\n\u2028")
 
-    assert (updated.hypothesis, updated.strategy, updated.notes) == (
-        "a new one",
-        Strategy.ASK_USER,
-        ("caf\u00e9\n\u2028",),
-    )
-    assert updated.history[0].hypothesis == entry.hypothesis
-    assert updated.iteration_count == 2
+    before = Revision(entry.created_at + timedelta(seconds=1), entry.hypothesis, entry.action, entry.prediction)
+    changed = replace(entry, hypothesis="a new one", strategy=Strategy.ASK_USER, notes=("caf\u00e9\n\u2028",))
+    assert updated == replace(changed, history=(before,))
     assert reloaded(journal).find_current(ALICE) == updated
 
 
@@ -337,11 +322,8 @@ def test_an_open_file_of_a_resolved_entry_is_not_open_before_recovery(journal: J
 
 
 def test_an_entry_that_cannot_be_understood_raises_nothing_but_expected_errors(journal: Journal) -> None:
-    for entry in (numbered(1), numbered(2)):
-        data = GHAP.encode(entry)
-        if entry == numbered(1):
-            data["domain"] = "cooking"
-        journal.entries.append([JournalRecord("ghap", entry.id, NOON, data)])
+    unknown = GHAP.encode(numbered(1)) | {"domain": "cooking"}
+    journal.entries.append([JournalRecord("ghap", numbered(1).id, NOON, unknown), JournalRecord.of(GHAP, numbered(2))])
 
     try:
         listed = ids(reloaded(journal).list_resolved())

@@ -19,8 +19,8 @@ from learning_memory_server.server.composition.services import Services
 from tests.journal.archive.making import value_record
 from tests.journal.mortal import MortalDisk, MortalSystem
 from tests.services import opened, run
-from tests.stored_secrets import MARK, PARTS, PASSWORD, TOKEN, sow, traces
-from tests.support import ALICE, BOB
+from tests.stored_secrets import MARK, PASSWORD, TOKEN, sow, traces
+from tests.support import ALICE, BOB, start
 
 RECORDS = {
     "entry": "ghap",
@@ -81,7 +81,7 @@ async def test_sessions_go_on_while_secrets_are_replaced(tmp_path: Path) -> None
         work = asyncio.create_task(redact(services, ids))
         added = []
         while not work.done():
-            services.collector.start(ALICE, **PARTS)
+            start(services.collector)
             entry = services.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="Passed.")
             await services.persister.persist(entry)
             added.append(entry.id)
