@@ -13,6 +13,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.ipc import discovery
 from tests.command_line import FOR_THE_HUB, in_line, printed
@@ -26,6 +27,12 @@ WITH_AND_WITHOUT = ["alone", pytest.param("hub", marks=pytest.mark.slow)]
 def shown(result: Result) -> str:
     """Return the output of a command that worked, on one line, without times and with single spaces."""
     return in_line(re.sub(r"took .*", "", printed(result)))
+
+
+def entries_in(storage: Path) -> dict[str, Ghap]:
+    """Return the resolved entries of a store by their ids."""
+    resolved = ObservationCollector(Journal(storage / "journal"), utc_now).list_resolved()
+    return {entry.id: entry for entry in resolved}
 
 
 @pytest.fixture

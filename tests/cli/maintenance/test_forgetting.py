@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.log import Trials
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Stance
+from tests.cli.maintenance.archives import entries_in
 from tests.command_line import in_line, printed, refusal
 from tests.learning.values.parts import value
 from tests.services import opened as services_in
@@ -24,11 +24,6 @@ from tests.stored_secrets import sow, traces
 from tests.support import NOON
 
 ONE = "ghap_20260101_000003_abcdef"
-
-
-def entries_in(storage: Path) -> set[str]:
-    resolved = ObservationCollector(Journal(storage / "journal"), utc_now).list_resolved()
-    return {entry.id for entry in resolved}
 
 
 def written(storage: Path, log: str = "entries") -> str:
@@ -81,7 +76,7 @@ def test_a_whole_project_can_be_forgotten(run: Any, storage: Path) -> None:
     result = run("forget", "--project", "current", "--yes")
     assert "... and 4 more" in result.stdout
     assert "Forgotten: 24 items." in result.stdout
-    assert entries_in(storage) == set()
+    assert entries_in(storage) == {}
     assert "Nothing found" in run("search", "worker").stdout
 
 

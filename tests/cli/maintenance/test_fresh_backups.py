@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.archive.writing import back_up, list_backups
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
+from tests.cli.maintenance.archives import entries_in
 from tests.command_line import in_line
 from tests.journal.archive.making import archived, memory_record, read_back
 
@@ -90,7 +90,7 @@ def test_what_the_fresh_backup_has_is_removed_and_all_else_rewritten(run: Any, b
     assert count == 3
     assert len(set(list_backups(backed_up)) - before) == 1
     assert others == {"memory-1"}
-    assert entries == {each.id for each in ObservationCollector(journal, utc_now).list_resolved()}
+    assert entries == entries_in(storage).keys()
 
 
 def test_without_the_option_no_backup_is_touched(run: Any, backed_up: Path) -> None:

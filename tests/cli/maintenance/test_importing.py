@@ -10,23 +10,15 @@ import pytest
 from typer.testing import Result
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli.maintenance.importing import lines_of
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.moment import utc_now
-from tests.cli.maintenance.archives import exported
+from tests.cli.maintenance.archives import entries_in, exported
 from tests.command_line import in_line, old_entry, printed, refusal
 from tests.terminals import on_a_terminal, read_until
 from tests.traces import files_with
 
 TOKEN = "gh" + "p_" + drawn(random.Random(31), ALNUM, 36)  # noqa: S311 - a made-up secret
 MARKED = "[redacted: github token]"
-
-
-def entries_in(storage: Path) -> dict[str, Any]:
-    resolved = ObservationCollector(Journal(storage / "journal"), utc_now).list_resolved()
-    return {entry.id: entry for entry in resolved}
 
 
 def facts(result: Result, status: int = 0) -> dict[str, str]:

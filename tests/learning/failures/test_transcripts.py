@@ -19,11 +19,15 @@ from learning_memory_server.learning.failures.transcripts import (
     started_in,
     task_in,
 )
-from tests.learning.failures.written import MISSING, NOON, failed, lines_of, ran, write_transcript
+from tests.learning.failures.written import MISSING, NOON, Call, failed, lines_of, ran, write_transcript
 
 
 def read(path: Path, passed: Passed | None = None) -> list[tuple[str, str | None]]:
     return [(each.command, each.output if each.has_failed else None) for each in commands_in(path, passed or Passed())]
+
+
+def read_of(folder: Path, *calls: Call) -> list[tuple[str, str | None]]:
+    return read(write_transcript(folder / "a.jsonl", *calls))
 
 
 def test_a_command_has_its_session_time_folder_and_error(tmp_path: Path) -> None:
@@ -35,20 +39,16 @@ def test_a_command_has_its_session_time_folder_and_error(tmp_path: Path) -> None
 
 
 def test_what_did_not_end_by_itself_is_left_out(tmp_path: Path) -> None:
-    path = write_transcript(
-        tmp_path / "a.jsonl",
-        failed("rm -r build", "The user doesn't want to proceed with this tool use."),
-        ran("sleep 100", result={"stdout": "", "stderr": "", "interrupted": True}),
-        ran("make serve", result={"stdout": "", "stderr": "", "backgroundTaskId": "b1"}),
-        ran("ls"),
-    )
-    assert read(path) == [("ls", None)]
+    refused = failed("rm -r build", "The user doesn't want to proceed with this tool use.")
+    interrupted = ran("sleep 100", result={"stdout": "", "stderr": "", "interrupted": True})
+    background = ran("make serve", result={"stdout": "", "stderr": "", "backgroundTaskId": "b1"})
+    assert read_of(tmp_path, refused, interrupted, background, ran("ls")) == [("ls", None)]
 
 
 def test_an_output_in_parts_is_one(tmp_path: Path) -> None:
     parts = [{"type": "text", "text": "Exit code 1"}, {"type": "image"}, {"type": "text", "text": "error: no"}, 7]
-    path = write_transcript(tmp_path / "a.jsonl", {"command": "make", "content": parts, "is_error": True})
-    assert read(path) == [("make", "Exit code 1\n\nerror: no")]
+    made = {"command": "make", "content": parts, "is_error": True}
+    assert read_of(tmp_path, made) == [("make", "Exit code 1\n\nerror: no")]
 
 
 def test_commands_of_subagents_say_so(tmp_path: Path) -> None:
@@ -88,15 +88,12 @@ def test_damaged_lines_and_unknown_records_are_passed_over(tmp_path: Path) -> No
 
 
 def test_half_a_character_can_be_stored(tmp_path: Path) -> None:
-    path = write_transcript(tmp_path / "a.jsonl", ran("echo \ud800"))
-    (found,) = commands_in(path, Passed())
-    assert found.command == "echo ?"
+    assert read_of(tmp_path, ran("echo \ud800")) == [("echo ?", None)]
 
 
 @pytest.mark.parametrize("stamp", [None, 5, "yesterday", "0001-01-01T00:00:00+23:00", "9999-12-31T23:59:59-23:00"])
 def test_a_command_without_a_time_is_left_out(tmp_path: Path, stamp: object) -> None:
-    path = write_transcript(tmp_path / "a.jsonl", ran("ls", record={"timestamp": stamp}))
-    assert read(path) == []
+    assert read_of(tmp_path, ran("ls", record={"timestamp": stamp})) == []
 
 
 def test_long_lines_are_never_in_ram_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
