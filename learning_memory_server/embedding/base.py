@@ -6,12 +6,15 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
     from tokenizers import Tokenizer
+
+Vectors: TypeAlias = "NDArray[np.float32]"
+"""A vector, or one vector in each row: numpy is not loaded to name it."""
 
 DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
 """The model that comes with this package."""
@@ -58,17 +61,17 @@ class Embedder(Protocol):
     def tokenizer(self) -> Tokenizer | None:
         """How the model cuts texts; None if that is not known here. Encoding is safe in any thread."""
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension), each row of length 1."""
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension): the same vectors as one text at a time, to 1e-5."""
 
 
 class Reranker(Protocol):
     """A loaded model that reads a query and a text together. Called from one thread at a time."""
 
-    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def scores(self, query: str, texts: Sequence[str]) -> Vectors:
         """Return how well each text answers the query: an array of shape (len(texts),), from 0 to 1."""
 
 

@@ -1,18 +1,12 @@
 """A model without weights: words hashed into a vector. For tests, and for machines without torch."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from learning_memory_server.embedding.base import EmbeddingIdentity, Runtime
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from learning_memory_server.embedding.base import EmbeddingIdentity, Runtime, Vectors
 
 
 class HashingEmbedder:
@@ -28,7 +22,7 @@ class HashingEmbedder:
     def __init__(self, dimension: int = 384) -> None:
         self.identity = EmbeddingIdentity("hashing", "words", "1", dimension, 0)
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         vectors = np.zeros((len(texts), self.identity.dimension), dtype=np.float32)
         for row, text in zip(vectors, texts, strict=True):
@@ -37,9 +31,9 @@ class HashingEmbedder:
                 row[(digest >> 1) % self.identity.dimension] += 1.0 if digest & 1 else -1.0
             if not row.any():
                 row[0] = 1.0
-        normalised: NDArray[np.float32] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        normalised: Vectors = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
         return normalised
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         return self.embed_documents(texts)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.embedding.graph import TOKENIZER, Graph
 from learning_memory_server.embedding.source import ModelSource, file_digest, packaged_source
 from learning_memory_server.errors import EmbeddingUnavailableError
@@ -107,22 +108,22 @@ class OnnxEmbedder:
         dimension = self._run(self.tokenizer.encode_batch(["x"])).shape[1]
         self.identity = source.identity(dimension, self._graph.max_tokens)
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._graph.prompts.document + text for text in texts])
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._graph.prompts.query + text for text in texts])
 
-    def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def _embed(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
         encodings = self.tokenizer.encode_batch(texts)
         for rows in _batches([len(encoding.ids) for encoding in encodings], self._batch_tokens):
             vectors[rows] = self._run([encodings[row] for row in rows])
         return vectors
 
-    def _run(self, encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+    def _run(self, encodings: Sequence[Encoding]) -> Vectors:
         shape = len(encodings), max(len(encoding.ids) for encoding in encodings)
         arrays = {
             "input_ids": np.full(shape, self._padding, dtype=np.int64),
@@ -134,7 +135,7 @@ class OnnxEmbedder:
             arrays["attention_mask"][row, : len(encoding.ids)] = encoding.attention_mask
             arrays["token_type_ids"][row, : len(encoding.ids)] = encoding.type_ids
         (found,) = self._session.run([self._output], {name: arrays[name] for name in self._inputs})
-        vectors: NDArray[np.float32] = found
+        vectors: Vectors = found
         if self._graph.pooling == "in the graph":
             return vectors
         if vectors.ndim == 3:  # noqa: PLR2004 - texts, tokens, numbers
@@ -143,7 +144,7 @@ class OnnxEmbedder:
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         if not np.all(np.isfinite(lengths) & (lengths > 0)):
             raise EmbeddingUnavailableError("The model made a vector without a direction.")
-        normalised: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+        normalised: Vectors = (vectors / lengths).astype(np.float32)
         return normalised
 
 
@@ -180,7 +181,7 @@ PER_BYTE: Final = 4
 """Numbers whose lower bits share a byte: one of each quarter of the rows."""
 
 
-def unpack(data: NDArray[np.uint8], rows: int, columns: int) -> NDArray[np.float32]:
+def unpack(data: NDArray[np.uint8], rows: int, columns: int) -> Vectors:
     """Return the matrix of shape (rows, columns) that begins at `data[0]`; `scripts/packing.py` packed it."""
     quarter = rows // PER_BYTE
     upper_end = rows * columns

@@ -1,7 +1,5 @@
 """The embedding model as the services see it: loaded in the background, and used from threads."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
@@ -10,19 +8,14 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
-from learning_memory_server.embedding.base import PROBE, Embedder, EmbeddingIdentity, Runtime
+from learning_memory_server.embedding.base import PROBE, Embedder, EmbeddingIdentity, Runtime, Vectors
 from learning_memory_server.embedding.tokens import reading
 from learning_memory_server.embedding.work_queue import DaemonThread, WorkQueue, in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, ModelServerAwayError
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import Circuit, is_own_delay, is_waited_for, request_seconds
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 
 T = TypeVar("T")
 
@@ -200,7 +193,7 @@ class EmbeddingService:
         reach: Callable[[], object] | None = None,
     ) -> None:
         self.listeners: list[Callable[[], None]] = []
-        self._cached: OrderedDict[tuple[EmbeddingIdentity, str], NDArray[np.float32]] = OrderedDict()
+        self._cached: OrderedDict[tuple[EmbeddingIdentity, str], Vectors] = OrderedDict()
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedding")
         self._here = self._queries = self._documents = _LocalModel(thread)
         self._served: list[_ServedModel] = []
@@ -239,7 +232,7 @@ class EmbeddingService:
         async with self._documents.in_time(None):
             return (await self._model.get()).identity
 
-    async def embed_documents(self, texts: Sequence[str], within: float | None = None) -> NDArray[np.float32]:
+    async def embed_documents(self, texts: Sequence[str], within: float | None = None) -> Vectors:
         """Return an array of shape (len(texts), dimension), once the model is loaded.
 
         Where a caller waits (see `waiting`), or with a limit, this fails at once while the model's server is away.
@@ -259,7 +252,7 @@ class EmbeddingService:
                 vectors[rows] = await self._embed_batch([texts[row] for row in rows])
         return vectors
 
-    async def embed_query(self, text: str, within: float | None = None) -> NDArray[np.float32]:
+    async def embed_query(self, text: str, within: float | None = None) -> Vectors:
         """Return an array of shape (dimension,), once the model is loaded. It is read-only.
 
         Queries that wait at the same time are embedded as one batch. The last few hundred are cached, so that a
@@ -300,7 +293,7 @@ class EmbeddingService:
         """Run another model's work for a query in this model's thread, ahead of queued documents."""
         return await self._here.queue.run_for_query(work)
 
-    async def _embed_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    async def _embed_batch(self, texts: Sequence[str]) -> Vectors:
         model = await self._model.get()
         with self._model.errors("failed"):
             return await self._documents.queue.run(lambda: model.embed_documents(texts))

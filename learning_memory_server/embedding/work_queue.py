@@ -10,15 +10,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor, Future, InvalidStateError
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, TypeVar
+from typing import Any, Final, Generic, ParamSpec, TypeVar
 
+from learning_memory_server.embedding.base import Embedder, Vectors
 from learning_memory_server.errors import LearningMemoryError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -127,7 +122,7 @@ class WorkQueue:
         self._documents: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
         self._unanswered: set[Job[Any]] = set()
 
-    async def embed_query(self, model: Embedder, text: str) -> NDArray[np.float32]:
+    async def embed_query(self, model: Embedder, text: str) -> Vectors:
         """Return an array of shape (dimension,).
 
         Queries that wait at the same time are embedded as one batch, and those with the same text once: a search asks
@@ -217,7 +212,7 @@ class _Query:
     def __init__(self, model: Embedder, text: str) -> None:
         self.model = model
         self.text = text
-        self.result: Future[NDArray[np.float32]] = Future()
+        self.result: Future[Vectors] = Future()
         self.callers = 0
 
 

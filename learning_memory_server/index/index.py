@@ -9,11 +9,13 @@ from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 import structlog
 
+from learning_memory_server.embedding.base import EmbeddingIdentity, Vectors
 from learning_memory_server.embedding.scale import ModelScale
+from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     LearningMemoryError,
@@ -22,6 +24,16 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import DIGEST, Collection, Document, DocumentShape
+from learning_memory_server.index.engines.base import (
+    CollectionSpec,
+    Filter,
+    Hit,
+    Payload,
+    Point,
+    Record,
+    Vector,
+    VectorStore,
+)
 from learning_memory_server.index.ranking.hybrid import (
     Match,
     Means,
@@ -32,23 +44,6 @@ from learning_memory_server.index.ranking.hybrid import (
     search_hybrid,
 )
 from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of, refill
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import EmbeddingIdentity
-    from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.engines.base import (
-        CollectionSpec,
-        Filter,
-        Hit,
-        Payload,
-        Point,
-        Record,
-        Vector,
-        VectorStore,
-    )
 
 T = TypeVar("T")
 
@@ -134,12 +129,12 @@ class VectorIndex:
         """Wait for the model and return the origin of a collection's vectors; see `Recipe.origin`."""
         return self._blueprints.recipe(collection).origin(await self.embeddings.identity())
 
-    async def embed(self, text: str, within: float | None = None) -> NDArray[np.float32]:
+    async def embed(self, text: str, within: float | None = None) -> Vectors:
         """Wait for the model and return the vector of a document without parts, of shape (dimension,)."""
-        vector: NDArray[np.float32] = (await self.embeddings.embed_documents([text], within))[0]
+        vector: Vectors = (await self.embeddings.embed_documents([text], within))[0]
         return vector
 
-    async def write(self, documents: Sequence[Document], vectors: NDArray[np.float32] | None = None) -> None:
+    async def write(self, documents: Sequence[Document], vectors: Vectors | None = None) -> None:
         """Write documents to their collections.
 
         `vectors` has the shape (len(documents), dimension); None to compute them. This never waits for the model.
@@ -181,7 +176,7 @@ class VectorIndex:
         # An interrupted rebuild may have left points with their earlier texts.
         rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
 
-        async def vectors_for(missing: list[Document]) -> NDArray[np.float32]:
+        async def vectors_for(missing: list[Document]) -> Vectors:
             if outdated is None:
                 return await embed(self.embeddings, missing)
             current = [each.point_id for each in missing if each.point_id not in outdated]
@@ -249,7 +244,7 @@ class VectorIndex:
             raise LostPointsError("The Qdrant server has lost points.")
         return found
 
-    def _read(self, query: Query, vector: NDArray[np.float32]) -> Reading:
+    def _read(self, query: Query, vector: Vectors) -> Reading:
         sizes = self._means.sizes
         return Reading(
             vector,
@@ -274,7 +269,7 @@ class VectorIndex:
         hits = await store.search(collection, vector, limit=limit, where=where, ids=ids)
         return on_scale(self.scale.scale, hits)
 
-    def usual_closeness(self, collection: Collection, vector: NDArray[np.float32], missing: float) -> float:
+    def usual_closeness(self, collection: Collection, vector: Vectors, missing: float) -> float:
         """Return a text's mean closeness to a collection; see `Means`."""
         return self._means.usual_closeness(collection, vector, self.scale.scale, missing)
 
@@ -285,14 +280,14 @@ class VectorIndex:
         with suppress(StorageUnavailableError):
             await self._means.refresh(self.require_open())
 
-    async def vectors(self, collection: Collection) -> dict[str, NDArray[np.float32]]:
+    async def vectors(self, collection: Collection) -> dict[str, Vectors]:
         """Open the index and return the vectors of all points, by point id."""
         store = await self.open()
         return _vectors_in(await store.scroll(collection, with_vectors=True))
 
-    async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, NDArray[np.float32]]:
+    async def vectors_of(self, collection: Collection, ids: Sequence[str]) -> dict[str, Vectors]:
         """Open the index and return the vectors of the points that exist among `ids`, by point id."""
-        found: dict[str, NDArray[np.float32]] = {}
+        found: dict[str, Vectors] = {}
         for start in range(0, len(ids), _READ_BATCH):
             some = ids[start : start + _READ_BATCH]
             found |= _vectors_in(await self.retrieve(collection, some, with_vectors=True))
@@ -361,7 +356,7 @@ class VectorIndex:
         return self._store
 
 
-def _vectors_in(records: Iterable[Record]) -> dict[str, NDArray[np.float32]]:
+def _vectors_in(records: Iterable[Record]) -> dict[str, Vectors]:
     return {record.id: record.vector for record in records if record.vector is not None}
 
 

@@ -1,25 +1,18 @@
 """Moving an index to another engine: vectors of the same model are copied, everything else is rebuilt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import structlog
 
-from learning_memory_server.embedding.base import agrees
+from learning_memory_server.embedding.base import Vectors, agrees
+from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DamagedCollectionError, MissingCollectionError, WrongDimensionError
 from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of
+from learning_memory_server.index.engines.base import Payload, VectorStore
+from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.recipe import completed, embed
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.service import EmbeddingService
-    from learning_memory_server.index.engines.base import Payload, VectorStore
-    from learning_memory_server.index.index import VectorIndex
 
 _BATCH: Final = 128
 
@@ -88,14 +81,14 @@ class IndexMove:
                 log.info("collection.not_copied", collection=collection.value, reason=error.message)
                 self._copies[collection] = False
 
-    async def _vectors(self, batch: Sequence[Document], moved: Moved) -> NDArray[np.float32]:
+    async def _vectors(self, batch: Sequence[Document], moved: Moved) -> Vectors:
         """Return the vectors of a batch: the source's, or else the model's."""
         found = await self._found(batch)
         moved.copied += len(found)
         moved.embedded += len(batch) - len(found)
         return await completed(self.model, batch, found)
 
-    async def _found(self, batch: Sequence[Document]) -> dict[str, NDArray[np.float32]]:
+    async def _found(self, batch: Sequence[Document]) -> dict[str, Vectors]:
         """Return the source's vectors of exactly these documents, by point id."""
         collection = batch[0].collection
         if not self._copies.get(collection, True):

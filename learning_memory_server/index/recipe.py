@@ -1,28 +1,21 @@
 """How the points of a collection are made, and the check that an existing collection was made that way."""
 
-from __future__ import annotations
-
 import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
-from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, agrees
+from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Vectors, agrees
+from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import DIGEST, Collection, Document, DocumentShape, digest_of, in_batches
 from learning_memory_server.index.engines.base import CollectionSpec, Payload, Point, Rebuild, SparseVector, VectorStore
 from learning_memory_server.index.ranking.terms import encode_document
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.service import EmbeddingService
 
 log = structlog.get_logger()
 
@@ -126,7 +119,7 @@ def _reason_against(collection: str, wanted: Payload, about: Payload) -> str | N
     return None
 
 
-def points_of(documents: Sequence[Document], vectors: NDArray[np.float32]) -> list[Point]:
+def points_of(documents: Sequence[Document], vectors: Vectors) -> list[Point]:
     """Return the points of documents with vectors of shape (len(documents), dimension)."""
     return [
         Point(
@@ -139,7 +132,7 @@ def points_of(documents: Sequence[Document], vectors: NDArray[np.float32]) -> li
     ]
 
 
-async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArray[np.float32]:
+async def embed(model: EmbeddingService, documents: Sequence[Document]) -> Vectors:
     """Return an array of shape (len(documents), dimension) of unit vectors. If you change it, raise `Recipe.vectors`.
 
     A document with parts gets the vector half-way between the vector of its text and the mean of its parts' vectors. A
@@ -161,9 +154,7 @@ async def embed(model: EmbeddingService, documents: Sequence[Document]) -> NDArr
     return vectors
 
 
-async def completed(
-    model: EmbeddingService, documents: Sequence[Document], known: Mapping[str, NDArray[np.float32]]
-) -> NDArray[np.float32]:
+async def completed(model: EmbeddingService, documents: Sequence[Document], known: Mapping[str, Vectors]) -> Vectors:
     """Return the vectors, shape (len(documents), dimension), and compute only those not `known` by point id."""
     import numpy as np  # noqa: PLC0415 - deferred: slow import
 
@@ -176,7 +167,7 @@ async def completed(
 async def refill(
     rebuild: Rebuild,
     documents: Callable[[], Iterable[Document]],
-    vectors_for: Callable[[list[Document]], Awaitable[NDArray[np.float32]]],
+    vectors_for: Callable[[list[Document]], Awaitable[Vectors]],
     progress: Callable[[int], None],
 ) -> int:
     """Write every document that an interrupted rebuild has not written yet, finish, and return how many there are.
@@ -202,6 +193,6 @@ async def refill(
     return len(wanted)
 
 
-def _unit(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+def _unit(vector: Vectors) -> Vectors:
     length = float((vector @ vector) ** 0.5)
     return vector / length if length else vector

@@ -10,7 +10,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Runtime
+from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Runtime, Vectors
 from learning_memory_server.embedding.graph import prompts_of
 from learning_memory_server.embedding.source import check_dimension
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
@@ -20,8 +20,6 @@ from learning_memory_server.system.waiting import attempts
 
 if TYPE_CHECKING:
     import httpx
-    import numpy as np
-    from numpy.typing import NDArray
 
 _BATCH: Final = 32
 _BODY_MAX: Final = 64 << 20
@@ -62,15 +60,15 @@ class OllamaEmbedder:
             definition=self._prompts.definition,
         )
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._prompts.document + text for text in texts])
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         return self._embed([self._prompts.query + text for text in texts])
 
-    def _embed(self, texts: list[str]) -> NDArray[np.float32]:
+    def _embed(self, texts: list[str]) -> Vectors:
         import numpy as np  # noqa: PLC0415 - deferred: slow import
 
         vectors = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
@@ -84,7 +82,7 @@ class OllamaEmbedder:
             raise self._changed()
         return vectors
 
-    def _embed_truncated(self, texts: list[str]) -> NDArray[np.float32]:
+    def _embed_truncated(self, texts: list[str]) -> Vectors:
         import numpy as np  # noqa: PLC0415
 
         try:
@@ -155,7 +153,7 @@ class OllamaServer:
         lengths += [int(number) for number in re.findall(r"^num_ctx\s+(\d+)$", str(parameters), re.MULTILINE)]
         return min(lengths, default=0)
 
-    def embed(self, model: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed(self, model: str, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension) with rows of length 1.
 
         Raises:
@@ -179,7 +177,7 @@ class OllamaServer:
             raise EmbeddingUnavailableError(
                 f"Ollama's {model} made a vector without a direction.", hint="Choose an embedding model."
             )
-        normalised: NDArray[np.float32] = (vectors / lengths).astype(np.float32)
+        normalised: Vectors = (vectors / lengths).astype(np.float32)
         return normalised
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:

@@ -1,21 +1,14 @@
 """Models of the sentence-transformers library, which is an optional dependency, from this machine."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from learning_memory_server.embedding.base import Runtime, Vectors
 from learning_memory_server.embedding.source import ModelSource, find_reranker, loading_errors, require_library
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Runtime
 
 _BATCH: Final = 32
 _BATCH_TOKENS: Final = 512
@@ -41,7 +34,7 @@ class SentenceEmbedder:
         # A copy: the model changes the truncation of its own while it embeds.
         self.tokenizer = copy(getattr(self._model.tokenizer, "backend_tokenizer", None))
 
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         longest = max(EstimatedTokens().count(texts), default=0)
         tokens = min(longest, self._model.max_seq_length or longest)
@@ -52,7 +45,7 @@ class SentenceEmbedder:
             show_progress_bar=False,
         )
 
-    def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def embed_queries(self, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts), dimension)."""
         return self._model.encode_query(list(texts), normalize_embeddings=True, show_progress_bar=False)
 
@@ -78,10 +71,10 @@ class CrossEncoderReranker:
         # Some models have their own activation; scores must be from 0 to 1 for all of them.
         self._to_unit = Sigmoid()
 
-    def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
+    def scores(self, query: str, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts),), from 0 to 1."""
         pairs = [(query, text) for text in texts]
-        scores: NDArray[np.float32] = self._model.predict(
+        scores: Vectors = self._model.predict(
             pairs, batch_size=_BATCH, activation_fn=self._to_unit, show_progress_bar=False
         )
         # NaN is not at least 0.

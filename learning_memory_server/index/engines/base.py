@@ -6,13 +6,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from learning_memory_server.embedding.base import Vectors
 
-Vector: TypeAlias = "NDArray[np.float32] | Sequence[float]"
+Vector: TypeAlias = "Vectors | Sequence[float]"
 Payload = Mapping[str, Any]
 
 MIN_FREE_BYTES: Final = 64 * 1024 * 1024
@@ -44,7 +42,7 @@ class Record:
 
     id: str
     payload: dict[str, Any]  # all of it if the point was retrieved; only some fields from a scroll
-    vector: NDArray[np.float32] | None = None  # shape (dimension,), where it was asked for
+    vector: Vectors | None = None  # shape (dimension,), where it was asked for
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,17 +6,13 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import numpy as np
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.errors import StorageUnavailableError, WrongDimensionError
-from learning_memory_server.index.engines.base import SparseVector
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from learning_memory_server.index.engines.base import Hit, Vector
+from learning_memory_server.index.engines.base import Hit, SparseVector, Vector
 
 VECTOR: Final = "dense"
 TERMS: Final = "bm25"
@@ -32,7 +28,7 @@ def wrong_dimension(collection: str, expected: int, given: int) -> WrongDimensio
     )
 
 
-def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -> NDArray[np.float32]:
+def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -> Vectors:
     """Return the vectors as one array of shape (len(vectors), dimension).
 
     All are checked before the first is written, so that a bad one leaves the collection as it was. The embedded engine
@@ -66,7 +62,7 @@ def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list
     return indices, values
 
 
-def read_vector(vectors: object, name: str) -> NDArray[np.float32] | None:
+def read_vector(vectors: object, name: str) -> Vectors | None:
     """Return the named vector in an engine's answer as an array, or None if the answer has no vectors.
 
     Ten thousand vectors of 384 Python floats take 150 MB; as arrays they take 15.

@@ -1,7 +1,5 @@
 """Hybrid search: merges the hits of terms and vectors, compares them with what is usual, and measures the time."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,10 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 import structlog
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter, Hit, Payload, SparseVector, VectorStore
@@ -29,10 +28,6 @@ from learning_memory_server.index.ranking.terms import encode_query, terms
 from learning_memory_server.index.ranking.threshold import counted_as_usual, least_strength, unit_of
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _SLOW: Final = 500.0
 """Milliseconds."""
@@ -92,11 +87,9 @@ class Means:
 
     def __init__(self) -> None:
         self.sizes: Counter[str] = Counter()
-        self._known: dict[str, tuple[int, NDArray[np.float32]]] = {}
+        self._known: dict[str, tuple[int, Vectors]] = {}
 
-    def usual_closeness(
-        self, collection: str, vector: NDArray[np.float32], scale: Scale, missing: float = _OFF_TOPIC
-    ) -> float:
+    def usual_closeness(self, collection: str, vector: Vectors, scale: Scale, missing: float = _OFF_TOPIC) -> float:
         """Return a text's mean closeness to a collection, whatever a search filters.
 
         `missing` stands for the points that a small collection lacks.
@@ -152,7 +145,7 @@ class Query:
 class Reading:
     """What the model makes of a query, and what it is compared with."""
 
-    vector: NDArray[np.float32]
+    vector: Vectors
     read: float = 1.0  # how well the model reads it, from 0 to 1
     usual: float = 0.0  # its mean closeness to the collection
     size: int = 0  # how many points the collection has

@@ -22,6 +22,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.index.document import Collection, axis_text, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.index.ranking.terms import terms
@@ -40,9 +41,6 @@ from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.sharing.shared import SharedLessons
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.learning.values.log import ValueLog, VerdictLog
@@ -276,9 +274,7 @@ class AdviceFinder:
         values = await self._near_values(vector, entry_id, within)
         return Ranked(scored, values, background.usual, least_of_advice(stored), least_at_error(stored))
 
-    async def _pending(
-        self, vector: NDArray[np.float32], pending: list[Ghap], background: Background
-    ) -> list[tuple[Ghap, float]]:
+    async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
         """Return entries that are not in the index yet with their closeness: those that share the most terms."""
         instructive = [each for each in pending if is_instructive(each)]
         instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
@@ -289,7 +285,7 @@ class AdviceFinder:
         return [(each, scale.closeness(float(row @ vector))) for each, row in zip(few, vectors, strict=True)]
 
     async def _others(
-        self, vector: NDArray[np.float32], newest: Mapping[str, Ghap], entry_id: str, project: str | None
+        self, vector: Vectors, newest: Mapping[str, Ghap], entry_id: str, project: str | None
     ) -> list[tuple[Ghap, float]]:
         """Return the nearest of the entries that are not among the newest, with their closeness."""
         hits = await self.index.nearest(_FULL, vector, limit=_DEPTH, where=EntryQuery(project=project).for_engine())
@@ -301,7 +297,7 @@ class AdviceFinder:
         found = (*own, *self.shared.told(points))
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
-    async def _near_values(self, vector: NDArray[np.float32], entry_id: str, project: str | None) -> list[Likeness]:
+    async def _near_values(self, vector: Vectors, entry_id: str, project: str | None) -> list[Likeness]:
         """Return the most similar values in force that nothing contradicts, with their closeness."""
         current = self.values.current(project=project)
         standings = weigh_all(current, self.values, self.verdicts, self.collector) if current else []

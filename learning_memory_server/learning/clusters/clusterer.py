@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import structlog
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.errors import InsufficientDataError, LearningMemoryError, NoAnswerError
 from learning_memory_server.index.document import Collection, axis_text, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
@@ -25,9 +26,6 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.index.writer import IndexWriter
@@ -45,10 +43,7 @@ _SLICE: Final = 2_000
 
 
 def _material(
-    axis: Axis,
-    resolved: Sequence[Ghap],
-    vectors: Mapping[str, NDArray[np.float32]],
-    others: Sequence[Mapping[str, NDArray[np.float32]]],
+    axis: Axis, resolved: Sequence[Ghap], vectors: Mapping[str, Vectors], others: Sequence[Mapping[str, Vectors]]
 ) -> FitRequest:
     import numpy as np  # noqa: PLC0415 - not before clusters are requested
 
@@ -70,7 +65,7 @@ def _on_axis(axis: Axis, resolved: Sequence[Ghap]) -> dict[str, Ghap]:
     return {entry.id: entry for entry in resolved if is_on(axis, entry)}
 
 
-def _matrix(rows: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+def _matrix(rows: Sequence[Vectors]) -> Vectors:
     import numpy as np  # noqa: PLC0415 - as above
 
     parts = [np.array(rows[start : start + _SLICE], dtype=np.float32) for start in range(0, len(rows), _SLICE)]

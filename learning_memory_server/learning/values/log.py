@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     InvalidInputError,
@@ -33,9 +34,6 @@ from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
 from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.engines.base import Hit, Payload
     from learning_memory_server.index.index import VectorIndex
@@ -216,9 +214,7 @@ class Closest:
     falsified: tuple[Ghap, ...] = ()  # those whose hypothesis failed, by what the hypothesis said
 
 
-async def closest_members(
-    index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: NDArray[np.float32]
-) -> Closest:
+async def closest_members(index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: Vectors) -> Closest:
     """Return the members closest to a text. If the engine does not answer, the order of `members` decides.
 
     `members` come most central first; `vector` is the text embedded as a document.
@@ -242,9 +238,7 @@ def lesson_of(entry: Ghap) -> str:
     return (lesson.takeaway or lesson.what_worked) if lesson else ""
 
 
-async def _nearest(
-    index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: NDArray[np.float32]
-) -> Sequence[Ghap]:
+async def _nearest(index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: Vectors) -> Sequence[Ghap]:
     """Return the few members whose stored vectors are closest."""
     by_point = await asyncio.to_thread(lambda: {point_id("ghap", entry.id): entry for entry in members})
     points = list(by_point)
@@ -272,7 +266,7 @@ class Likeness:
     similarity: float
 
 
-async def values_like(index: VectorIndex, vector: NDArray[np.float32], values: Sequence[Value]) -> tuple[Likeness, ...]:
+async def values_like(index: VectorIndex, vector: Vectors, values: Sequence[Value]) -> tuple[Likeness, ...]:
     """Return at most five values similar to a text, most similar first.
 
     Values that are not indexed yet are left out; without an engine, the result is empty.
@@ -284,9 +278,7 @@ async def values_like(index: VectorIndex, vector: NDArray[np.float32], values: S
     return tuple(each for each in near if each.similarity >= ALIKE)
 
 
-async def nearest_values(
-    index: VectorIndex, vector: NDArray[np.float32], values: Iterable[Value], limit: int
-) -> list[Likeness]:
+async def nearest_values(index: VectorIndex, vector: Vectors, values: Iterable[Value], limit: int) -> list[Likeness]:
     """Return those of some values that are nearest to a text, nearest first."""
     by_point = {point_id("value", value.id): value for value in values}
     if not by_point:

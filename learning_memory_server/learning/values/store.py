@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.errors import (
     EmbeddingUnavailableError,
     InvalidInputError,
@@ -38,9 +39,6 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
     from learning_memory_server.index.writer import IndexWriter
@@ -208,7 +206,7 @@ class ValueStore:
         return None
 
     async def _match(
-        self, vector: NDArray[np.float32], cluster_id: ClusterId, within: float
+        self, vector: Vectors, cluster_id: ClusterId, within: float
     ) -> tuple[ExperienceCluster, TopicMatch]:
         from learning_memory_server.learning.clustering.topic import match_topic  # noqa: PLC0415 - numpy
 
@@ -217,9 +215,7 @@ class ValueStore:
         others = [other.evidence for other in found.clusters if other is not cluster]
         return cluster, match_topic(vector, cluster.evidence, others)
 
-    async def _similar(
-        self, vector: NDArray[np.float32], axis: Axis, besides: str | None = None
-    ) -> tuple[Likeness, ...]:
+    async def _similar(self, vector: Vectors, axis: Axis, besides: str | None = None) -> tuple[Likeness, ...]:
         others = [value for value in self.log.current(axis) if value.id != besides]
         try:
             async with self.index.in_time(timeouts.VALIDATING):
