@@ -8,11 +8,10 @@ from typing import Any, Final, Literal, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.server.views.calibration_views import CalibrationView, SavingView
-from learning_memory_server.server.views.cluster_views import AxisView, Exemplar
 from learning_memory_server.server.views.entry_views import EntryKey, Member, ScoredExperience, Summary, WholeEntry
 from learning_memory_server.server.views.failure_views import RepeatedError
 from learning_memory_server.server.views.memory_views import FoundMemoryView, MemoryView
-from learning_memory_server.server.views.value_views import FullValue
+from learning_memory_server.server.views.value_views import AxisView, Exemplar, FullValue
 from scripts.report_documents import (
     ArchiveDocument,
     ContextDocument,

@@ -1,25 +1,39 @@
-"""The lines of a front's connection, and the connection of a command: its operation, signs of life, the reply."""
+"""The lines of a front's connection, and the connection of a command: its operation, signs of life, the reply.
+
+And a session's first calls, answered before the MCP SDK is there: importing it is half of a hub's start. Only plain
+calls are, of protocols whose results have one form: a small `tools/call` after the handshake. Whatever else arrives is
+kept for the SDK's session, which reads on from there.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import structlog
 
 from learning_memory_server.errors import LearningMemoryError, StorageUnavailableError
-from learning_memory_server.server.calls import unforeseen
+from learning_memory_server.server.calls import TOOL_USE, unforeseen
+from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.ipc import discovery
+from learning_memory_server.system.ipc import discovery, jsonrpc
 from learning_memory_server.system.waiting import each_request_within
 
 if TYPE_CHECKING:
+    from learning_memory_server.server.calls import Calls
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.operations.report import Report
+    from learning_memory_server.server.session import Lines, Session
+    from learning_memory_server.server.tools.toolset import Result
+    from learning_memory_server.system.ipc.jsonrpc import Frame
+
+    OpenSession = Callable[[Calls, "EarlyCalls"], Session]
+
 
 log = structlog.get_logger()
 
@@ -140,3 +154,160 @@ async def send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
     """Send a message."""
     writer.write(json.dumps(message).encode() + b"\n")
     await writer.drain()
+
+
+VERSIONS: Final = ("2025-06-18", "2025-11-25")
+"""Protocols with the same form of a call's result."""
+_LONGEST: Final = 16_000
+"""Bytes of the longest line that is looked at. A longer text may report progress, and be cancelled."""
+_QUIET_SECONDS: Final = 0.5
+"""Seconds without a line after which the session is left to the SDK."""
+_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
+"""What requests of later protocols have in their `_meta`."""
+
+
+class EarlyCalls:
+    """The lines of a connection. Until `serve` returns, its plain calls are answered."""
+
+    def __init__(self, lines: Lines, calls: Calls) -> None:
+        self._lines = lines
+        self._calls = calls
+        self._kept: deque[bytes] = deque()
+        self._arrived: deque[bytes] = deque()
+        self._reading: asyncio.Task[bytes] | None = None
+        self._is_greeted = False
+
+    async def serve(self) -> bool:
+        """Answer calls, one after the other, until one must be left to the SDK or nothing comes for a moment.
+
+        Returns whether the client is still there. Raises `ConnectionError` if it leaves before it has its answer.
+        """
+        while (line := await self._next()) is not None:
+            if not line:
+                return False
+            frame = jsonrpc.read(line) if len(line) <= _LONGEST else None
+            if frame and self._is_plain_call(frame):
+                if not await self._answer(frame):
+                    return False
+                continue
+            self._kept.append(line)
+            if frame is None or not self._can_wait(frame):
+                return True
+        return True
+
+    async def keep_until(self, work: asyncio.Future[Any]) -> bool:
+        """Keep what arrives until some work is done; a front that asks for a sign of life gets one meanwhile.
+
+        Returns whether the client is still there. If not, this does not wait for the work.
+        """
+        while not work.done():
+            reading = self._read_ahead()
+            await asyncio.wait([reading, work], return_when=asyncio.FIRST_COMPLETED)
+            if reading.done():
+                self._reading = None
+                if not (line := reading.result()):
+                    return False
+                self._arrived.append(line)
+        return True
+
+    async def read(self) -> bytes:
+        """Return the next line: first those that were left, then what the connection brings."""
+        for waiting in (self._kept, self._arrived):
+            if waiting:
+                return waiting.popleft()
+        reading, self._reading = self._read_ahead(), None
+        return await reading
+
+    async def write(self, line: bytes) -> None:
+        """Write a line."""
+        await self._lines.write(line)
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._reading is not None:
+            self._reading.cancel()
+
+    def _read_ahead(self) -> asyncio.Task[bytes]:
+        self._reading = self._reading or asyncio.create_task(self._lines.read())
+        return self._reading
+
+    async def _next(self) -> bytes | None:
+        if self._arrived:
+            return self._arrived.popleft()
+        reading = self._read_ahead()
+        await asyncio.wait([reading], timeout=_QUIET_SECONDS)
+        if not reading.done():
+            return None
+        self._reading = None
+        return reading.result()
+
+    def _is_plain_call(self, frame: Frame) -> bool:
+        params = frame.parameters
+        if not (self._is_greeted and frame.is_request and frame.method == "tools/call"):
+            return False
+        if not isinstance(params, dict) or not params.keys() <= {"name", "arguments", "_meta"}:
+            return False
+        meta = params.get("_meta", {})
+        return (
+            isinstance(params.get("name"), str)
+            and isinstance(params.get("arguments", {}), dict)
+            and isinstance(meta, dict)
+            and _VERSION not in meta
+            and _is_unicode(params)
+        )
+
+    def _can_wait(self, frame: Frame) -> bool:
+        """Return whether the effect of a line is not waited for: the front's own requests, and notifications."""
+        if frame.flaw or not isinstance(frame.identity, str):
+            return frame.flaw is None and frame.identity is None
+        if not frame.identity.startswith(jsonrpc.OWN_ID):
+            return False
+        if frame.method == "initialize" and isinstance(frame.parameters, dict):
+            self._is_greeted = frame.parameters.get("protocolVersion") in VERSIONS
+        elif frame.method == "tools/list":
+            # A client that lists the tools will use them.
+            with self._calls.around():
+                pass
+        return True
+
+    async def _answer(self, frame: Frame) -> bool:
+        """Answer a plain call. Return whether the client is still there; if not, the call is cancelled."""
+        assert isinstance(frame.parameters, dict)  # noqa: S101 - a plain call has them
+        arguments: dict[str, Any] = frame.parameters.get("arguments", {})
+        tool_use = frame.parameters.get("_meta", {}).get(TOOL_USE)
+        call = asyncio.create_task(
+            self._calls.call(frame.identity, frame.parameters["name"], arguments, tool_use=tool_use)
+        )
+        try:
+            if not await self.keep_until(call):
+                return False
+            message = {"jsonrpc": "2.0", "id": frame.identity, "result": as_json(call.result())}
+        finally:
+            call.cancel()
+            await asyncio.gather(call, return_exceptions=True)
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        await self._lines.write(text.encode() + b"\n")
+        return True
+
+
+def as_json(result: Result) -> dict[str, Any]:
+    """Return a result as the protocols in `VERSIONS` have it."""
+    structured = {} if result.structured is None else {"structuredContent": result.structured}
+    return {"content": [{"type": "text", "text": result.text}], **structured, "isError": result.is_error}
+
+
+def _is_unicode(data: object) -> bool:
+    """Return whether no text in JSON-like data contains half a surrogate pair, which the SDK refuses."""
+    try:
+        json.dumps(data, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def import_protocol() -> OpenSession:
+    """Import what the MCP SDK is needed for, and return what makes a session."""
+    with fast_imports():
+        from learning_memory_server.server.app import build_server  # noqa: PLC0415 - half of a hub's imports
+        from learning_memory_server.server.session import Session  # noqa: PLC0415
+    return lambda calls, lines: Session(build_server(calls), lines)

@@ -24,7 +24,7 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.hub import connections
-from learning_memory_server.hub.early import EarlyCalls, import_protocol
+from learning_memory_server.hub.connections import EarlyCalls, import_protocol
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.identity import session_hash
@@ -44,7 +44,7 @@ from learning_memory_server.system.paths import LOCK
 
 if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.hub.early import OpenSession
+    from learning_memory_server.hub.connections import OpenSession
     from learning_memory_server.hub.listener import Door
     from learning_memory_server.server.operations.report import Report
     from learning_memory_server.server.session import Session

@@ -13,8 +13,7 @@ from learning_memory_server.redaction.base import MARKER, Detector, Redacted, Re
 from learning_memory_server.redaction.forms import FormDetector
 from learning_memory_server.redaction.logins import COMMAND_LINES, LOGINS
 from learning_memory_server.redaction.own import OwnPattern, OwnPatterns, numbered_patterns
-from learning_memory_server.redaction.structures import STRUCTURES
-from learning_memory_server.redaction.tokens import SHORTEST, SHORTEST_UNKNOWN, TOKENS, UNKNOWN
+from learning_memory_server.redaction.tokens import SHORTEST, SHORTEST_UNKNOWN, STRUCTURES, TOKENS, UNKNOWN
 from learning_memory_server.system.invisible import INVISIBLE
 
 _CUT: Final = re.compile(

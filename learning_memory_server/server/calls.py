@@ -29,8 +29,7 @@ from learning_memory_server.server.dashboard.page import as_text, page
 from learning_memory_server.server.schema import has_long_text_with, require_bounded, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
-from learning_memory_server.server.tools.toolset import Progress, Tool
-from learning_memory_server.server.wire import JSON, Result
+from learning_memory_server.server.tools.toolset import JSON, Progress, Result, Tool
 from learning_memory_server.system.waiting import in_turn
 
 _OF_THE_CALL: Final = (Caller, Progress)

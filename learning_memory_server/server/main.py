@@ -14,7 +14,7 @@ def main(*, has_hooks: bool = False) -> NoReturn:
     with fast_imports():
         import asyncio  # noqa: PLC0415 - a hub imports this module before it listens
 
-        from learning_memory_server.server.stdio import serve_stdio  # noqa: PLC0415
+        from learning_memory_server.server.session import serve_stdio  # noqa: PLC0415
 
     run_and_exit(lambda: asyncio.run(serve_stdio(has_hooks=has_hooks)))
 

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.hub.early import VERSIONS, EarlyCalls
+from learning_memory_server.hub.connections import VERSIONS, EarlyCalls
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.session import Session
-from learning_memory_server.server.wire import Result
+from learning_memory_server.server.tools.toolset import Result
 from tests.hub.lines import Wire, line, opening
 from tests.services import opened
 from tests.support import ALICE

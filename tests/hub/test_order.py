@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.hub.early import VERSIONS, EarlyCalls
+from learning_memory_server.hub.connections import VERSIONS, EarlyCalls
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls

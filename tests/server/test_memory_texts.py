@@ -20,7 +20,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.calls import Boundary, Calls
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.tools.catalog import OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
-from learning_memory_server.server.wire import JSON, compact
+from learning_memory_server.server.tools.toolset import JSON, compact
 from tests.generated_arguments import Generator
 from tests.server.agent import CALLER, ENTRY, FALSIFIED, Agent
 from tests.server.memory_calls import add, refused, said

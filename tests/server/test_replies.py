@@ -6,7 +6,7 @@ import pytest
 
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.server.wire import STORED_TEXT, page
+from learning_memory_server.server.tools.toolset import STORED_TEXT, page
 from tests.server.agent import Agent, agent_of, open_index, pages
 
 WORDS = "the price cache returns stale totals after every deploy "

@@ -12,8 +12,7 @@ from mcp.server import Server
 from mcp.types import CallToolResult, TextContent
 
 from learning_memory_server.model.limits import FRAME_MAX
-from learning_memory_server.server.session import Session, refusal
-from learning_memory_server.server.stdio import StdioLines
+from learning_memory_server.server.session import Session, StdioLines, refusal
 from tests.hub.lines import Wire, line, opening
 
 SECONDS = 10

@@ -5,7 +5,7 @@ import pytest
 from learning_memory_server.embedding.scale import DEFAULT_SCALE
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.composition.services import Services
-from learning_memory_server.server.wire import STORED_TEXT
+from learning_memory_server.server.tools.toolset import STORED_TEXT
 from tests.server.agent import ENTRY, Agent, agent_of, require
 from tests.server.topics import TOPICS, VALUE
 

@@ -22,7 +22,6 @@ from learning_memory_server.model.advice import Advice, Item, Trial
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import (
     calibration_views,
-    cluster_views,
     entry_views,
     failure_views,
     fields,
@@ -174,7 +173,7 @@ class Dashboard:
         view = {
             "clusters": [
                 {
-                    **cluster_views.cluster(cluster, now),
+                    **value_views.cluster(cluster, now),
                     "members": [numbers[member.id] for member in cluster.members if member.id in numbers],
                 }
                 for cluster in found.clusters

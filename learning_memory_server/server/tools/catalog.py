@@ -10,8 +10,7 @@ from learning_memory_server.model.identity import session_hash
 from learning_memory_server.server.hooks.event import Event, old_and_new
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.tools import ghap, learning, search
-from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.server.wire import SILENT
+from learning_memory_server.server.tools.toolset import SILENT, ToolSet
 
 toolset = ToolSet()
 

@@ -25,9 +25,8 @@ from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.tools import arguments as args
-from learning_memory_server.server.tools.toolset import ToolSet
+from learning_memory_server.server.tools.toolset import STORED_TEXT, ToolSet, fitted, page
 from learning_memory_server.server.views import entry_views, fields, value_views
-from learning_memory_server.server.wire import STORED_TEXT, fitted, page
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system.waiting import has_written
 

@@ -15,9 +15,8 @@ from learning_memory_server.model.value import ClusterId, Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.tools import arguments as args
-from learning_memory_server.server.tools.toolset import ToolSet
-from learning_memory_server.server.views import cluster_views, entry_views, value_views
-from learning_memory_server.server.wire import STORED_TEXT, TextWire, page
+from learning_memory_server.server.tools.toolset import STORED_TEXT, TextWire, ToolSet, page
+from learning_memory_server.server.views import entry_views, value_views
 
 toolset = ToolSet()
 of_apps = ToolSet()
@@ -26,7 +25,7 @@ of_apps = ToolSet()
 DASHBOARD_URI: Final = "ui://learning-memory/dashboard"
 
 
-class ClusterList(cluster_views.AxisView):
+class ClusterList(value_views.AxisView):
     """The clusters of an axis, largest first, and how many of `total` experiences are noise.
 
     They were computed at `fitted_at`. `stale` experiences have come or gone since: a large axis is being clustered
@@ -64,8 +63,8 @@ async def get_clusters(
     """
     found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
-    noise = [cluster_views.exemplar(entry) for entry in found.noise[: limits.NOISE_SHOWN]] if include_noise else None
-    shown = [cluster_views.cluster(cluster, now) for cluster in found.clusters[offset:]]
+    noise = [value_views.exemplar(entry) for entry in found.noise[: limits.NOISE_SHOWN]] if include_noise else None
+    shown = [value_views.cluster(cluster, now) for cluster in found.clusters[offset:]]
     return cast(
         "ClusterList",
         page(

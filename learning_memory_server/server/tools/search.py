@@ -23,12 +23,11 @@ from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.tools import arguments as args
-from learning_memory_server.server.tools.toolset import Arguments, Progress, ToolSet
+from learning_memory_server.server.tools.toolset import Arguments, Progress, TextWire, ToolSet, page
 from learning_memory_server.server.views import entry_views, fields, memory_views, value_views
 from learning_memory_server.server.views.calibration_views import CalibrationStats
 from learning_memory_server.server.views.entry_views import ScoredExperience, left_out_note, scored_experience
 from learning_memory_server.server.views.memory_views import Heading
-from learning_memory_server.server.wire import TextWire, page
 
 toolset = ToolSet()
 
