@@ -11,9 +11,9 @@ from learning_memory_server.journal.codec import VALUE
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.vocabulary import OutcomeStatus
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.journal.archive.making import value_record
+from tests.services import opened
 from tests.support import ALICE, BOB, start
 from tests.traces import files_with
 
@@ -25,8 +25,7 @@ MARK: Final = "[redacted: github token]"
 
 async def sow(storage: Path, **changes: Any) -> dict[str, str]:
     """Store secrets as a server without redaction does, index them, and return the ids of what has them."""
-    settings = Settings(storage_path=storage, embedding_backend="hashing", redaction=False, **changes)
-    async with open_services(settings, purpose="a test") as services:
+    async with opened(storage, redaction=False, **changes) as services:
         ids = await _filled(services)
         await services.writer.complete()
     return ids

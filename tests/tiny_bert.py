@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.tiny_onnx import WORDS
-from tests.tiny_reranker import make_tokenizer
+from tests.tiny_reranker import TINY, make_tokenizer
 
 
 def save_bert(folder: Path) -> Path:
@@ -16,16 +16,7 @@ def save_bert(folder: Path) -> Path:
     from transformers import BertConfig, BertModel  # noqa: PLC0415
 
     torch.manual_seed(0)
-    bert: Any = BertModel(
-        BertConfig(
-            vocab_size=len(WORDS) + 1,
-            hidden_size=32,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=64,
-        )
-    )
+    bert: Any = BertModel(BertConfig(vocab_size=len(WORDS) + 1, **TINY))
     bert.save_pretrained(folder / "bare")
     make_tokenizer([*WORDS[:4], "[MASK]", *WORDS[4:]]).save_pretrained(folder / "bare")
     transformer = Transformer(str(folder / "bare"))

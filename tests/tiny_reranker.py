@@ -10,6 +10,14 @@ from typing import Any, Final
 FAVOURITE: Final = "excellent"
 POSITIONS: Final = 64
 """Tokens: more than these make the model fail."""
+TINY: Final = {
+    "hidden_size": 32,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+    "max_position_embeddings": POSITIONS,
+}
+"""The smallest BERT."""
 _SPECIAL: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 
 
@@ -26,17 +34,7 @@ def save_reranker(folder: Path, *, labels: int = 1, weight: float = 8.0) -> Path
 
     vocabulary = [*_SPECIAL, FAVOURITE]
     torch.manual_seed(0)
-    model: Any = BertForSequenceClassification(
-        BertConfig(
-            vocab_size=len(vocabulary),
-            hidden_size=32,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            intermediate_size=64,
-            max_position_embeddings=POSITIONS,
-            num_labels=labels,
-        )
-    )
+    model: Any = BertForSequenceClassification(BertConfig(vocab_size=len(vocabulary), num_labels=labels, **TINY))
     with torch.no_grad():
         one = torch.eye(32)
         bert = model.bert

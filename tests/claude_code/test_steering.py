@@ -15,7 +15,7 @@ from tests.acceptance.hubs import ENTRY
 from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import run, say, use
 from tests.claude_code.test_sessions import LESSON, STALE, TOOLS, load, resolve, start
-from tests.model.test_identity import git
+from tests.sharing.repositories import git
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 

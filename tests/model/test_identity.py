@@ -1,5 +1,4 @@
 import random
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -7,6 +6,7 @@ import pytest
 from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.model.identity import bare_name, normalised_remote, place_in, remote_name, session_of
 from tests.processes import python
+from tests.sharing.repositories import git
 
 SHOP = "github.com/acme/shop"
 
@@ -64,11 +64,6 @@ def test_a_local_path_has_no_name(url: str) -> None:
 @pytest.mark.parametrize("url", ["https://user:sec@ret@github.com/acme/shop", "https://user:secret@/acme"])
 def test_a_malformed_url_never_reveals_its_credentials(url: str) -> None:
     assert "sec" not in (normalised_remote(url) or "")
-
-
-def git(directory: Path, *arguments: str) -> None:
-    identity = ["-c", "user.name=n", "-c", "user.email=e@example.org", "-c", "commit.gpgsign=false"]
-    subprocess.run(["git", *identity, *arguments], cwd=directory, check=True, capture_output=True)  # noqa: S607
 
 
 def test_a_place_is_a_branch_and_the_changed_files_also_in_a_folder_of_the_repository(repository: Path) -> None:

@@ -11,12 +11,12 @@ from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations import operate
-from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import ENTRY
+from tests.services import opened
 from tests.support import ALICE, about
 
 OTHERS = 400
@@ -80,8 +80,7 @@ def patient(services: Services) -> Advisor:
 @pytest.mark.slow
 async def test_results_scores_and_advice_are_the_same_alone_and_beside_others(tmp_path: Path) -> None:
     with serving() as double:
-        settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=double.url)
-        async with open_services(settings, purpose="a test", load=MeasuredModel) as services:
+        async with opened(tmp_path, qdrant_url=double.url, load=MeasuredModel) as services:
             services.advisor = patient(services)
             services.collector.add_resolved(ENTRIES)
             await operate(services, lambda *_: None, "complete", {})

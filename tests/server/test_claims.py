@@ -13,7 +13,8 @@ from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.server.claims import Claims, caller_of
 from learning_memory_server.server.settings import Settings
-from tests.model.test_identity import SHOP, git
+from tests.model.test_identity import SHOP
+from tests.sharing.repositories import git
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery
 from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, verdict
 from learning_memory_server.sharing.shared import SharedLessons, identity_of
 from learning_memory_server.system import git as asked
+from tests.services import opened
 from tests.sharing.repositories import commit, git, lesson, write
 from tests.sharing.test_files import hostile_files
 from tests.support import ALICE, full_ghap
@@ -25,9 +25,8 @@ HERE = Caller("acme/shop", "a" * 16)
 
 @pytest.fixture
 async def services(tmp_path: Path) -> AsyncIterator[Services]:
-    settings = Settings(storage_path=tmp_path / "data", embedding_backend="hashing")
-    async with open_services(settings, purpose="a test") as opened:
-        yield opened
+    async with opened(tmp_path / "data") as services:
+        yield services
 
 
 @pytest.fixture
@@ -115,9 +114,8 @@ async def test_lessons_are_found_and_told_from_a_join_until_they_are_left(
 
 
 async def test_the_next_start_knows_them_without_git(tmp_path: Path, clone: Path) -> None:
-    settings = Settings(storage_path=tmp_path / "data", embedding_backend="hashing")
     for number in range(3):
-        async with open_services(settings, purpose="a test") as services:
+        async with opened(tmp_path / "data") as services:
             if number == 0:
                 await services.shared.join(clone, HERE.project)
                 shutil.move(clone, tmp_path / "moved")

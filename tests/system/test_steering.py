@@ -2,13 +2,13 @@
 
 import json
 import os
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.system import locations, steering
 from learning_memory_server.system.steering import find_steering
+from tests.sharing.repositories import git
 
 PROJECT = "LEARNING_MEMORY_PROJECT"
 CLAUDE, LOCAL = ".claude/settings.json", ".claude/settings.local.json"
@@ -27,10 +27,6 @@ JSON_FILES = {
     "opencode.jsonc": "mcp/memory/environment",
 }
 """Where each file has variables."""
-
-
-def git(folder: Path, *arguments: str) -> None:
-    subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True)  # noqa: S607
 
 
 def put(folder: Path, file: str, text: str | bytes) -> Path:

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -123,19 +123,10 @@ def test_what_a_session_left_that_has_ended_is_an_orphan(live: ObservationCollec
     assert (adopted.agent_session, adopted.agent) == (SUB.session, SUB.agent)
 
 
-class Watch:
-    """A clock that is set by hand."""
-
-    def __init__(self) -> None:
-        self.now = NOON
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @pytest.fixture
-def watch() -> Watch:
-    return Watch()
+def watch() -> TickingClock:
+    """A clock that is set by hand."""
+    return TickingClock(step=timedelta(0))
 
 
 @pytest.fixture
@@ -143,7 +134,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "sessions.json"
 
 
-def test_a_session_lives_while_one_of_its_fronts_is_connected(watch: Watch, path: Path) -> None:
+def test_a_session_lives_while_one_of_its_fronts_is_connected(watch: TickingClock, path: Path) -> None:
     live = LiveSessions(watch, path)
     assert not live.is_live("a")
     with live.connected("a", 1):
@@ -155,7 +146,7 @@ def test_a_session_lives_while_one_of_its_fronts_is_connected(watch: Watch, path
     assert not live.is_live("a")
 
 
-def test_a_session_lives_half_an_hour_after_a_hook_unless_it_says_it_ends(watch: Watch, path: Path) -> None:
+def test_a_session_lives_half_an_hour_after_a_hook_unless_it_says_it_ends(watch: TickingClock, path: Path) -> None:
     live = LiveSessions(watch, path)
     live.heard("a")
     live.heard("b")
@@ -167,7 +158,7 @@ def test_a_session_lives_half_an_hour_after_a_hook_unless_it_says_it_ends(watch:
     assert not live.is_live("a")
 
 
-def test_the_next_hub_takes_fronts_that_still_run_for_live_ones_for_a_while(watch: Watch, path: Path) -> None:
+def test_the_next_hub_takes_fronts_that_still_run_for_live_ones_for_a_while(watch: TickingClock, path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     before = LiveSessions(watch, path)
@@ -181,7 +172,7 @@ def test_the_next_hub_takes_fronts_that_still_run_for_live_ones_for_a_while(watc
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', '{"a": ["x"]}', '{"a": [1e400]}', "\xff"])
-def test_a_file_that_says_nothing_is_no_obstacle(watch: Watch, path: Path, content: str) -> None:
+def test_a_file_that_says_nothing_is_no_obstacle(watch: TickingClock, path: Path, content: str) -> None:
     path.write_bytes(content.encode("latin-1"))
     live = LiveSessions(watch, path)
     assert not live.is_live("a")

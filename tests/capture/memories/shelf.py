@@ -19,11 +19,13 @@ from learning_memory_server.index.memory_chunks import SHAPES, Chunker
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.memory import Memory
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall, Reranking
 from tests.faulty_store import FaultyStore
-from tests.support import ALICE, TickingClock, keeping_up
+from tests.support import ALICE, NOON, TickingClock, keeping_up
 
+TEXT = "We chose Postgres.\n\nIt has partial indexes."
 LONG = "\n\n".join(f"Paragraph {number} tells of topic{number} and of nothing else. " * 8 for number in range(150))
 """A text of more chunks than a caller waits for."""
 UNHURRIED: Final = 30.0
@@ -65,6 +67,13 @@ class Shelf:
 
     def running(self) -> AbstractAsyncContextManager[None]:
         return keeping_up(self.writer)
+
+
+def reloaded(path: Path) -> list[Memory]:
+    """Return what a new process reads from the journal."""
+    journal = Journal(path / "journal")
+    journal.recover(NOON)
+    return MemoryLog(journal.memories, lambda: Chunker(EstimatedTokens())).all()
 
 
 @asynccontextmanager

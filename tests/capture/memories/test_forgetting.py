@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import NotFoundError
-from tests.capture.memories.journalled import TEXT, reloaded
-from tests.capture.memories.shelf import LONG, Shelf, open_shelf
+from tests.capture.memories.shelf import LONG, TEXT, Shelf, open_shelf, reloaded
 from tests.support import ALICE, CAROL, NOON
 
 

@@ -6,9 +6,9 @@ import pytest
 
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.memory_chunks import Chunk
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.index.engines.double import QdrantDouble
+from tests.services import opened
 from tests.support import ALICE
 
 TEXT = "The crimson lighthouse is open on Mondays."
@@ -28,9 +28,7 @@ async def count(services: Services) -> int:
 async def test_a_chunk_beyond_the_count_of_its_memory_goes_and_an_unknown_memorys_stays(
     tmp_path: Path, double: QdrantDouble, *, on_server: bool
 ) -> None:
-    url = double.url if on_server else None
-    settings = Settings(storage_path=tmp_path, embedding_backend="hashing", qdrant_url=url)
-    async with open_services(settings, purpose="a test") as services:
+    async with opened(tmp_path, qdrant_url=double.url if on_server else None) as services:
         await services.writer.complete()
         forgotten = (await services.memories.add(ALICE, "To be forgotten.", {})).memory
         kept = (await services.memories.add(ALICE, TEXT, {})).memory

@@ -15,8 +15,7 @@ from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
 from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model import limits
-from tests.capture.memories.journalled import TEXT, reloaded
-from tests.capture.memories.shelf import LONG, Shelf, Told, open_shelf
+from tests.capture.memories.shelf import LONG, TEXT, Shelf, Told, open_shelf, reloaded
 from tests.support import ALICE, BOB, CAROL, NOON, cancel
 
 TAGGED: dict[str, Any] = {"tags": ["db", "decision"], "source": "notes.md", "language": "en", "x": {"y": [1, None]}}

@@ -22,7 +22,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.locking import exclusive
 from tests.acceptance.hubs import is_alive, until
-from tests.capture.memories.journalled import reloaded
+from tests.capture.memories.shelf import reloaded
 from tests.cli.maintenance.archives import exported, shown
 from tests.command_line import in_line, printed, refusal
 from tests.journal.archive.making import held, memory_record, value_record

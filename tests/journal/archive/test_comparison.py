@@ -12,6 +12,8 @@ from tests.journal.archive.making import held, value_record, verdict_record
 from tests.support import NOON, full_ghap, ghap, numbered
 
 ONE, TWO, THREE = (JournalRecord("clusters", "full", NOON, {"next_number": n, "moved": {}}) for n in range(3))
+ALL = {"entry": 3, "open entry": 1, "value": 1, "verdict": 2}
+"""How many of each sort the journal has."""
 
 
 def test_the_same_journal_changes_nothing(journal: Journal) -> None:
@@ -19,12 +21,7 @@ def test_the_same_journal_changes_nothing(journal: Journal) -> None:
     assert comparison.changes_nothing
     assert comparison.numbering is Numbering.THERE
     assert comparison.doomed == comparison.never == {}
-    assert {name: len(sort.there) for name, sort in comparison.sorts.items()} == {
-        "entry": 3,
-        "open entry": 1,
-        "value": 1,
-        "verdict": 2,
-    }
+    assert {name: len(sort.there) for name, sort in comparison.sorts.items()} == ALL
 
 
 def test_a_failure_from_here_is_no_other_one_because_it_comes_from_an_archive() -> None:
@@ -41,12 +38,7 @@ def test_an_empty_journal_gets_everything(journal: Journal) -> None:
     comparison = compare(held(journal), Contents())
     assert not comparison.changes_nothing
     assert comparison.numbering is Numbering.NEW
-    assert {name: len(sort.new) for name, sort in comparison.sorts.items()} == {
-        "entry": 3,
-        "open entry": 1,
-        "value": 1,
-        "verdict": 2,
-    }
+    assert {name: len(sort.new) for name, sort in comparison.sorts.items()} == ALL
     assert comparison.never == {"ghap": [numbered(2).id]}
 
 
