@@ -82,8 +82,6 @@ def environment(storage: Path, tmp_path: Path, runtime: Path) -> dict[str, str]:
 
 @pytest.fixture
 def run(environment: dict[str, str]) -> Run:
-    """Run a command."""
-
     def invoke(*arguments: str, **more: str) -> Result:
         return CliRunner().invoke(app, list(arguments), env={**environment, **more})
 

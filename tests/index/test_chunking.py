@@ -181,8 +181,6 @@ def test_a_header_has_the_tokens_that_a_whole_text_leaves(left: int) -> None:
 
 
 class SmallWindow(EstimatedTokens):
-    """A model that reads 64 tokens."""
-
     window = 64
 
 

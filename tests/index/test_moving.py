@@ -48,7 +48,6 @@ class Move:
         return [document for entry in self.entries for document in documents_of(entry)]
 
     async def fill(self, model: HashingEmbedder | None = None, entries: Sequence[Ghap] = ()) -> None:
-        """Index entries in the source."""
         embeddings = EmbeddingService(lambda: model or HashingEmbedder())
         index = VectorIndex(embeddings, lambda _: self.source, SHAPES)
         await index.open()

@@ -93,7 +93,6 @@ def journal_of(folder: Path, count: int) -> Journal:
 
 
 def lines_of(folder: Path, count: int) -> Path:
-    """Return a file with so many entries."""
     journal_of(folder, count)
     path = folder / "entries.jsonl"
     files = sorted((folder / "journal" / "entries").glob("*.jsonl"))

@@ -28,7 +28,6 @@ MENDED = (failed("python -m pytest -q"), ran("python3 -m pytest -q"))
 
 @pytest.fixture
 def projects(tmp_path: Path) -> Path:
-    """Claude Code's folder of projects."""
     path = tmp_path / "home" / ".claude" / "projects"
     path.mkdir(parents=True)
     return path

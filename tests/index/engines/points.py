@@ -30,7 +30,6 @@ def numbers(found: list[Hit] | list[Record]) -> list[int]:
 
 
 async def ids_where(store: VectorStore, where: Filter) -> list[int]:
-    """Return the matching ids, ascending."""
     hits = await store.search("notes", EAST, limit=50, where=where)
     assert await store.count("notes", where) == len(hits)
     return sorted(numbers(hits))

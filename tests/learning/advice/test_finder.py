@@ -34,7 +34,6 @@ from tests.support import (
 
 
 def asked(topic: str = "pool", **changes: object) -> Ghap:
-    """An open entry about a topic."""
     words = TOPICS[topic]
     given = {"goal": f"{words} again", "hypothesis": f"{words} because", "resolution": None}
     return numbered(99, **{**given, **changes})

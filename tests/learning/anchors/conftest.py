@@ -44,7 +44,6 @@ def shop(repository: Path) -> Path:
 
 
 def resolved(takeaway: str = "round once", **changes: Any) -> Ghap:
-    """A resolved entry."""
     lesson = Lesson("rounding once", takeaway)
     end = Resolution(OutcomeStatus.CONFIRMED, "It did.", NOON + timedelta(hours=1), lesson=lesson)
     return ghap(**{"resolution": end, **changes})

@@ -20,7 +20,6 @@ FILE = "src/cart.py"
 
 
 def about(shop: Path, text: str = "total() of src/cart.py") -> Ghap:
-    """An experience about a function."""
     entry = resolved(text)
     return replace(entry, anchors=anchored(shop, entry))
 

@@ -23,7 +23,6 @@ ONE_TOPIC = (30, 15)
 
 
 def around(centre: Vectors, distance: float, count: int, generator: Generator) -> Vectors:
-    """Vectors at a distance from a centre."""
     return np.asarray(centre + distance * unit_rows(generator.normal(size=(count, DIMENSION))))
 
 

@@ -16,8 +16,6 @@ MISSING: Final = "Exit code 1\n/usr/bin/python: No module named pytest"
 
 
 class Agent:
-    """A session of a project, whose commands fail or succeed."""
-
     def __init__(
         self,
         error_advisor: ErrorAdvisor,

@@ -22,8 +22,6 @@ NOON = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 class Past:
-    """A session that is over."""
-
     def __init__(self, learner: Learner, session: str, at: datetime = NOON, agent: str = "") -> None:
         self._learner = learner
         self._session, self._agent = session, agent

@@ -12,17 +12,14 @@ Call = dict[str, Any]
 
 
 def ran(command: str, output: str = "", **more: Any) -> Call:
-    """Return a command that succeeded."""
     return {"command": command, "content": output, "is_error": False, **more}
 
 
 def failed(command: str, output: str = MISSING, **more: Any) -> Call:
-    """Return a command that failed."""
     return {"command": command, "content": output, "is_error": True, **more}
 
 
 def edited(file: str, old: str, new: str) -> Call:
-    """Return an edit."""
     given = {"file_path": file, "old_string": old, "new_string": new}
     return {"tool": "Edit", "input": given, "content": "", "is_error": False}
 
@@ -36,7 +33,6 @@ def lines_of(  # noqa: PLR0913 - what differs between sessions
     prompt: str = "Make the tests pass",
     ending: str = "The tests pass.",
 ) -> list[str]:
-    """Return the lines of a session."""
     began = at + timedelta(hours=hour)
     every = {"isSidechain": False, "userType": "external", "cwd": folder, "sessionId": session}
     lines: list[Any] = [
@@ -70,7 +66,6 @@ def _stamp(at: datetime) -> str:
 
 
 def write_transcript(path: Path, *calls: Call, **more: Any) -> Path:
-    """Write a session to a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text("".join(f"{line}\n" for line in lines_of(*calls, **more)), "utf-8")
     return path
