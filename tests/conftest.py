@@ -16,6 +16,7 @@ from hypothesis import settings
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from tests.acceptance.hubs import Memory, memory_in
+from tests.acceptance.wire import Wire
 from tests.capture.memories.shelf import Shelf, open_shelf
 from tests.logs import log_plainly
 from tests.support import Parts, TickingClock, open_parts
@@ -157,6 +158,12 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
     storage.mkdir(mode=0o700)
     with memory_in(storage) as memory:
         yield memory
+
+
+@pytest.fixture
+def front(memory: Memory) -> Wire:
+    """A client's session that has a hub."""
+    return memory.greeted()
 
 
 @pytest.fixture(scope="session")

@@ -71,8 +71,7 @@ def test_a_start_is_done_once(memory: Memory, era: Era) -> None:
     assert len(list((memory.storage / "journal" / "open").iterdir())) == 1
 
 
-def test_an_update_is_done_once(memory: Memory) -> None:
-    front = memory.greeted()
+def test_an_update_is_done_once(memory: Memory, front: Wire) -> None:
     ghap_id = front.call("start_ghap", **ENTRY)["id"]
     hub = MortalHub(memory, "/open/")
     updated = hub.answer(front, "update_ghap", hypothesis="something else is true here", note="seen once")
@@ -95,8 +94,7 @@ def test_a_resolution_is_done_once(memory: Memory, era: Era) -> None:
     assert front.call("list_ghap_entries")["count"] == 1
 
 
-def test_a_value_is_stored_once(memory: Memory) -> None:
-    front = memory.greeted()
+def test_a_value_is_stored_once(memory: Memory, front: Wire) -> None:
     for number in range(22):
         topic = TOPICS[number % 2]
         learn(front, topic, goal=topic, hypothesis=topic, action=apart(number), prediction=topic)
@@ -111,8 +109,7 @@ def test_a_value_is_stored_once(memory: Memory) -> None:
     assert len((memory.storage / "journal" / "values.jsonl").read_bytes().splitlines()) == 1
 
 
-def test_a_memory_is_added_once_and_reported_as_new(memory: Memory) -> None:
-    front = memory.greeted()
+def test_a_memory_is_added_once_and_reported_as_new(memory: Memory, front: Wire) -> None:
     hub = MortalHub(memory, "/memories/")
     (block,) = hub.frame(front, "add_memory", text=TOPICS[0])["result"]["content"]
     assert block["text"].startswith("Memory stored successfully.")
@@ -121,8 +118,7 @@ def test_a_memory_is_added_once_and_reported_as_new(memory: Memory) -> None:
     assert front.call("get_stats")["memories"]["total"] == 1
 
 
-def test_a_deletion_that_is_repeated_is_no_error(memory: Memory) -> None:
-    front = memory.greeted()
+def test_a_deletion_that_is_repeated_is_no_error(memory: Memory, front: Wire) -> None:
     (block,) = front.answer(front.send_call("add_memory", text=TOPICS[0]))["result"]["content"]
     memory_id = block["text"].partition("ID: ")[2].split("\n")[0]
     hub = MortalHub(memory, "/memories/")
@@ -133,8 +129,7 @@ def test_a_deletion_that_is_repeated_is_no_error(memory: Memory) -> None:
     assert again["content"][0]["text"] == f"Error: Invalid input - memory_id: {memory_id} was deleted before."
 
 
-def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory) -> None:
-    front = memory.greeted()
+def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory, front: Wire) -> None:
     front.call("start_ghap", **ENTRY)
     hub = MortalHub(memory, "/open/")
     # The first call kills the hub; the second was received or sent, but not written.

@@ -44,8 +44,7 @@ def search(front: Wire, topic: int) -> str:
     return text_of(front, "search_memory", query=f"topic{topic}", limit=1)
 
 
-def test_it_is_stored_and_found_at_once_after_a_kill_while_the_next_hub_indexes_it(memory: Memory) -> None:
-    front = memory.greeted()
+def test_it_is_stored_and_found_at_once_after_a_kill_while_the_next_hub_indexes_it(memory: Memory, front: Wire) -> None:
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
     until(lambda: indexed(front), "the index was not opened")
     pids = [memory.hub(), front.process.pid]
@@ -66,8 +65,7 @@ def test_it_is_stored_and_found_at_once_after_a_kill_while_the_next_hub_indexes_
     until(lambda: pending(front) < left, "the next hub indexes nothing")
 
 
-def test_a_message_of_half_the_largest_size_does_not_end_the_session(memory: Memory) -> None:
-    front = memory.greeted()
+def test_a_message_of_half_the_largest_size_does_not_end_the_session(front: Wire) -> None:
     assert "at most 10000000 characters" in text_of(front, "add_memory", text="word " * 6_000_000)
     assert text_of(front, "add_memory", text="A short one.").startswith("Memory stored successfully.")
 

@@ -125,8 +125,7 @@ def test_the_hub_raises_its_limit_of_open_files(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("removed", ["the socket", "its folder"])
-def test_a_hub_whose_socket_is_removed_binds_it_again(memory: Memory, removed: str) -> None:
-    front = memory.greeted()
+def test_a_hub_whose_socket_is_removed_binds_it_again(memory: Memory, removed: str, front: Wire) -> None:
     hub = memory.hub()
     ghap_id = front.call("start_ghap", **ENTRY)["id"]
     (path,) = memory.sockets
@@ -144,8 +143,7 @@ def test_a_hub_whose_socket_is_removed_binds_it_again(memory: Memory, removed: s
     assert memory.sockets == []
 
 
-def test_a_hub_that_cannot_listen_any_more_ends(memory: Memory) -> None:
-    front = memory.greeted()
+def test_a_hub_that_cannot_listen_any_more_ends(memory: Memory, front: Wire) -> None:
     hub = memory.hub()
     (path,) = memory.sockets
     shutil.rmtree(path.parent)
@@ -246,8 +244,7 @@ def holder_of(memory: Memory) -> int | None:
         return None
 
 
-def test_requests_and_paths_that_are_not_text_are_refused_and_no_crash(memory: Memory) -> None:
-    front = memory.greeted()
+def test_requests_and_paths_that_are_not_text_are_refused_and_no_crash(memory: Memory, front: Wire) -> None:
     journal, storage = (str(path) for path in (memory.storage / "journal", memory.storage))
     right = {"hello": 1, "role": "control", "journal": journal, "storage": storage, "command": "compare", "fields": {}}
     wrong: list[tuple[dict[str, Any], str]] = [

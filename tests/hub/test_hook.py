@@ -8,6 +8,7 @@ import pytest
 from learning_memory_server.hub.front.hook import _hello
 from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.hubs import ENTRY, Memory
+from tests.acceptance.wire import Wire
 
 pytestmark = pytest.mark.slow
 
@@ -21,8 +22,7 @@ def answer(place: Place, given: bytes, project: str = "shop") -> bytes:
             return read.read()
 
 
-def test_damaged_and_hostile_input_is_answered_with_silence(memory: Memory) -> None:
-    front = memory.greeted()
+def test_damaged_and_hostile_input_is_answered_with_silence(memory: Memory, front: Wire) -> None:
     place = memory.place()
     for given in (
         b"",

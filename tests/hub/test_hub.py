@@ -25,7 +25,7 @@ from tests.acceptance.hubs import (
     state_of,
     until,
 )
-from tests.acceptance.wire import ERAS, SECONDS, payload_of
+from tests.acceptance.wire import ERAS, SECONDS, Wire, payload_of
 
 pytestmark = IN_PROC
 
@@ -92,8 +92,7 @@ def test_sixteen_fronts_that_start_together_share_one_hub(memory: Memory) -> Non
     assert [front.close() for front in fronts] == [0] * len(fronts)
 
 
-def test_the_hub_is_detached_and_outlives_the_front_that_started_it(memory: Memory) -> None:
-    front = memory.greeted()
+def test_the_hub_is_detached_and_outlives_the_front_that_started_it(memory: Memory, front: Wire) -> None:
     hub, starter = memory.hub(), front.process.pid
     assert parents()[hub] not in {starter, os.getpid()}
     assert os.getsid(hub) not in {os.getsid(0), os.getsid(starter)}
@@ -255,8 +254,7 @@ def test_no_call_fails_when_the_hub_is_asked_to_shut_down(memory: Memory) -> Non
     assert memory.hub() != hub
 
 
-def test_an_open_subscription_does_not_delay_shutdown(memory: Memory) -> None:
-    front = memory.greeted()
+def test_an_open_subscription_does_not_delay_shutdown(memory: Memory, front: Wire) -> None:
     listening = front.send("subscriptions/listen", notifications={"toolsListChanged": True})
     front.call("list_values")
     hub = memory.hub()
@@ -292,8 +290,7 @@ def test_a_newer_version_replaces_an_older_hub_and_never_the_reverse(memory: Mem
     assert package_of(memory.hub()) == str(newer_package)
 
 
-def test_a_hub_whose_data_is_deleted_ends_and_does_not_recreate_it(memory: Memory) -> None:
-    front = memory.greeted()
+def test_a_hub_whose_data_is_deleted_ends_and_does_not_recreate_it(memory: Memory, front: Wire) -> None:
     front.call("start_ghap", **ENTRY)
     hub = memory.hub()
     # At once: the hub may be making its index meanwhile.
@@ -303,8 +300,7 @@ def test_a_hub_whose_data_is_deleted_ends_and_does_not_recreate_it(memory: Memor
     assert not (memory.storage / "journal").exists()
 
 
-def test_an_answer_that_arrives_is_on_the_disk(memory: Memory) -> None:
-    front = memory.greeted()
+def test_an_answer_that_arrives_is_on_the_disk(memory: Memory, front: Wire) -> None:
     ghap_id = learn(front)
     memory.kill_hub()
     assert [entry["id"] for entry in entries_in(memory.storage)] == [ghap_id]

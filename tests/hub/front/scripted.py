@@ -193,6 +193,11 @@ class Client:
         while view:
             view = view[os.write(self._in, view) :]
 
+    def reach(self, hub: ScriptedHub, *messages: dict[str, Any] | bytes) -> Connection:
+        """Write the messages, and return the hub's end of the connection that they bring."""
+        self.send(*messages)
+        return hub.accept()
+
     def receive_line(self) -> bytes:
         """Return the next line; empty at the end."""
         while b"\n" not in self._rest:

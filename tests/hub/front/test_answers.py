@@ -135,8 +135,7 @@ def test_garbage_is_left_to_the_hub(garbage: bytes) -> None:
 
 
 def test_an_error_of_the_hub_answers_an_impossible_greeting(client: Client, hub: ScriptedHub) -> None:
-    client.send(initialize(0, clientInfo=None))
-    connection = hub.accept()
+    connection = client.reach(hub, initialize(0, clientInfo=None))
     assert connection.read() == initialize(0, clientInfo=None)
     connection.send({"jsonrpc": "2.0", "id": 0, "error": {"code": -32602, "message": "no"}})
     assert client.receive()["error"]["message"] == "no"
@@ -151,8 +150,7 @@ def test_a_later_initialize_does_not_open_the_session_of_the_next_hub(
     late = initialize(5, clientInfo=None)
     client.send(*opening)
     client.receive()
-    client.send(late, request(6))
-    connection = hub.accept()
+    connection = client.reach(hub, late, request(6))
     first, *_, before, last = [connection.read() for _ in range(len(opening) + 2)]
     assert first["method"] == opening[0]["method"]
     assert first["id"] not in (0, 5)
@@ -187,14 +185,12 @@ def test_a_hub_that_comes_later_learns_what_the_front_has_answered(client: Clien
     connection.answer(1)
     assert client.receive()["id"] == 1
     connection.close()
-    client.send(enveloped(2, "tools/call"))
-    second = hub.accept()
+    second = client.reach(hub, enveloped(2, "tools/call"))
     assert [second.read()["id"], second.read()["id"]] == [opening["id"], 2]
 
 
 def test_a_hub_that_is_there_already_learns_it_at_once(client: Client, hub: ScriptedHub) -> None:
-    client.send(request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, request(1))
     connection.read()
     connection.answer(1)
     assert client.receive()["id"] == 1
@@ -207,8 +203,7 @@ def test_a_hub_that_is_there_already_learns_it_at_once(client: Client, hub: Scri
 def test_ids_that_a_client_uses_twice_are_not_mixed_up(client: Client, hub: ScriptedHub) -> None:
     client.send(initialize(1))
     assert "protocolVersion" in client.receive()["result"]
-    client.send(INITIALIZED, request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, INITIALIZED, request(1))
     opening = connection.read()
     connection.answer(opening["id"], "the client has one")
     connection.answer(1, "the call's")

@@ -48,8 +48,7 @@ def test_a_line_that_is_not_a_request_is_answered_once_and_without_a_hub(
     assert refused["id"] == identity
     assert refused["error"]["code"] in {-32600, -32700}
     assert refused["error"]["message"]
-    client.send(request(1))
-    hub.accept().serve(client, request(1))
+    client.reach(hub, request(1)).serve(client, request(1))
     client.leave()
 
 
@@ -63,8 +62,7 @@ def test_a_tool_call_that_is_not_a_request_fails_as_a_tool_does(client: Client, 
 
 
 def test_an_answer_of_the_client_is_passed_on(client: Client, hub: ScriptedHub) -> None:
-    client.send({"jsonrpc": "2.0", "id": 7, "result": {}}, request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, {"jsonrpc": "2.0", "id": 7, "result": {}}, request(1))
     read = [connection.read(), connection.read()]
     assert {"jsonrpc": "2.0", "id": 7, "result": {}} in read
     connection.tell(client, 1)
@@ -73,8 +71,7 @@ def test_an_answer_of_the_client_is_passed_on(client: Client, hub: ScriptedHub) 
 
 def test_an_id_of_many_digits_is_answered_under_it(client: Client, hub: ScriptedHub) -> None:
     long = 10**30
-    client.send(request(long), request(0))
-    connection = hub.accept()
+    connection = client.reach(hub, request(long), request(0))
     assert [connection.read()["id"], connection.read()["id"]] == [long, 0]
     connection.tell(client, long)
     connection.tell(client, 0)
@@ -83,8 +80,7 @@ def test_an_id_of_many_digits_is_answered_under_it(client: Client, hub: Scripted
 @pytest.mark.parametrize("params", [None, [], {}, {"requestId": {}}, {"requestId": 9}])
 def test_a_malformed_cancellation_is_passed_on(client: Client, hub: ScriptedHub, params: Any) -> None:
     strange = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-    client.send(strange, request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, strange, request(1))
     assert sorted(map(str, [connection.read(), connection.read()])) == sorted(map(str, [strange, request(1)]))
 
 

@@ -23,8 +23,7 @@ def shake_hands(client: Client, hub: ScriptedHub) -> Any:
     """Complete the handshake of the 2025 protocol and a call, and return the hub's end."""
     client.send(INITIALIZE)
     assert client.receive()["id"] == 0
-    client.send(INITIALIZED, request("first"))
-    connection = hub.accept()
+    connection = client.reach(hub, INITIALIZED, request("first"))
     assert [connection.read() for _ in range(3)] == [OPENING, INITIALIZED, request("first")]
     connection.answer(OPENING["id"], "the client has one")
     connection.tell(client, "first")
@@ -32,8 +31,7 @@ def shake_hands(client: Client, hub: ScriptedHub) -> Any:
 
 
 def test_lines_pass_both_ways_unchanged(client: Client, hub: ScriptedHub) -> None:
-    client.send(b'{ "jsonrpc": "2.0", "id": "a", "method": "tools/call" }\n')
-    connection = hub.accept()
+    connection = client.reach(hub, b'{ "jsonrpc": "2.0", "id": "a", "method": "tools/call" }\n')
     assert connection.read_line() == b'{ "jsonrpc": "2.0", "id": "a", "method": "tools/call" }\n'
     connection.send(b'{"result": {}, "jsonrpc": "2.0", "id": "a"}\n')
     assert client.receive_line() == b'{"result": {}, "jsonrpc": "2.0", "id": "a"}\n'
@@ -43,8 +41,7 @@ def test_lines_pass_both_ways_unchanged(client: Client, hub: ScriptedHub) -> Non
 
 def test_a_line_may_come_in_pieces(client: Client, hub: ScriptedHub) -> None:
     whole = json.dumps(request(1)).encode() + b"\n"
-    client.send(json.dumps(request(0)).encode() + b"\n" + whole[:9])
-    connection = hub.accept()
+    connection = client.reach(hub, json.dumps(request(0)).encode() + b"\n" + whole[:9])
     assert connection.read() == request(0)
     client.send(whole[9:20])
     client.send(whole[20:])
@@ -57,8 +54,7 @@ def test_a_line_may_come_in_pieces(client: Client, hub: ScriptedHub) -> None:
 
 
 def test_several_lines_may_come_at_once(client: Client, hub: ScriptedHub) -> None:
-    client.send(request(1), b"\n", request(2), request("three"))
-    connection = hub.accept()
+    connection = client.reach(hub, request(1), b"\n", request(2), request("three"))
     assert [connection.read()["id"] for _ in range(3)] == [1, 2, "three"]
     lines = [json.dumps(answer(identity)).encode() + b"\n" for identity in ("three", 1, 2)]
     connection.send(b"".join(lines))
@@ -73,14 +69,12 @@ def test_a_last_line_without_line_feed_is_answered(client: Client, hub: Scripted
 
 
 def test_lines_that_are_piped_in_keep_their_order(client: Client, hub: ScriptedHub) -> None:
-    client.send(INITIALIZE, INITIALIZED, request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, INITIALIZE, INITIALIZED, request(1))
     assert ids([connection.read() for _ in range(3)]) == [OPENING["id"], "notifications/initialized", 1]
 
 
 def test_an_answer_is_passed_on_only_once(client: Client, hub: ScriptedHub) -> None:
-    client.send(request(1), request(2))
-    connection = hub.accept()
+    connection = client.reach(hub, request(1), request(2))
     connection.answer(1, "first")
     connection.answer(1, "again")
     connection.answer(7, "nobody asked")
@@ -105,8 +99,7 @@ def test_open_requests_are_sent_to_the_next_hub_after_the_handshake(client: Clie
 
 
 def test_the_next_hub_gets_no_handshake_if_there_was_none(client: Client, hub: ScriptedHub) -> None:
-    client.send(request(1, "server/discover"), request(2))
-    first = hub.accept()
+    first = client.reach(hub, request(1, "server/discover"), request(2))
     first.tell(client, 1)
     first.close()
     second = hub.accept()
@@ -116,8 +109,7 @@ def test_the_next_hub_gets_no_handshake_if_there_was_none(client: Client, hub: S
 
 
 def test_an_unanswered_handshake_is_sent_once(client: Client, hub: ScriptedHub) -> None:
-    client.send(INCOMPLETE, INITIALIZED, request(1))
-    first = hub.accept()
+    first = client.reach(hub, INCOMPLETE, INITIALIZED, request(1))
     assert first.read() == INCOMPLETE
     first.close()
     second = hub.accept()
@@ -129,8 +121,7 @@ def test_an_unanswered_handshake_is_sent_once(client: Client, hub: ScriptedHub) 
 
 def test_an_idle_session_does_not_reconnect(client: Client, hub: ScriptedHub) -> None:
     shake_hands(client, hub).close()
-    client.send(request(1))
-    second = hub.accept()
+    second = client.reach(hub, request(1))
     assert [second.read() for _ in range(3)] == [OPENING, INITIALIZED, request(1)]
     second.close()
     client.close_stdin()
@@ -141,8 +132,7 @@ def test_an_idle_session_does_not_reconnect(client: Client, hub: ScriptedHub) ->
 
 
 def test_half_an_answer_of_a_lost_hub_is_dropped(client: Client, hub: ScriptedHub) -> None:
-    client.send(request(1))
-    first = hub.accept()
+    first = client.reach(hub, request(1))
     first.read()
     first.send(b'{"jsonrpc": "2.0", "id": 1, "res')
     first.close()
@@ -150,8 +140,7 @@ def test_half_an_answer_of_a_lost_hub_is_dropped(client: Client, hub: ScriptedHu
 
 
 def test_a_cancelled_request_is_not_sent_again(client: Client, hub: ScriptedHub) -> None:
-    client.send(request(1), request(2))
-    first = hub.accept()
+    first = client.reach(hub, request(1), request(2))
     assert [first.read()["id"], first.read()["id"]] == [1, 2]
     client.send(notification("cancelled", requestId=1))
     assert first.read()["method"] == "notifications/cancelled"
@@ -174,22 +163,19 @@ def test_a_call_that_kills_every_hub_fails(client: Client, hub: ScriptedHub) -> 
     error = error_of(client.receive())
     assert error["type"] == "storage_unavailable"
     assert "hub logs" in error["hint"]
-    client.send(request(2))
-    last = hub.accept()
+    last = client.reach(hub, request(2))
     assert [last.read() for _ in range(3)] == [OPENING, INITIALIZED, request(2)]
 
 
 def test_a_subscription_is_sent_again_under_its_id(client: Client, hub: ScriptedHub) -> None:
-    client.send(request("listening", "subscriptions/listen"))
-    first = hub.accept()
+    first = client.reach(hub, request("listening", "subscriptions/listen"))
     assert first.read()["id"] == "listening"
     first.close()
     assert hub.accept().read() == request("listening", "subscriptions/listen")
 
 
 def test_a_subscription_does_not_keep_the_front_alive(client: Client, hub: ScriptedHub) -> None:
-    client.send(request("listening", "subscriptions/listen"), request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, request("listening", "subscriptions/listen"), request(1))
     assert [connection.read()["id"], connection.read()["id"]] == ["listening", 1]
     client.close_stdin()
     connection.tell(client, 1)
@@ -226,8 +212,7 @@ def test_a_client_without_requests_starts_no_hub(client: Client) -> None:
 @pytest.mark.slow
 def test_a_hub_that_gives_signs_of_life_has_time(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.1, hung_after=2.0)
-    client.send(request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, request(1))
     assert connection.read() == request(1)
     connection.wait_for_pings(25)
     connection.tell(client, 1)
@@ -237,8 +222,7 @@ def test_a_hub_that_gives_signs_of_life_has_time(client_of: ClientOf, hub: Scrip
 def test_a_hub_is_pinged_only_if_an_answer_is_due(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.02)
     begun = time.monotonic()
-    client.send(request(1))
-    connection = hub.accept()
+    connection = client.reach(hub, request(1))
     connection.serve(client, request(1))
     due = time.monotonic() - begun
     assert client.hears_nothing(0.5)
@@ -253,8 +237,7 @@ def test_a_hub_is_pinged_only_if_an_answer_is_due(client_of: ClientOf, hub: Scri
 @pytest.mark.slow
 def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.05, hung_after=1.5)
-    client.send(request(1), request("two", "tools/list"))
-    connection = hub.accept()
+    connection = client.reach(hub, request(1), request("two", "tools/list"))
     error = error_of(client.receive())
     assert error["type"] == "timeout"
     assert "sign of life" in error["message"]
@@ -274,8 +257,7 @@ def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(client_of: C
 def test_after_the_first_silence_calls_fail_soon_and_are_not_passed_on(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.05, hung_after=60 * timeouts.STILL_SILENT)
     hook = request("hook", name="hook", arguments={})
-    client.send(hook)
-    connection = hub.accept()
+    connection = client.reach(hub, hook)
     assert connection.read_line()
     # The client has waited for its own limit.
     assert client.hears_nothing(1.2)
@@ -297,8 +279,7 @@ def test_after_the_first_silence_calls_fail_soon_and_are_not_passed_on(client_of
 def test_a_message_that_a_hung_hub_received_in_part_is_completed(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.05, hung_after=1.5)
     long = request(1, text="x" * 3_000_000)
-    client.send(long)
-    connection = hub.accept()
+    connection = client.reach(hub, long)
     assert error_of(client.receive())["type"] == "timeout"
     client.send(request(2))
     assert connection.read() == long
@@ -308,8 +289,7 @@ def test_a_message_that_a_hung_hub_received_in_part_is_completed(client_of: Clie
 @pytest.mark.slow
 def test_a_call_after_a_long_silence_does_not_time_out_at_once(client_of: ClientOf, hub: ScriptedHub) -> None:
     client = client_of(ping_after=0.1, hung_after=2.0)
-    client.send(request("listening", "subscriptions/listen"))
-    connection = hub.accept()
+    connection = client.reach(hub, request("listening", "subscriptions/listen"))
     assert connection.read()["id"] == "listening"
     assert client.hears_nothing(2.5)
     client.send(request(1))
