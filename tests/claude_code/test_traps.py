@@ -29,7 +29,7 @@ class Trap:
         script = claude.project / self.tool
         script.write_text(f'#!/bin/sh\necho "{self.says}" >&2\nexit 4\n')
         script.chmod(0o755)
-        for goal, hypothesis, takeaway in ((self.goal, self.hypothesis, self.takeaway), *OTHERS):
+        for goal, hypothesis, takeaway in ((self.goal, self.hypothesis, self.takeaway), OTHER):
             begun = {"goal": goal, "hypothesis": hypothesis, "action": "Try it", "prediction": "It works then"}
             end = {"status": "falsified", "result": "It was something else", "surprise": "The guess was wrong"}
             cause = {"category": "missing-knowledge", "description": "The tool has a rule of its own"}
@@ -46,12 +46,10 @@ class Trap:
             )
 
 
-OTHERS: Final = (
-    (
-        "Make the nightly export finish before six",
-        "The export is slow because of its indexes",
-        "Take the export from the replica: on the primary it waits for the vacuum",
-    ),
+OTHER: Final = (
+    "Make the nightly export finish before six",
+    "The export is slow because of its indexes",
+    "Take the export from the replica: on the primary it waits for the vacuum",
 )
 UNIT: Final = Trap(
     "doser",
@@ -86,7 +84,7 @@ def test_a_lesson_is_told_at_the_action_also_where_a_filter_hides_that_it_failed
     assert UNIT.says in session.results()[0]
     told = session.told(1).removeprefix(session.told(0))
     assert f"This may bear on it: {UNIT.takeaway}" in told
-    assert OTHERS[0][2] not in told
+    assert OTHER[2] not in told
 
 
 def test_a_lesson_is_told_in_the_first_session_of_a_day(claude: ClaudeCode) -> None:

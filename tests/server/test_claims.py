@@ -24,7 +24,7 @@ def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claims:
 
 
 def repository(folder: Path, message: str = "first") -> Path:
-    folder.mkdir()
+    folder.mkdir(parents=True)
     git(folder, "init", "--quiet")
     git(folder, "commit", "--quiet", "--allow-empty", "--message", message)
     return folder
@@ -155,7 +155,6 @@ def test_without_a_remote_a_project_is_named_after_its_folder_and_where_its_hist
     (tmp_path / "copies").mkdir()
     git(tmp_path, "clone", "--quiet", str(shop), "copies/shop")
     assert claims.project_of(tmp_path / "copies" / "shop") == name
-    (tmp_path / "others").mkdir()
     assert claims.project_of(repository(tmp_path / "others" / "shop", "another")) != name
     git(shop, "remote", "add", "origin", f"https://{SHOP}.git")
     assert claims.project_of(shop) == SHOP
@@ -181,7 +180,6 @@ def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(
     used(tmp_path, shop, time.time())
     used(tmp_path, tmp_path, time.time())
     assert claims.project_of(shop) == "shop"
-    (tmp_path / "others").mkdir()
     other = repository(tmp_path / "others" / "shop", "another")
     assert re.fullmatch(r"shop-[0-9a-f]{6}", claims.project_of(other))
     # It has an owner.

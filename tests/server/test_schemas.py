@@ -164,26 +164,19 @@ def test_output_schemas_are_plain_objects(tool: Any) -> None:
     assert not any({"$ref", "$defs"} & node.keys() for node in nodes(tool.output_schema))
 
 
+VOCABULARIES: dict[type[StrEnum], list[str]] = {
+    Domain: ["start_ghap domain", "list_ghap_entries domain", "search_experiences domain"],
+    Strategy: ["start_ghap strategy", "update_ghap strategy", "search_experiences strategy"],
+    OutcomeStatus: ["resolve_ghap status", "list_ghap_entries outcome", "search_experiences outcome"],
+    RootCauseCategory: ["resolve_ghap root_cause.category"],
+    Axis: ["get_clusters axis", "store_value axis", "list_values axis", "search_experiences axis"],
+    ValueOrder: ["list_values sort"],
+    Stance: ["judge_value verdict"],
+}
+
+
 @pytest.mark.parametrize(
-    ("path", "vocabulary"),
-    [
-        ("start_ghap domain", Domain),
-        ("start_ghap strategy", Strategy),
-        ("update_ghap strategy", Strategy),
-        ("resolve_ghap status", OutcomeStatus),
-        ("resolve_ghap root_cause.category", RootCauseCategory),
-        ("list_ghap_entries domain", Domain),
-        ("list_ghap_entries outcome", OutcomeStatus),
-        ("get_clusters axis", Axis),
-        ("store_value axis", Axis),
-        ("list_values axis", Axis),
-        ("list_values sort", ValueOrder),
-        ("judge_value verdict", Stance),
-        ("search_experiences axis", Axis),
-        ("search_experiences domain", Domain),
-        ("search_experiences outcome", OutcomeStatus),
-        ("search_experiences strategy", Strategy),
-    ],
+    ("path", "vocabulary"), [(path, vocabulary) for vocabulary, paths in VOCABULARIES.items() for path in paths]
 )
 def test_enums_are_the_vocabularies(path: str, vocabulary: type[StrEnum]) -> None:
     assert at(*path.split())["enum"] == [member.value for member in vocabulary]
@@ -191,10 +184,8 @@ def test_enums_are_the_vocabularies(path: str, vocabulary: type[StrEnum]) -> Non
 
 def test_no_other_enum_is_advertised() -> None:
     enums = [node["enum"] for schema in SCHEMAS.values() for node in nodes(schema) if "enum" in node]
-    vocabularies = [
-        [member.value for member in vocabulary]
-        for vocabulary in (Domain, Strategy, OutcomeStatus, RootCauseCategory, Axis, ResponseFormat, ValueOrder, Stance)
-    ]
+    known: list[type[StrEnum]] = [*VOCABULARIES, ResponseFormat]
+    vocabularies = [[member.value for member in vocabulary] for vocabulary in known]
     assert all(enum in vocabularies for enum in enums)
     assert len(enums) == 17
 
