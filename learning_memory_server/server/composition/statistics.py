@@ -8,7 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from learning_memory_server.capture.entries.tally import Tally
+from learning_memory_server.capture.entries.timeline import Tally
 from learning_memory_server.learning.advice.log import counts_of
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.server.views.calibration_views import calibration_stats

@@ -5,7 +5,7 @@ from typing import Any, Final, NotRequired
 
 from typing_extensions import TypedDict
 
-from learning_memory_server.capture.entries.tally import Tally
+from learning_memory_server.capture.entries.timeline import Tally
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice.log import counts_of
 from learning_memory_server.learning.calibration import (

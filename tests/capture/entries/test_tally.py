@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.capture.entries.tally import Tally
-from learning_memory_server.capture.entries.timeline import Timeline
+from learning_memory_server.capture.entries.timeline import Tally, Timeline
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.support import CONFIRMED, numbered
