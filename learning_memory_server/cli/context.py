@@ -11,7 +11,7 @@ from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.failures.error_advisor import repeated_mistakes
 from learning_memory_server.learning.values.log import ordered
-from learning_memory_server.model.identity import folder_of, place_in
+from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.limits import CONTEXT_SHOWN
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.value import ValueOrder

@@ -26,8 +26,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import EarlyCalls, import_protocol
 from learning_memory_server.model import limits
-from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders

@@ -1,7 +1,17 @@
-"""The caller: the agent that "current" entries belong to."""
+"""The caller, whom \"current\" entries belong to, and what it is known by: the names of a folder and of a session."""
 
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
+
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.git import git
 
 MAIN_AGENT: Final = "main"
 """The agent of a session that its user talks to. The others have a hash."""
@@ -23,3 +33,94 @@ class Caller:
     is_told: bool = True  # whether it may be shown unasked what the project knows
     # Where its session was started, an absolute path that is never kept; empty if that is not known.
     folder: str = ""
+
+
+_CHANGED_MAX: Final = 200
+"""Changed files that say what the work is about."""
+_PROCESS_SESSION: Final = secrets.token_hex(16)
+
+
+def session_of(environment: Mapping[str, str]) -> str:
+    """Return the hash of the session that this process speaks for: Claude Code's, else one of this process."""
+    return session_hash(environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION)
+
+
+def folder_of(environment: Mapping[str, str]) -> Path:
+    """Return the project's folder: what Claude Code says, else the working directory."""
+    return Path(environment.get("CLAUDE_PROJECT_DIR") or Path.cwd())
+
+
+def session_hash(session: str) -> str:
+    """Return the hash that identifies an agent session in the journal, which never contains the session id itself."""
+    # Variables and folder names may contain bytes that are not UTF-8, which Python represents as surrogates.
+    return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def remote_name(directory: Path) -> str | None:
+    """Return `host/owner/name` of the git remote, or None if there is none on a host."""
+    remote = git_output(directory, "config", "--get", "remote.origin.url")
+    return normalised_remote(remote) if remote else None
+
+
+def bare_name(directory: Path) -> str:
+    """Return the name of the main worktree's folder, or of the folder where there is no repository."""
+    common = git_output(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if common:
+        git_directory = Path(common)
+        # The repository of a submodule, or a bare one, has no worktree to be named after.
+        return _readable(git_directory.parent.name if git_directory.name == ".git" else git_directory.stem)
+    return _readable(directory.resolve().name) or "default"
+
+
+def _readable(name: str) -> str:
+    return _without_tokens(os.fsencode(name).decode("utf-8", "replace"))
+
+
+def _without_tokens(name: str) -> str:
+    # A name is stored with everything that is learned there, and no call passes it as an argument.
+    from learning_memory_server.redaction.redactor import build_name_redactor  # noqa: PLC0415 - `--help` does without
+
+    return build_name_redactor().redact(name).text
+
+
+def normalised_remote(url: str) -> str | None:
+    """Return `host/owner/name` in lower case, without credentials, port or `.git`, or None for a local path."""
+    url = url.strip()
+    if "://" in url:
+        try:
+            parts = urlsplit(url)
+            host, path = parts.hostname or "", parts.path
+        except ValueError:
+            return None
+    else:
+        # The scp form, user@host:path. Without a user or a dot, the part before the colon may be a Windows drive.
+        authority, _, path = url.partition(":")
+        host = authority.rpartition("@")[2] if "@" in authority or "." in authority else ""
+    path = path.strip("/").removesuffix(".git").rstrip("/")
+    return _without_tokens(f"{host}/{path}").lower() if re.fullmatch(r"[\w.-]*\w", host) and path else None
+
+
+def place_in(directory: Path) -> str:
+    """Return what the work is about: the branch and the changed files, a line each; nothing if it takes long."""
+    settings = (git_output(directory, "config", "-z", "--list", "--name-only") or "").split("\0")
+    # To tell whether a file is changed, git would run a program that the repository's settings name.
+    filters = [name for name in settings if name.startswith("filter.")]
+    if any("=" in name for name in filters):
+        return ""
+    said = git_output(
+        directory,
+        *(option for name in filters for option in ("-c", f"{name}=")),
+        *("status", "--porcelain", "--branch", "--ignore-submodules"),
+        seconds=timeouts.PLACE,
+    )
+    lines = (said or "").splitlines()[:_CHANGED_MAX]
+    return "\n".join(line[3:].partition("...")[0] for line in lines)
+
+
+def git_output(directory: Path, *arguments: str, seconds: float = timeouts.GIT) -> str | None:
+    """Return what git says of a folder, or None if it fails, is late, or says nothing."""
+    try:
+        said = git(directory, *arguments, seconds=seconds)
+    except OSError:
+        return None
+    return (said or b"").decode("utf-8", "surrogateescape").strip() or None

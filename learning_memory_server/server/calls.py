@@ -19,8 +19,7 @@ from structlog.contextvars import bound_contextvars
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
 from learning_memory_server.learning.advice.text import SessionContext
-from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.identity import place_in
+from learning_memory_server.model.caller import Caller, place_in
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate

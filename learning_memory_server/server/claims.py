@@ -29,8 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
 from learning_memory_server.learning.failures.transcripts import folder_name, projects_folder
-from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.identity import bare_name, folder_of, git_output, remote_name, session_of
+from learning_memory_server.model.caller import Caller, bare_name, folder_of, git_output, remote_name, session_of
 from learning_memory_server.system import files, timeouts
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model.identity import folder_of
+from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.model.identity import bare_name, normalised_remote, place_in, remote_name, session_of
+from learning_memory_server.model.caller import bare_name, normalised_remote, place_in, remote_name, session_of
 from tests.processes import python
 from tests.sharing.repositories import git
 
@@ -151,7 +151,7 @@ def test_a_session_is_a_hash_that_never_shows_its_id() -> None:
 
 def test_without_a_session_id_each_process_has_its_own() -> None:
     here = session_of({})
-    code = "from learning_memory_server.model.identity import session_of; print(session_of({}))"
+    code = "from learning_memory_server.model.caller import session_of; print(session_of({}))"
 
     assert here == session_of({"CLAUDE_CODE_SESSION_ID": ""})
     assert python(code).strip() != here

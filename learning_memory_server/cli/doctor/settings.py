@@ -14,7 +14,7 @@ from learning_memory_server.cli.doctor import Finding, Repair, about, green, red
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
-from learning_memory_server.model.identity import folder_of
+from learning_memory_server.model.caller import folder_of
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 from learning_memory_server.server.claims import Claims, caller_of, claims_of
 from learning_memory_server.server.settings import Settings, is_secret

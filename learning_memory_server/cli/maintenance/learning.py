@@ -23,8 +23,8 @@ from learning_memory_server.journal.codec import FAILURE, MEMORY, JournalRecord
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now

@@ -32,9 +32,9 @@ from learning_memory_server.journal.codec import (
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Episode, Failure
-from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.memory import Memory, checked_metadata
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import Value, Verdict

@@ -15,8 +15,8 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.contents import entry_of_record, is_id
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
 from learning_memory_server.model import limits
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.entry import Ghap, Resolution
-from learning_memory_server.model.identity import session_hash
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.stored import Stored
 from learning_memory_server.redaction.base import shortened_markers, word_set

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.model import limits
+from learning_memory_server.model.caller import git_output
 from learning_memory_server.model.entry import Anchor, Ghap
-from learning_memory_server.model.identity import git_output
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
 

@@ -16,8 +16,8 @@ from learning_memory_server.learning.failures.parse import Command, do_the_same,
 from learning_memory_server.learning.failures.remedies import lock_of, mended
 from learning_memory_server.learning.failures.sanitize import files_in, kept, shows_error, tidied
 from learning_memory_server.model import limits
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.failure import Episode, Failure, failure_id
-from learning_memory_server.model.identity import session_hash
 from learning_memory_server.redaction.gate import RedactionGate
 
 WITHIN: Final = 5

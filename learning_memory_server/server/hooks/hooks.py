@@ -26,9 +26,8 @@ from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor,
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.learning.failures.pending import EDITS_MAX, Ran
 from learning_memory_server.model import limits
-from learning_memory_server.model.caller import MAIN_AGENT, Caller
+from learning_memory_server.model.caller import MAIN_AGENT, Caller, place_in
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.identity import place_in
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.server.hooks.event import (

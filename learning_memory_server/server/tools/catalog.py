@@ -5,8 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from learning_memory_server.model.caller import MAIN_AGENT, Caller
-from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
 from learning_memory_server.server.hooks.event import Event, old_and_new
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.tools import ghap, learning, search

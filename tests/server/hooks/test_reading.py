@@ -15,7 +15,7 @@ from threading import Event
 import pytest
 from mcp import Client
 
-from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.learning.advice.log import Trials
-from learning_memory_server.model.identity import session_hash
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CONFIRMED, ENTRY, at_work
