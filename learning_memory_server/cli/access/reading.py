@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import out
-from learning_memory_server.index.engines.addresses import urls_of
+from learning_memory_server.index.engines.server_log import urls_of
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records

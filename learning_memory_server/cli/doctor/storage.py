@@ -26,10 +26,9 @@ from learning_memory_server.errors import (
     LockUnavailableError,
 )
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.engines.addresses import urls_of
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import find_owner, open_owner
-from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data
+from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data, urls_of
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, TRIAL, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal

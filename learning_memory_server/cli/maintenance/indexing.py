@@ -12,8 +12,8 @@ from learning_memory_server.cli.access.reading import open_settings
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.engines.addresses import places_of, urls_of
 from learning_memory_server.index.engines.owner import new_owner, open_owner, settle_owner
+from learning_memory_server.index.engines.server_log import places_of, urls_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.files import disk_use

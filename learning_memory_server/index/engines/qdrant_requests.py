@@ -15,8 +15,8 @@ from urllib.parse import urlsplit
 import structlog
 
 from learning_memory_server.errors import DiskFullError, NoAnswerError, RefusedError, StorageUnavailableError
-from learning_memory_server.index.engines.addresses import checked_address, is_here
 from learning_memory_server.index.engines.qdrant_errors import Kind, request_errors
+from learning_memory_server.index.engines.server_log import checked_address, is_here
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import Circuit, is_own_delay, request_seconds
 

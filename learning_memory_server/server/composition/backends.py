@@ -16,7 +16,7 @@ from learning_memory_server.embedding.loading import load_embedder, load_package
 from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import EstimatedTokens, ModelTokens
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.engines.addresses import urls_of
+from learning_memory_server.index.engines.server_log import urls_of
 from learning_memory_server.index.memory_chunks import Chunker
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
