@@ -1,4 +1,4 @@
-"""The caller, whom \"current\" entries belong to, and what it is known by: the names of a folder and of a session."""
+"""The caller, whom "current" entries belong to, and what it is known by: the names of a folder and of a session."""
 
 import hashlib
 import os

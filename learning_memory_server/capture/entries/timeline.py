@@ -11,16 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from threading import Lock
-from typing import TYPE_CHECKING
 
 from learning_memory_server.index.document import is_on
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Tier
+from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy, Tier
 
-if TYPE_CHECKING:
-    from learning_memory_server.model.vocabulary import Domain, Strategy
-
-    Kind = tuple[str, Domain, Strategy]
+Kind = tuple[str, Domain, Strategy]
 
 
 class Tally:

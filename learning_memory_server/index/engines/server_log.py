@@ -1,4 +1,4 @@
-"""Which servers have had points of an owner, in the journal.
+"""Qdrant servers: which addresses mean the same one, and which have had points of an owner, in the journal.
 
 What is forgotten has to leave each of them, and a program that uses another engine by now would not know of them. The
 server is noted but not its collections: these, and the owner's points in them, can be listed on the server. Nor is it
