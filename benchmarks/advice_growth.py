@@ -6,7 +6,6 @@ changed. Without a limit for advice: `late` is the share that needed more than t
 nothing. The processor's time, of all threads, depends less on what else the machine does.
 """
 
-import argparse
 import asyncio
 import json
 import random
@@ -18,10 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.population import populate, themes
+from benchmarks.measuring import options_of
+from benchmarks.population import ENTRY, populate, themes
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.learning.anchors.freshness import blob_ids, digests
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
@@ -43,12 +42,7 @@ _COLUMNS = ("p50", "p95", "cpu")
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--runs", type=int, default=RUNS)
-    parser.add_argument("--anchors", type=int, default=0)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, sizes=SIZES, runs=RUNS, anchors=0)
     print(f"{'':8}{'without advice, ms':^27}{'with advice, ms':^27}")
     print(f"{'entries':>8}" + f"{'p50':>9}{'p95':>9}{'cpu':>9}" * 2 + f"{'late':>8}{'shown':>8}")
     reports = {}
@@ -100,35 +94,15 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
     shown = 0
     async with open_services(Settings(storage_path=data), purpose="benchmark", load=load_packaged) as services:
         await services.writer.complete()
-        finder = AdviceFinder(
-            services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
-        )
-        advisors = {
-            "without": Silence(),
-            "with": Advisor(
-                finder,
-                services.advice_log,
-                services.collector,
-                services.value_log,
-                services.clock,
-                trials=services.trials,
-                within=None,
-            ),
-        }
+        services.advisor.within = None
+        advisors = {"without": Silence(), "with": services.advisor}
         tools = {kind: Boundary(TOOLS, {**services.injectable(), Advisor: advisors[kind]}) for kind in advisors}
         for number in range(-_WARM_UP, runs):
             theme = themes()[number % len(themes())]
             for kind, boundary in tools.items():
-                arguments = {
-                    "domain": "debugging",
-                    "strategy": "check-assumptions",
-                    "goal": f"Find out what happens in case {number} of the second week",
-                    "hypothesis": f"{theme}, in case {number}",
-                    "action": "Change one thing at a time",
-                    "prediction": "It does not happen again",
-                }
+                about = {"goal": f"Find out what happens in case {number}", "hypothesis": f"{theme}, in case {number}"}
                 began, busy = time.perf_counter(), time.process_time()
-                reply = await boundary.run("start_ghap", arguments, caller)
+                reply = await boundary.run("start_ghap", ENTRY | about, caller)
                 ended, idle = time.perf_counter(), time.process_time()
                 # A hundred open entries would slow the next start down, and no project has as many.
                 services.collector.forget([reply["id"]], services.clock())

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import logging
 import random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import bm25s
 import numpy as np
 import Stemmer
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from learning_memory_server.embedding.base import Embedder
 
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder
-
-    Documents = Sequence[tuple[str, str]]
-    Scored = list[tuple[str, float]]
-    Method = Callable[[str, int], Scored]
+Documents = Sequence[tuple[str, str]]
+Scored = list[tuple[str, float]]
+Method = Callable[[str, int], Scored]
 
 
 def plain_dense(documents: Documents, vectors: NDArray[np.float32], embedder: Embedder) -> Method:

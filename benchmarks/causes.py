@@ -15,35 +15,29 @@ the algorithm make. So compare the means over draws; the last column has the sta
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import gzip
 import json
-import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from learning_memory_server.embedding.loading import load_packaged
+from benchmarks.measuring import Option, options_of
+from benchmarks.population import completed
+from benchmarks.recorded import lines_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clusters.clusterer import LiveAxis
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit, without_task
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
-    Labels = NDArray[np.int64]
-    Names = NDArray[np.str_]
-    Figures = dict[str, float]
+Labels = NDArray[np.int64]
+Names = NDArray[np.str_]
+Figures = dict[str, float]
 
 AXES = (Axis.ROOT_CAUSE, Axis.SURPRISE)
 DRAWS = 40
@@ -56,18 +50,13 @@ FIGURES = ("cause", "explicit", "task", "cause + noise", "explicit + noise", "cl
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--share", type=float, default=SHARE, help="of the entries in each draw")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(
+        __doc__, data=Option(Path, is_needed=True), draws=DRAWS, share=Option(SHARE, "of the entries in each draw")
+    )
     configure_logging("error")
-    content = options.data.read_bytes()
-    lines = (gzip.decompress(content) if options.data.suffix == ".gz" else content).splitlines()
-    labels = {row["id"]: row["labels"] for row in map(json.loads, filter(None, lines))}
-    with tempfile.TemporaryDirectory() as folder:
-        materials = asyncio.run(read(lines, Path(folder)))
+    lines = lines_of(options.data)
+    labels = {row["id"]: row["labels"] for row in map(json.loads, lines)}
+    materials = asyncio.run(read(lines))
     report = {}
     with threadpool_limits(limits=1):
         for axis, material in materials.items():
@@ -79,18 +68,11 @@ def main() -> None:
         print(json.dumps(report))
 
 
-async def read(lines: Sequence[bytes], storage: Path) -> dict[Axis, FitRequest]:
-    """Import entries, and return the input of a fit of each axis.
-
-    Args:
-        lines: The entries.
-        storage: An empty folder.
-    """
-    async with open_services(Settings(storage_path=storage), purpose="a benchmark", load=load_packaged) as services:
-        parsed = parse_entries(lines, project="benchmark")
-        services.collector.add_resolved(list(parsed.entries.values()))
-        print(f"{len(parsed.entries)} entries, {len(parsed.rejections)} lines rejected")
-        await services.writer.complete()
+async def read(lines: Sequence[bytes]) -> dict[Axis, FitRequest]:
+    """Import the entries, and return the input of a fit of each axis."""
+    parsed = parse_entries(lines, project="benchmark")
+    print(f"{len(parsed.entries)} entries, {len(parsed.rejections)} lines rejected")
+    async with completed(list(parsed.entries.values())) as services:
         return {axis: await LiveAxis(axis, None, 0, services.clusterer).material() for axis in AXES}
 
 

@@ -13,15 +13,13 @@ near copies of its texts fill it up, and the output says so. Every number is the
 above 5,000. In ARI and NMI, each noise point counts as its own cluster. k-means and agglomerative clustering are given
 the true number of labels, which no real store knows.
 
-Each method runs in its own process. `seconds` excludes imports; `peak_mb` is the peak memory of that process, including
-imports. A baseline that exceeds --limit, or would not fit in memory, is left out at that size and larger ones, and
-`skipped` says why.
+Each method runs in its own process. `seconds` excludes imports; `of` a baseline is the share of its seconds that ours
+takes. `peak_mb` is the peak memory of that process, including imports. A baseline that exceeds --limit, or would not
+fit in memory, is left out at that size and larger ones, and `skipped` says why.
 """
 
 from __future__ import annotations
 
-import argparse
-import gzip
 import itertools
 import json
 import multiprocessing
@@ -30,32 +28,28 @@ import tempfile
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from benchmarks.measuring import Option, options_of, peak_megabytes
 from benchmarks.population import themes
-from learning_memory_server.embedding.base import DEFAULT_MODEL
+from benchmarks.recorded import lines_of
+from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder
 from learning_memory_server.embedding.loading import load_embedder
-from learning_memory_server.learning.clustering.clusterer import Clusterer
+from learning_memory_server.learning.clustering.clusterer import Clusterer, Partition
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.clusters.fitting import inherit
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from multiprocessing.connection import Connection
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder
-    from learning_memory_server.learning.clustering.clusterer import Partition
-
-    Vectors = NDArray[np.float32]
-    Labels = NDArray[np.int64]
-    Figures = dict[str, float]
+Vectors = NDArray[np.float32]
+Labels = NDArray[np.int64]
+Figures = dict[str, float]
 
 SIZES = (100, 300, 1_000, 5_000, 20_000, 50_000)
 PER_LABEL = 20
@@ -75,9 +69,7 @@ class Texts:
     """A labelled set. Each text is embedded once, when it is first drawn."""
 
     def __init__(self, path: Path, embedder: Embedder) -> None:
-        content = path.read_bytes()
-        lines = (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
-        rows = [json.loads(line) for line in lines if line.strip()]
+        rows = [json.loads(line) for line in lines_of(path)]
         self.name = path.name.split(".")[0].removeprefix("clusters-")
         self.texts = [row["text"] for row in rows]
         self.labels = np.unique([row["label"] for row in rows], return_inverse=True)[1]
@@ -112,19 +104,17 @@ class Texts:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--n", type=int, nargs="+", default=SIZES, help="the number of texts (default: %(default)s)")
-    parser.add_argument(
-        "--limit", type=float, default=120, help="time limit of a method, in seconds (default: %(default)s)"
+    options = options_of(
+        __doc__,
+        data=Option(Path, is_needed=True),
+        n=Option(SIZES, "the number of texts"),
+        limit=Option(120.0, "time limit of a method, in seconds"),
+        model=Option(DEFAULT_MODEL, "another model: its name, or a folder's absolute path"),
+        seeds=3,
     )
-    parser.add_argument("--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path")
-    parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--json", action="store_true", help="print the report as the last line")
-    options = parser.parse_args()
     paths = sorted(options.data.glob("clusters-*")) if options.data.is_dir() else [options.data]
     if not paths:
-        parser.error(f"there is no clusters-* in {options.data}")
+        sys.exit(f"there is no clusters-* in {options.data}")
     embedder = load_embedder(options.model, None)
     reports: dict[str, dict[str, Any]] = {}
     with threadpool_limits(limits=1), warnings.catch_warnings():
@@ -201,6 +191,8 @@ def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: fl
         else:
             labels, cost = outcome
             found[name] = {**scored(labels, truth), **cost}
+            if name != "ours":
+                found["ours"][f"of {name}"] = found["ours"]["seconds"] / cost["seconds"]
     return found
 
 
@@ -254,18 +246,6 @@ def _work(name: str, path: Path, topics: int, sender: Connection) -> None:
         labels = np.asarray(run(vectors))
         seconds = time.perf_counter() - started
     sender.send((labels, {"seconds": seconds, "peak_mb": peak_megabytes()}))
-
-
-def peak_megabytes() -> float:
-    """Return the peak memory of this process."""
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        import resource  # noqa: PLC0415
-
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-    return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
 
 def fitted(vectors: Vectors) -> Partition:

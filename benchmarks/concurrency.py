@@ -1,19 +1,15 @@
-"""Measure how searches hold up when many arrive at once, and how long a client waits for its tools without a hub.
+"""Measure how searches hold up when many arrive at once.
 
 Searches go through a front to a warm hub, all sent before the first answer is read. Throughput is a multiple of that of
 one search at a time in the same run. No query is repeated, because vectors of recent queries are cached. The texts are
 generated, or those of a judged set such as `benchmarks.retrieval` reads.
-
-The start without a hub is compared with a bare server of the same SDK, in runs that alternate.
 """
 
-import argparse
 import asyncio
 import json
 import random
 import re
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -22,59 +18,33 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.hub import FRONT, Memory, memory
-from benchmarks.population import ScatteringEmbedder, make_entry, themes
+from benchmarks.measuring import Option, options_of, percentile, show
+from benchmarks.population import ENTRY, make_entry, populate, themes
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.model.caller import Caller
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import load_settings
 
 AT_ONCE: Final = (1, 10, 100)
 SEARCHES: Final = ("search_memory", "search_experiences")
 SESSIONS: Final = 16
 ROUNDS: Final = 5
 """Rounds of each number of searches at once; of single searches, ten times as many."""
-GOALS: Final = {"errors": ("at most", 0.0), "hybrid_share": ("at least", 0.9), "cold_to_tools_ratio": ("at most", 0.1)}
+AT_MOST: Final = {"errors": 0.0}
+AT_LEAST: Final = {"hybrid_share": 0.9}
 _MODE: Final = re.compile(r"^Mode: (\w+)", re.MULTILINE)
-_ENTRY: Final = {
-    "domain": "debugging",
-    "strategy": "check-assumptions",
-    "goal": "Know what a busy hub does",
-    "hypothesis": "Writes and searches of many sessions do not get into each other's way",
-    "action": "Let sixteen sessions write and search",
-    "prediction": "No call fails",
-}
-BARE: Final = """
-import asyncio
-from mcp.server import Server
-from mcp.server.stdio import stdio_server
-from mcp.types import ListToolsResult
-
-async def tools(_context, _params):
-    return ListToolsResult(tools=[])
-
-async def main():
-    server = Server("bare", on_list_tools=tools)
-    async with stdio_server() as (read, write):
-        await server.run(read, write, server.create_initialization_options())
-
-asyncio.run(main())
-"""
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="a set of documents and queries, as in retrieval-*.json")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--calls", type=int, default=20, help="calls of each session of the mixed load")
-    parser.add_argument("--starts", type=int, default=10, help="starts of each kind; 0 for none")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(
+        __doc__,
+        data=Option(Path, "a set of documents and queries, as in retrieval-*.json"),
+        rounds=ROUNDS,
+        calls=Option(20, "calls of each session of the mixed load"),
+    )
     texts, queries = read_texts(options.data)
     report: dict[str, Any] = {"memories": len(texts)}
     with memory() as made:
-        fill(made.storage, texts)
+        asyncio.run(populate(made.storage, len(texts), load_packaged(), texts=texts))
         session = made.session(FRONT)
         session.initialize()
         fresh = numbered(queries)
@@ -82,11 +52,9 @@ def main() -> None:
         for tool in SEARCHES:
             report[tool] = measure_searches(session, tool, fresh, options.rounds)
         report["mixed"] = measure_sessions(made, fresh, options.calls)
-        show("16 sessions, mixed calls", report["mixed"])
+        print("\n16 sessions, mixed calls")
+        show(report["mixed"], AT_MOST, AT_LEAST)
         session.close()
-    if options.starts:
-        report["start"] = measure_starts(options.starts)
-        show("start without a hub", report["start"])
     if options.json:
         print(json.dumps(report))
 
@@ -105,23 +73,6 @@ def read_texts(path: Path | None) -> tuple[list[str], list[str]]:
 def numbered(queries: Sequence[str]) -> Iterator[str]:
     """Yield the queries again and again, no two of them the same."""
     return (f"{query} ({number})" for query, number in zip(cycle(queries), count()))
-
-
-def fill(storage: Path, texts: Sequence[str]) -> None:
-    """Fill an empty store with memories and as many entries."""
-    embedder = ScatteringEmbedder(load_packaged())
-    settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(storage)})
-
-    async def populate() -> None:
-        generator = random.Random(len(texts))
-        caller = Caller("benchmark", "0123456789abcdef")
-        async with open_services(settings, purpose="a benchmark", load=lambda: embedder) as services:
-            services.collector.add_resolved([make_entry(number, generator) for number in range(len(texts))])
-            await services.writer.complete()
-            for text in texts:
-                await services.memories.add(caller, text, {})
-
-    asyncio.run(populate())
 
 
 def warm_up(session: StdioSession, queries: Iterator[str]) -> None:
@@ -149,7 +100,8 @@ def measure_searches(
             answers += [(seconds, outcome(result)) for seconds, result in found]
         alone = alone or len(answers) / spent
         report[str(at_once)] = summary(answers, spent) | {"multiple": round(len(answers) / spent / alone, 2)}
-        show(f"{tool}, {at_once} at once", report[str(at_once)])
+        print(f"\n{tool}, {at_once} at once")
+        show(report[str(at_once)], AT_MOST, AT_LEAST)
     return report
 
 
@@ -190,33 +142,10 @@ def turn(number: int, step: int, query: Callable[[], str]) -> list[tuple[str, di
         return [(SEARCHES[(number + step) % 2], {"query": query()})]
     if number % 2:
         return [("add_memory", {"text": f"Session {number} noted in step {step}: {query()}"})]
-    goal = f"{_ENTRY['goal']}, session {number} in step {step}"
     return [
-        ("start_ghap", {**_ENTRY, "goal": goal}),
+        ("start_ghap", {**ENTRY, "goal": f"Know what a busy hub does, session {number} in step {step}"}),
         ("resolve_ghap", {"status": "confirmed", "result": "No call failed"}),
     ]
-
-
-def measure_starts(runs: int) -> dict[str, float]:
-    """Return the milliseconds from the start of a process to its list of tools, without a hub and of a bare server."""
-    seconds: dict[str, list[float]] = {"cold": [], "bare": []}
-    with memory() as made:
-        # The first round warms up the file cache and is not counted.
-        for round_number in range(runs + 1):
-            for name, command in (("cold", FRONT), ("bare", [sys.executable, "-c", BARE])):
-                made.end_hub()
-                begun = time.perf_counter()
-                session = made.session(command)
-                session.initialize()
-                session.request("tools/list", {})
-                if round_number:
-                    seconds[name].append(time.perf_counter() - begun)
-                session.close()
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    return {
-        **{f"{name}_to_tools_ms": round(1000 * median, 1) for name, median in medians.items()},
-        "cold_to_tools_ratio": round(medians["cold"] / medians["bare"], 3),
-    }
 
 
 def search(tool: str, query: str) -> dict[str, Any]:
@@ -245,21 +174,9 @@ def summary(answers: Sequence[tuple[float, str]], spent: float) -> dict[str, flo
         "hybrid_share": round(searches.count("hybrid") / len(searches), 3),
         "per_second": round(len(answers) / spent, 1),
         "p50_ms": round(1000 * statistics.median(seconds), 1),
-        "p95_ms": round(1000 * seconds[int(0.95 * (len(seconds) - 1))], 1),
+        "p95_ms": round(1000 * percentile(seconds, 0.95), 1),
         "longest_ms": round(1000 * seconds[-1], 1),
     }
-
-
-def show(title: str, metrics: dict[str, float]) -> None:
-    """Print metrics, and whether they reach their goals."""
-    print(f"\n{title}")
-    for name, metric in metrics.items():
-        verdict = ""
-        if name in GOALS:
-            kind, goal = GOALS[name]
-            reached = metric <= goal if kind == "at most" else metric >= goal
-            verdict = f"   {kind} {goal:g}: {'yes' if reached else 'NO'}"
-        print(f"  {name:22} {metric:10.2f}{verdict}", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,13 @@ and of the children; on a busy machine they say more.
 
 import argparse
 import asyncio
-import resource
 import shutil
 import statistics
 import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.measuring import own_processor_seconds
 from benchmarks.population import ScatteringEmbedder, populate
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.server.composition.backends import load_model
@@ -31,25 +31,19 @@ _DRAWN = """() => new Promise((done) => {
 })"""
 
 
-def _processor_seconds() -> float:
-    """Return the CPU seconds of this process and of the children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)
-
-
 async def _make(storage: Path, embedder: Embedder, file: Path) -> tuple[float, float, float]:
     settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(storage)})
     seconds = []
     async with open_services(settings, purpose="a benchmark", load=lambda: embedder) as services:
         await services.index.open()
         await services.writer.complete()
-        spent = _processor_seconds()
+        spent = sum(own_processor_seconds())
         for _ in range(2):
             began = time.perf_counter()
             document = as_text(await services.dashboard.document())
             await asyncio.to_thread(file.write_text, page(document), "utf-8")
             seconds.append(time.perf_counter() - began)
-    return seconds[0], seconds[1], _processor_seconds() - spent
+    return seconds[0], seconds[1], sum(own_processor_seconds()) - spent
 
 
 def _draw(file: Path, view: str) -> float | None:

@@ -5,14 +5,15 @@ Every round starts both, one after the other, so that both run under the same lo
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
 import subprocess
 import sys
 import time
+from functools import partial
 from typing import Any
 
+from benchmarks.measuring import options_of, taking_turns
 from benchmarks.population import themes
 
 QUERY = "the database connection pool ran out under load this week and again today"
@@ -24,16 +25,8 @@ GOALS = {"query": 0.5, "start": 0.2}
 RUNTIMES = ("onnxruntime", "sentence-transformers")
 
 CHILD = """
-import json, resource, sys, time
-from pathlib import Path
-
-def megabytes(field):
-    try:
-        status = Path("/proc/self/status").read_text()
-    except OSError:
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-    return int(status.split(field + ":")[1].split()[0]) / 1024
+import json, sys, time
+from benchmarks.measuring import peak_megabytes, resident
 
 started = time.perf_counter()
 if sys.argv[1] == "onnxruntime":
@@ -48,7 +41,7 @@ assert embedder.runtime == sys.argv[1]
 load_seconds = time.perf_counter() - started
 embedder.embed_queries(["the first one"])[0]
 print("ready", flush=True)
-report = {"load_seconds": load_seconds, "loaded_mb": megabytes("VmRSS")}
+report = {"load_seconds": load_seconds, "loaded_mb": resident("self")}
 work = json.loads(sys.stdin.readline())
 
 def milliseconds(call):
@@ -59,18 +52,14 @@ def milliseconds(call):
 report["query_ms"] = [milliseconds(lambda: embedder.embed_queries([work["query"]])[0]) for _ in range(work["queries"])]
 report["batch_ms"] = milliseconds(lambda: embedder.embed_documents(work["documents"]))
 report["vectors"] = embedder.embed_documents(work["samples"]).tolist()
-report["peak_mb"] = megabytes("VmHWM")
+report["peak_mb"] = peak_megabytes()
 print(json.dumps(report))
 """
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--queries", type=int, default=100)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, rounds=3, queries=100)
     documents = [f"{theme}. {theme}, and it was found by reading the log." for theme in themes()] * 2
     work = {
         "query": QUERY,
@@ -78,10 +67,7 @@ def main() -> None:
         "documents": documents,
         "samples": [*themes(), "word " * 400, "接続が閉じられない 🚀", "def f(x):\n    return x"],
     }
-    rounds: dict[str, list[dict[str, Any]]] = {runtime: [] for runtime in RUNTIMES}
-    for _ in range(options.rounds):
-        for runtime in RUNTIMES:
-            rounds[runtime].append(measure(runtime, work))
+    rounds = taking_turns({runtime: partial(measure, runtime, work) for runtime in RUNTIMES}, options.rounds, warm_up=0)
     report: dict[str, Any] = {
         **{runtime: summary(values, len(documents)) for runtime, values in rounds.items()},
         "smallest_cosine": min(

@@ -9,13 +9,13 @@ capped@5 is recall@5 that counts finding five as complete if more than five are 
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from benchmarks.measuring import Option, options_of
 from benchmarks.ranking import measures
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import Collection
@@ -23,15 +23,10 @@ from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import open_services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.settings import Settings
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from learning_memory_server.server.composition.services import Services
-
-    Questions = list[tuple[str, set[str]]]
+Questions = list[tuple[str, set[str]]]
 
 QUESTIONS = Path(__file__).parent / "data" / "experience-questions.json"
 MEASURES = ("recall@1", "recall@5", "capped@5", "recall@10", "mrr")
@@ -43,10 +38,7 @@ CAP = 5
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, data=Option(Path, is_needed=True))
     configure_logging("error")
     asked = json.loads(QUESTIONS.read_text("utf-8"))["queries"]
     questions = [(question["text"], set(question["relevant"])) for question in asked]

@@ -18,7 +18,6 @@ a file.
   those whose status is hidden and in which one is recognized (`found`), with how many of each there are.
 """
 
-import argparse
 import asyncio
 import json
 from collections import Counter, defaultdict
@@ -28,6 +27,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_sessions
 from learning_memory_server.cli.recurring import Session
 from learning_memory_server.learning.failures.error_advisor import Learner
@@ -90,10 +90,7 @@ class Memory:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, data=Option(Path, is_needed=True))
     report = asyncio.run(measure(read_sessions(options.data)))
     if options.json:
         print(json.dumps(report))

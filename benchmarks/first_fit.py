@@ -5,10 +5,9 @@
 Each round starts a new hub over the same experiences, without earlier clusters. Once its search is semantic, other
 sessions search, start entries and ping: first on their own, then while a session requests the clusters. Pings show how
 long the hub's event loop is blocked. On a busy machine, the minimum over several rounds and the CPU seconds say more
-than the median. Finally, the clustering alone is measured. Linux only: CPU seconds are read from /proc.
+than the median. `benchmarks.clustering` measures the clustering alone. Linux only: CPU seconds are read from /proc.
 """
 
-import argparse
 import asyncio
 import itertools
 import json
@@ -21,49 +20,26 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
-from benchmarks.hub import ENTRY, FRONT, Memory, memory, processor_seconds, timed
-from benchmarks.population import populate, themes
+from benchmarks.hub import FRONT, Memory, memory
+from benchmarks.measuring import options_of, percentile, processor_seconds, show, timed
+from benchmarks.population import ENTRY, populate, themes
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.learning.clustering.clusterer import Clusterer
-from learning_memory_server.learning.clustering.density import unit_rows
 
-SIZES = (1_000, 10_000, 50_000)
 CALL_SECONDS = 0.02
 """The pause between two calls of another session."""
 PING_SECONDS = 0.005
 QUIET_SECONDS = 3.0
-NOISE = 0.6
-"""The length of the noise around a theme's unit vector, as in the population."""
-GOALS = {"first_seconds": 2.5, "net_stall_ms": 50.0, "fit_1000": 0.3}
+GOALS = {"first_seconds": 2.5, "net_stall_ms": 50.0}
 """The maximum of each metric."""
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--experiences", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help="sizes of the stores to cluster alone")
-    parser.add_argument("--raw", type=int, default=5_000, help="the largest size at which raw hdbscan runs")
-    parser.add_argument("--json", action="store_true", help="print the report as the last line")
-    options = parser.parse_args()
-    embedder = load_packaged()
-    report: dict[str, Any] = {"n": options.experiences}
-    if options.rounds:
-        report |= measure_rounds(options.experiences, options.rounds, embedder)
-    with threadpool_limits(limits=1):
-        for size in options.sizes:
-            report |= measure_fit(scattered(embedder, size), raw=size <= options.raw)
-    for name, goal in GOALS.items():
-        if name in report:
-            verdict = "yes" if report[name] <= goal else "NO"
-            print(f"{name} {report[name]:.3f}, at most {goal}: {verdict}")
+    options = options_of(__doc__, experiences=10_000, rounds=5)
+    report = {"n": options.experiences, **measure_rounds(options.experiences, options.rounds, load_packaged())}
+    show({name: report[name] for name in GOALS}, GOALS)
     if options.json:
         print(json.dumps(report))
 
@@ -174,7 +150,7 @@ def others(made: Memory) -> Iterator[dict[str, list[float]]]:
         while not stop.wait(CALL_SECONDS):
             measure("searches", caller, partial(caller.call, "search_experiences", query=next(topics)))
             if not stop.wait(CALL_SECONDS):
-                start = partial(caller.call, "start_ghap", goal="See what a call costs", **ENTRY)
+                start = partial(caller.call, "start_ghap", **ENTRY)
                 measure("starts", caller, start)
 
     def ping() -> None:
@@ -205,44 +181,9 @@ def waiting_seconds(threads: Iterable[int | None]) -> float:
 
 def spread_of(seconds: Sequence[float]) -> dict[str, float]:
     """Return percentiles in milliseconds."""
-    ordered = sorted(1000 * value for value in seconds)
-    return {
-        "p50": ordered[len(ordered) // 2],
-        "p95": ordered[int(0.95 * len(ordered))],
-        "max": ordered[-1],
-        "count": len(ordered),
-    }
-
-
-def scattered(embedder: Embedder, size: int) -> NDArray[np.float32]:
-    """Return vectors scattered around the themes' vectors."""
-    generator = np.random.default_rng(size)
-    centres = unit_rows(embedder.embed_documents(themes()))
-    noise = unit_rows(generator.standard_normal((size, centres.shape[1])))
-    return unit_rows(centres[np.arange(size) % len(centres)] + NOISE * noise)
-
-
-def measure_fit(vectors: NDArray[np.float32], *, raw: bool) -> dict[str, float]:
-    """Return and print the seconds of a clustering."""
-    size, weights, clusterer = len(vectors), np.ones(len(vectors)), Clusterer()
-    runs, processor = [], []
-    for _ in range(3):
-        begun = time.process_time()
-        runs.append(timed(lambda: clusterer.fit(vectors, weights)))
-        processor.append(time.process_time() - begun)
-    report = {f"fit_{size}": min(runs)}
-    print(
-        f"n = {size}: {min(runs):.3f} s (median {statistics.median(runs):.3f}, processor {min(processor):.3f})",
-        flush=True,
-    )
-    if raw:
-        from sklearn.cluster import HDBSCAN  # noqa: PLC0415
-
-        plain = HDBSCAN(min_cluster_size=5, min_samples=4, copy=True)
-        taken = timed(lambda: plain.fit_predict(vectors))
-        report[f"raw_ratio_{size}"] = min(runs) / taken
-        print(f"  raw hdbscan {taken:.2f} s: ours takes {report[f'raw_ratio_{size}']:.4f} of it")
-    return report
+    shares = {"p50": 0.5, "p95": 0.95}
+    figures = {name: 1000 * percentile(seconds, share) for name, share in shares.items()}
+    return {**figures, "max": 1000 * max(seconds), "count": len(seconds)}
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ has to download its model first, such as mcp-server-qdrant, cannot be measured w
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import statistics
@@ -20,6 +19,7 @@ import time
 from pathlib import Path
 
 from benchmarks.hub import Memory, memory
+from benchmarks.measuring import Option, options_of
 from benchmarks.stdio import StdioSession
 
 TEXT = "The nightly import failed because the connection pool was exhausted."
@@ -31,13 +31,12 @@ GOALS = {"first": 3.0, "later": 1.0}
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    script = Path(sys.executable).with_name("learning-memory-server")
-    parser.add_argument("--command", type=Path, default=script, help="(default: %(default)s)")
-    parser.add_argument("--other", help="another server's command")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(
+        __doc__,
+        command=Path(sys.executable).with_name("learning-memory-server"),
+        other=Option(str, "another server's command"),
+        rounds=5,
+    )
     seconds: dict[str, list[float]] = {}
     for _ in range(options.rounds):
         with memory() as made:

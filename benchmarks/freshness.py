@@ -16,7 +16,6 @@ A lesson is true where its function is the same. *Changed* is whatever is said n
 The age that says that something has changed is the one that is best in all other projects.
 """
 
-import argparse
 import ast
 import json
 import random
@@ -30,6 +29,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from benchmarks.measuring import Option, options_of
 from learning_memory_server.learning.anchors.anchoring import found_files
 from learning_memory_server.learning.anchors.freshness import Freshness, digests
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson, Resolution
@@ -247,10 +247,7 @@ def report(said: Sequence[Said]) -> dict[str, dict[str, float]]:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, data=Option(Path, is_needed=True))
     projects = {folder.name: releases_in(folder) for folder in sorted(options.data.iterdir()) if folder.is_dir()}
     projects["this repository"] = own_history()
     said: list[Said] = []

@@ -8,12 +8,10 @@ earlier checkout in the same run, after this one at each size, and prints the ra
 stores: 100,000 entries take ten minutes. `--plot` draws some of it as SVG, both axes logarithmic. Linux only.
 """
 
-import argparse
 import asyncio
 import itertools
 import json
 import math
-import resource
 import shutil
 import statistics
 import subprocess
@@ -26,19 +24,20 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.hub import FRONT, Memory, processor_seconds, resident, timed
-from benchmarks.population import populate, themes
+from benchmarks.hub import FRONT, Memory
+from benchmarks.measuring import (
+    Option,
+    options_of,
+    own_processor_seconds,
+    percentile,
+    processor_seconds,
+    resident,
+    timed,
+)
+from benchmarks.population import ENTRY, populate, themes
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.loading import load_packaged
 
-ENTRY = {
-    "domain": "debugging",
-    "strategy": "check-assumptions",
-    "goal": "Know what a call costs",
-    "hypothesis": "The time of a call hardly depends on how much is stored",
-    "action": "Measure every tool at several sizes",
-    "prediction": "The columns are close to each other",
-}
 COMMANDS: Final = {
     "list": (),
     "status": (),
@@ -76,8 +75,9 @@ class Measured(Memory):
         self.figures[f"{name}, ms"] = 1000 * seconds
 
     def note_ram(self, when: str) -> None:
-        """Keep the anonymous memory of the hub: without mapped files, whose pages the system reclaims when needed."""
+        """Keep the memory of the hub, without and with mapped files, whose pages the system reclaims when needed."""
         self.figures[f"RAM {when}, MB"] = resident(self.hub(), "RssAnon")
+        self.figures[f"RAM {when}, with mapped files, MB"] = resident(self.hub())
 
     def tools(self, calls: int, **steps: Callable[[], object]) -> None:
         """Keep p50 and p95 of calls that take turns, and what another client waited for its calls meanwhile."""
@@ -91,9 +91,9 @@ class Measured(Memory):
         for name, seconds in taken.items():
             self.note(name, statistics.median(seconds))
             if calls > _TURNS:
-                self.note(f"{name} p95", _share(seconds, 0.95))
+                self.note(f"{name} p95", percentile(seconds, 0.95))
         self.note(f"{' and '.join(steps)}, CPU of the hub", used / calls)
-        self.note(f"others during {' and '.join(steps)} p99", _share(waits, 0.99))
+        self.note(f"others during {' and '.join(steps)} p99", percentile(waits, 0.99))
         self.note(f"others during {' and '.join(steps)} most", max(waits))
 
     @contextmanager
@@ -123,8 +123,8 @@ class Measured(Memory):
         run = partial(
             subprocess.run, [*FRONT, *words], env=environment, cwd=self.checkout, check=True, capture_output=True
         )
-        before = _of_children()
-        return timed(run), _of_children() - before
+        before = own_processor_seconds()[1]
+        return timed(run), own_processor_seconds()[1] - before
 
     def commands(self, where: str, **settings: str) -> None:
         """Keep the shortest times of each command in a few turns."""
@@ -176,11 +176,6 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
     return made.figures
 
 
-def _of_children() -> float:
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
-
-
 def _tools(made: Measured, session: StdioSession, calls: int) -> None:
     queries = (f"{themes()[number % len(themes())]} again {number}" for number in itertools.count())
     filtered = {"query": themes()[0], "outcome": "falsified"}
@@ -223,10 +218,6 @@ def _clusters(made: Measured, session: StdioSession, calls: int) -> None:
         validate_value=partial(session.call, "validate_value", text=themes()[0], cluster_id=largest),
     )
     made.note_ram("after clusters")
-
-
-def _share(seconds: list[float], share: float) -> float:
-    return sorted(seconds)[int(share * len(seconds))]
 
 
 def exponent(points: list[tuple[int, float]]) -> float:
@@ -292,14 +283,15 @@ def plot(found: dict[int, Figures]) -> str:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000])
-    parser.add_argument("--calls", type=int, default=50)
-    parser.add_argument("--against", type=Path)
-    parser.add_argument("--stores", type=Path)
-    parser.add_argument("--json", type=Path, help="Write the figures there.")
-    parser.add_argument("--plot", type=Path, help="Draw some of them there.")
-    options = parser.parse_args()
+    options = options_of(
+        __doc__,
+        sizes=(1_000, 10_000, 100_000),
+        calls=50,
+        against=Path,
+        stores=Path,
+        json=Option(Path, "write the figures there"),
+        plot=Option(Path, "draw some of them there"),
+    )
     checkouts = {"now": Path.cwd(), **({"before": options.against.resolve()} if options.against else {})}
     found: dict[str, dict[int, Figures]] = {name: {} for name in checkouts}
     with tempfile.TemporaryDirectory() as folder:

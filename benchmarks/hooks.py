@@ -9,7 +9,6 @@
   with the ratio that was measured for the tools' descriptions.
 """
 
-import argparse
 import asyncio
 import json
 import os
@@ -20,10 +19,12 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.population import populate, themes
+from benchmarks.measuring import options_of, percentile, taking_turns, timed
+from benchmarks.population import ENTRY, populate, themes
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.source import model_folder
@@ -41,14 +42,6 @@ OTHERS_MS = 20.0
 TOKENS = 4_211 / 6_530
 """o200k_base's tokens for one of the packaged model's, in the tools' descriptions."""
 CALLER = Caller("benchmark", "a" * 16, folder=str(Path.cwd()))
-ENTRY = {
-    "domain": "debugging",
-    "strategy": "check-assumptions",
-    "goal": "Know what a hook costs",
-    "hypothesis": "The time of a hook hardly depends on how much is stored",
-    "action": "Measure every event",
-    "prediction": "Each takes a few milliseconds",
-}
 LOG = "tests/test_cart.py::test_total[{}] FAILED\n"
 OUTPUT = "".join(LOG.format(number) for number in range(200)) + "= {} failed, 5 passed in 0.12s ="
 MENDED = {
@@ -82,11 +75,7 @@ BASELINE = "SubagentStop"
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--entries", type=int, default=1_000)
-    parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, entries=1_000, runs=100)
     configure_logging("error")
     with tempfile.TemporaryDirectory(prefix="lms-") as folder:
         report = asyncio.run(inside(Path(folder), options.entries, options.runs))
@@ -124,8 +113,7 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
                 )
                 taken.append((time.perf_counter() - began) * 1e3)
                 longest[event] = max(longest.get(event, ""), result.text, key=len)
-            counted = sorted(taken[5:])
-            figures[event] = {"p50": counted[len(counted) // 2], "p95": counted[int(len(counted) * 0.95)]}
+            figures[event] = {"p50": percentile(taken[5:], 0.5), "p95": percentile(taken[5:], 0.95)}
         told = await told_in_a_session(services)
     counter = ModelTokens(model_folder(DEFAULT_MODEL))
     print(f"inside the hub, {entries} entries, {runs} runs")
@@ -194,13 +182,10 @@ def as_command(storage: Path, runs: int) -> dict[str, float]:
     }
     # The front starts a hub, and waits for it.
     subprocess.run([str(script), "search", "anything"], env=environment, capture_output=True, check=True)
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    run = partial(subprocess.run, env=environment, input=given, capture_output=True, check=True)
     try:
-        for _ in range(runs):
-            for name, command in commands.items():
-                began = time.perf_counter()
-                subprocess.run(command, env=environment, input=given, capture_output=True, check=True)
-                seconds[name].append(time.perf_counter() - began)
+        works = {name: partial(timed, partial(run, command)) for name, command in commands.items()}
+        seconds = taking_turns(works, runs)
     finally:
         subprocess.run([str(script), "hub", "stop"], env=environment, capture_output=True, check=True)
     medians = {name: statistics.median(taken) for name, taken in seconds.items()}

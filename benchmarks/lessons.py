@@ -11,7 +11,6 @@ import argparse
 import asyncio
 import json
 import random
-import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -19,17 +18,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.values import entry, groups
 from learning_memory_server.cli.recurring import Session
-from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, RootCause
 from learning_memory_server.model.vocabulary import RootCauseCategory
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.hooks.event import AFTER_FAILURE, AFTER_TOOL, PROMPT, Event
-from learning_memory_server.server.settings import Settings
 
 DATA: Final = Path(__file__).parent / "data" / "lessons.json"
 WAYS: Final = {
@@ -140,14 +138,9 @@ async def print_wrong(name: str, sessions: Sequence[Session], entries: Sequence[
 @asynccontextmanager
 async def filled(entries: Sequence[Ghap]) -> AsyncIterator[Services]:
     """Open services over a store of one project with these entries, which answer however long it takes."""
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_services(
-            Settings(storage_path=Path(folder)), purpose="a benchmark", load=load_packaged
-        ) as services:
-            services.hooks.advisor.within = None
-            services.collector.add_resolved([replace(each, project="shop") for each in entries])
-            await services.writer.complete()
-            yield services
+    async with completed([replace(each, project="shop") for each in entries]) as services:
+        services.hooks.advisor.within = None
+        yield services
 
 
 def _entry(number: int, row: dict[str, Any]) -> Ghap:

@@ -5,7 +5,6 @@ compared with embedding the same chunks, and nothing else, in one process in the
 read from /proc.
 """
 
-import argparse
 import json
 import random
 import re
@@ -17,8 +16,9 @@ from itertools import count, pairwise
 from pathlib import Path
 from typing import Final
 
-from benchmarks.hub import FRONT, memory, processor_seconds, resident
+from benchmarks.hub import FRONT, memory
 from benchmarks.hub import Memory as HubMemory
+from benchmarks.measuring import Option, options_of, processor_seconds, resident, show
 from benchmarks.stdio import StdioSession
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.embedding.loading import load_packaged
@@ -73,15 +73,13 @@ class Watch:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--megabytes", type=float, nargs="+", default=[0.1, 1.0], help="up to 10")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, megabytes=Option((0.1, 1.0), "up to 10"))
     report: dict[str, dict[str, float]] = {}
     for megabytes in sorted(options.megabytes):
         figures = measure(long_text(int(1e6 * megabytes)))
         report[f"{megabytes:g}"] = figures
-        show(megabytes, figures)
+        print(f"{megabytes:g} MB")
+        show(figures, GOALS)
     if options.json:
         rounded = {
             size: {name: round(figure, 3) for name, figure in figures.items()} for size, figures in report.items()
@@ -186,15 +184,6 @@ def _sources() -> list[str]:
         content = path.read_text("utf-8").strip()
         found.append(content if path.suffix == ".md" else f"## {path.name}\n\n```python\n{content}\n```")
     return found
-
-
-def show(megabytes: float, figures: dict[str, float]) -> None:
-    """Print the metrics of one size."""
-    print(f"{megabytes:g} MB")
-    for name, figure in figures.items():
-        goal = GOALS.get(name)
-        verdict = "" if goal is None else f"   at most {goal}: {'yes' if figure <= goal else 'NO'}"
-        print(f"  {name:26} {figure:10.2f}{verdict}", flush=True)
 
 
 if __name__ == "__main__":

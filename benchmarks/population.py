@@ -5,7 +5,9 @@ vectors. So each theme's text is embedded once, and its entries get that vector 
 """
 
 import random
-from collections.abc import Callable, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,12 +16,23 @@ from numpy.typing import NDArray
 
 from benchmarks.ranking import Wrapped
 from learning_memory_server.embedding.base import PROBE, Embedder
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import in_batches
+from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
-from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import load_settings
+from learning_memory_server.server.composition.services import Services, open_services
+from learning_memory_server.server.settings import Settings, load_settings
 
+ENTRY = {
+    "domain": "debugging",
+    "strategy": "check-assumptions",
+    "goal": "Know what a call costs",
+    "hypothesis": "The time of a call hardly depends on how much is stored, or on who else calls",
+    "action": "Measure every call at several sizes",
+    "prediction": "The columns are close to each other",
+}
+"""The arguments of a start_ghap call."""
 _COMPONENTS = (
     "login test",
     "payment webhook",
@@ -103,10 +116,25 @@ class ScatteringEmbedder(Wrapped):
         return unit
 
 
+@asynccontextmanager
+async def completed(entries: Sequence[Ghap], load: Callable[[], Embedder] = load_packaged) -> AsyncIterator[Services]:
+    """Open services in a temporary folder, with resolved entries that the index has."""
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Settings(storage_path=Path(folder))
+        async with open_services(settings, purpose="a benchmark", load=load) as services:
+            services.collector.add_resolved(list(entries))
+            await services.writer.complete()
+            yield services
+
+
 async def populate(
-    storage: Path, count: int, embedder: Embedder, change: Callable[[Ghap], Ghap] = lambda entry: entry
+    storage: Path,
+    count: int,
+    embedder: Embedder,
+    change: Callable[[Ghap], Ghap] = lambda entry: entry,
+    texts: Sequence[str] = (),
 ) -> None:
-    """Fill an empty storage folder with `count` resolved entries, each changed as wanted, and their points."""
+    """Fill an empty storage folder with `count` resolved entries, each changed as wanted, and memories; index them."""
     generator = random.Random(count)
     settings = load_settings({"LEARNING_MEMORY_STORAGE_PATH": str(storage)})
     scattering = ScatteringEmbedder(embedder)
@@ -117,3 +145,5 @@ async def populate(
         async for batch in in_batches(services.collector.documents(), _BATCH):
             await services.index.write(batch)
         await services.writer.complete()
+        for text in texts:
+            await services.memories.add(Caller("benchmark", "0123456789abcdef"), text, {})

@@ -10,19 +10,21 @@ import math
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
-from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder, Reranker, Runtime
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.source import model_folder
 from learning_memory_server.embedding.tokens import ModelTokens
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.engines.base import SparseVector
+from learning_memory_server.index.engines.base import Hit, Record, SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
@@ -37,15 +39,7 @@ from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall, Reranking
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from learning_memory_server.embedding.base import Embedder, Reranker, Runtime
-    from learning_memory_server.index.engines.base import Hit, Record
-
-    Stages = dict[str, list[float]]
+Stages = dict[str, list[float]]
 
 EMBEDDING = "embed the query"
 MEANING = "semantic search"

@@ -27,11 +27,18 @@ _SECOND: Final = timedelta(seconds=1)
 
 def read_sessions(path: Path) -> list[Session]:
     """Return the sessions of a file or folder, in time order."""
-    first = {} if path.is_dir() else json.loads(_lines(path)[0])
+    first = {} if path.is_dir() else json.loads(lines_of(path)[0])
     if not isinstance(first.get("calls"), list):
         return sessions_in(path)
-    rows = [json.loads(line) for line in _lines(path)]
+    rows = [json.loads(line) for line in lines_of(path)]
     return sorted(map(_session, rows), key=lambda session: (session.at, session.id))
+
+
+def lines_of(path: Path) -> list[bytes]:
+    """Return the lines of a file that are not empty; it may be packed."""
+    content = path.read_bytes()
+    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
+    return [line for line in content.splitlines() if line.strip()]
 
 
 def read_entries(path: Path) -> list[Ghap]:
@@ -39,12 +46,6 @@ def read_entries(path: Path) -> list[Ghap]:
     with path.open("rb") as lines:
         parsed = parse_entries(lines, project="recorded")
     return sorted(parsed.entries.values(), key=lambda entry: (entry.created_at, entry.id))
-
-
-def _lines(path: Path) -> list[bytes]:
-    content = path.read_bytes()
-    content = gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content
-    return [line for line in content.splitlines() if line.strip()]
 
 
 def _session(row: dict[str, Any]) -> Session:

@@ -36,7 +36,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,6 +45,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.memories import MemoryMissingError, Moment, run
+from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
 from benchmarks.recurrence_edits import edits_of, is_right_of_edits, last_edit
@@ -54,8 +54,7 @@ from learning_memory_server.cli.recurring import PROMPT, START, Failed, Session,
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
-from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.finder import AdviceFinder
+from learning_memory_server.learning.advice.advisor import Related
 from learning_memory_server.learning.advice.text import related
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
@@ -63,7 +62,6 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.limits import ADVICE_SHOWN
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import Settings
 
 DATA: Final = Path(__file__).parent / "data"
@@ -264,37 +262,20 @@ class Others:
 async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]]) -> list[dict[str, str]]:
     """Return what the server says to each of those who ask; an entry that asks is learned after that."""
     said = []
-    with tempfile.TemporaryDirectory() as folder:
-        async with open_services(
-            Settings(storage_path=Path(folder)), purpose="a benchmark", load=load_packaged
-        ) as services:
-            finder = AdviceFinder(
-                services.collector, services.index, services.value_log, services.verdicts, is_everywhere=False
-            )
-            # However long it takes: figures must not depend on the machine.
-            advisor = Advisor(
-                finder,
-                services.advice_log,
-                services.collector,
-                services.value_log,
-                services.clock,
-                trials=services.trials,
-                within=None,
-            )
-            if not asked[0][0]:
-                services.collector.add_resolved(list(entries))
-            await services.writer.complete()
-            for number, (entry, prompt) in enumerate(asked):
-                project = entry.project if entry else "shop"
-                caller = Caller(project, f"session {number}")
-                lesson = await advisor.find_lesson(prompt, caller, ())
-                heard = {"prompt": _as_json(Related((lesson,) if lesson else ()))}
-                if entry:
-                    heard["start"] = services.session_context.text(caller)
-                    heard["start_ghap"] = _as_json(await advisor.advise(entry, Channel.START))
-                    services.collector.add_resolved([entry])
-                    await services.persister.persist(entry)
-                said.append(heard)
+    async with completed([] if asked[0][0] else entries) as services:
+        # However long it takes: figures must not depend on the machine.
+        services.advisor.within = None
+        for number, (entry, prompt) in enumerate(asked):
+            project = entry.project if entry else "shop"
+            caller = Caller(project, f"session {number}")
+            lesson = await services.advisor.find_lesson(prompt, caller, ())
+            heard = {"prompt": _as_json(Related((lesson,) if lesson else ()))}
+            if entry:
+                heard["start"] = services.session_context.text(caller)
+                heard["start_ghap"] = _as_json(await services.advisor.advise(entry, Channel.START))
+                services.collector.add_resolved([entry])
+                await services.persister.persist(entry)
+            said.append(heard)
     return said
 
 

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from benchmarks.baselines import plain_bm25
 from learning_memory_server.cli.recurring import Row, figures
+from learning_memory_server.embedding.base import Embedder
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from learning_memory_server.embedding.base import Embedder
-
-    Ranked = list[tuple[float, "Lesson"]]
-    Said = list[dict[str, str]]
-    """For each event, what was said there or before it, by channel."""
+Ranked = list[tuple[float, "Lesson"]]
+Said = list[dict[str, str]]
+"""For each event, what was said there or before it, by channel."""
 
 _DIGITS: Final = 4
 _DRAWS: Final = 2_000

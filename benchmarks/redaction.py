@@ -5,13 +5,13 @@
 Three sets with other sentences and other seeds. A secret counts as found if no ten characters of it in a row are left.
 """
 
-import argparse
 import json
 import statistics
 import time
 from collections import Counter, defaultdict
 from typing import Any, Final
 
+from benchmarks.measuring import Option, options_of
 from benchmarks.secret_texts import SUITES, Case, Suite, harmless_texts, secret_cases
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.redactor import build_redactor
@@ -22,10 +22,7 @@ PIECE: Final = 10
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--missed", action="store_true", help="Print what was missed, and what was changed.")
-    options = parser.parse_args()
+    options = options_of(__doc__, missed=Option(False, "print what was missed, and what was changed"))
     redactor = build_redactor()
     report = {name: measured(redactor, suite, verbose=options.missed) for name, suite in SUITES.items()}
     for title, figures in report.items():

@@ -11,29 +11,25 @@ percent; the JSON has 0 to 1.
 
 from __future__ import annotations
 
-import argparse
 import json
 import statistics
+import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from benchmarks.baselines import at_random, plain_bm25, plain_dense
+from benchmarks.baselines import Method, at_random, plain_bm25, plain_dense
+from benchmarks.measuring import Option, options_of, percentile
 from benchmarks.ranking import measures, open_ranking
 from benchmarks.search_growth import measure_growth
-from learning_memory_server.embedding.base import DEFAULT_MODEL
+from learning_memory_server.embedding.base import DEFAULT_MODEL, Embedder, Reranker
 from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 from learning_memory_server.embedding.loading import load_embedder
 from learning_memory_server.server.composition.logging import configure_logging
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from benchmarks.baselines import Method
-    from learning_memory_server.embedding.base import Embedder, Reranker
 
 LIMIT = 20
 """The number of results requested; a document that is not among them counts as not found."""
@@ -63,22 +59,22 @@ class RetrievalSet:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="a set, or a folder of retrieval-*.json")
-    parser.add_argument("--growth", action="store_true", help="also measure the cost of a search as a collection grows")
-    parser.add_argument("--limit-queries", type=int, help="the first N queries of each set")
-    parser.add_argument("--model", default=DEFAULT_MODEL, help="another model: its name, or a folder's absolute path")
-    parser.add_argument("--reranker", help="a re-ranking model: its name, or a folder's absolute path")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(
+        __doc__,
+        data=Option(Path, "a set, or a folder of retrieval-*.json"),
+        growth=Option(False, "also measure the cost of a search as a collection grows"),
+        limit_queries=Option(int, "the first N queries of each set"),
+        model=Option(DEFAULT_MODEL, "another model: its name, or a folder's absolute path"),
+        reranker=Option(str, "a re-ranking model: its name, or a folder's absolute path"),
+    )
     configure_logging("error")
     if not options.data and not options.growth:
-        parser.error("there is nothing to measure without --data or --growth")
+        sys.exit("there is nothing to measure without --data or --growth")
     paths: list[Path] = []
     if options.data:
         paths = sorted(options.data.glob("retrieval-*.json")) if options.data.is_dir() else [options.data]
         if not paths:
-            parser.error(f"there is no retrieval-*.json in {options.data}")
+            sys.exit(f"there is no retrieval-*.json in {options.data}")
     embedder = load_embedder(options.model, None)
     reranker = CrossEncoderReranker(options.reranker) if options.reranker else None
     reports = {}
@@ -136,11 +132,10 @@ def _figures(judged: RetrievalSet, search: Callable[[str, int], list[str]]) -> t
         started = time.perf_counter()
         found.append(search(text, LIMIT))
         milliseconds.append(1000 * (time.perf_counter() - started))
-    milliseconds.sort()
     metrics = {
         **measures(found, [relevant for _, relevant in judged.queries]),
         "p50_ms": round(statistics.median(milliseconds), 3),
-        "p95_ms": round(milliseconds[int(0.95 * len(milliseconds))], 3),
+        "p95_ms": round(percentile(milliseconds, 0.95), 3),
     }
     return metrics, found
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.measuring import percentile
 from benchmarks.ranking import EMBEDDING, MEANING, WORDS
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.service import EmbeddingService
@@ -87,10 +88,10 @@ def _measure(size: int, embedder: Embedder) -> dict[str, float]:
     return {
         "whole_p50_ms": round(statistics.median(whole), 3),
         "parts_p50_ms": round(statistics.median(parts), 3),
-        "whole_p95_ms": round(_p95(whole), 3),
-        "parts_p95_ms": round(_p95(parts), 3),
-        "ratio": round(_p95(whole) / _p95(parts), 3),
-        **{name: round(_p95(values), 3) for name, values in alone.items()},
+        "whole_p95_ms": round(percentile(whole, 0.95), 3),
+        "parts_p95_ms": round(percentile(parts, 0.95), 3),
+        "ratio": round(percentile(whole, 0.95) / percentile(parts, 0.95), 3),
+        **{name: round(percentile(values, 0.95), 3) for name, values in alone.items()},
     }
 
 
@@ -133,7 +134,3 @@ def _word(number: int) -> str:
         number, digit = divmod(number, 100)
         letters += "bdfgkmpvzx"[digit // 10] + "aoaoaouuou"[digit % 10] + "rtlnkmdpzx"[digit % 10]
     return letters
-
-
-def _p95(values: list[float]) -> float:
-    return sorted(values)[int(0.95 * len(values))]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
+import random
 import string
 import uuid
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    import random
-    from collections.abc import Callable
-
-    Maker = Callable[[random.Random], str]
+Maker = Callable[[random.Random], str]
 
 DATA: Final = Path(__file__).parent / "data"
 ALNUM: Final = string.ascii_letters + string.digits

@@ -13,9 +13,11 @@ import subprocess
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchmarks.measuring import taking_turns
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Lesson
@@ -46,15 +48,9 @@ def main() -> None:
         print(f"join, {LESSONS:,} lessons: {time.monotonic() - began:.1f} s")
         _complete(stores["with"], repository)
         print(f"until all is indexed: {time.monotonic() - began:.1f} s")
-        cold: dict[str, list[float]] = {name: [] for name in stores}
-        for _ in range(COLD):
-            for name, variables in stores.items():
-                _run(variables, repository, "hub", "stop")
-                cold[name].append(_start(variables, repository))
-        warm: dict[str, list[float]] = {name: [] for name in stores}
-        for _ in range(WARM):
-            for name, variables in stores.items():
-                warm[name].append(_start(variables, repository))
+        starts = {name: partial(_start, variables, repository) for name, variables in stores.items()}
+        colds = {name: partial(_start, variables, repository, "hub", "stop") for name, variables in stores.items()}
+        cold, warm = taking_turns(colds, COLD, warm_up=0), taking_turns(starts, WARM, warm_up=0)
         for kind, found in (("without a hub", cold), ("with a hub", warm)):
             middle = {name: statistics.median(seconds) * 1_000 for name, seconds in found.items()}
             ratio = middle["with"] / middle["without"]
@@ -94,8 +90,10 @@ def _complete(variables: dict[str, str], folder: Path) -> None:
         time.sleep(0.5)
 
 
-def _start(variables: dict[str, str], folder: Path) -> float:
-    """Return how long it takes until the hook at the start of a session says something."""
+def _start(variables: dict[str, str], folder: Path, *before: str) -> float:
+    """Return how long it takes until the hook at the start of a session says something, after a command."""
+    if before:
+        _run(variables, folder, *before)
     given = json.dumps({"hook_event_name": "SessionStart", "session_id": "SID", "cwd": str(folder)})
     began = time.monotonic()
     done = ""

@@ -5,16 +5,15 @@ clusters now and then. Printed are the hub's anonymous memory on the way, the ca
 took. `--store` begins with a copy of a store, such as one that `benchmarks.growth --stores` keeps. Linux only.
 """
 
-import argparse
 import json
 import random
 import shutil
 import statistics
-import time
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from benchmarks.hub import FRONT, memory, resident
+from benchmarks.hub import FRONT, memory
+from benchmarks.measuring import options_of, percentile, resident
 from benchmarks.population import make_entry, themes
 from benchmarks.stdio import StdioSession
 from learning_memory_server.model.vocabulary import Axis
@@ -33,20 +32,15 @@ class Session:
 
     def call(self, tool: str, **arguments: object) -> None:
         """Call a tool."""
-        began = time.perf_counter()
-        result = self._session.request("tools/call", {"name": tool, "arguments": arguments})
-        self.took[tool].append(1000 * (time.perf_counter() - began))
+        ((seconds, result),) = self._session.request_all([{"name": tool, "arguments": arguments}])
+        self.took[tool].append(1000 * seconds)
         self.failed[tool] += bool(result.get("isError"))
         self.calls += 1
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--calls", type=int, default=20_000)
-    parser.add_argument("--store", type=Path)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
+    options = options_of(__doc__, calls=20_000, store=Path)
     with memory(HUB_IDLE_MINUTES="30") as there:
         if options.store:
             shutil.copytree(options.store, there.storage, dirs_exist_ok=True)
@@ -62,7 +56,7 @@ def main() -> None:
     failed = {tool: count for tool, count in session.failed.items() if count}
     print(f"failed: {failed or 'none'}")
     for tool, taken in session.took.items():
-        high = sorted(taken)[int(0.95 * len(taken))]
+        high = percentile(taken, 0.95)
         print(
             f"{tool:20} {len(taken):>6}  p50 {statistics.median(taken):6.1f} ms  p95 {high:6.1f}  most {max(taken):6.0f}"
         )

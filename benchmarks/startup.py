@@ -1,64 +1,77 @@
-"""Compare the time from process start to the answer to `initialize` with that of a bare server of the same SDK.
+"""Compare the time from process start to the answer to `initialize`, and to the list of tools, with a bare server.
 
-The two run in one process each, and their runs alternate, so that both run under the same load; medians are compared.
+The bare server is one of the same SDK. `direct` is this server in one process, `cold` a front that finds no hub, and
+`warm` one that finds a hub, whose memory is measured, too. All take turns, so that they run under the same load;
+medians are compared. Linux only: process memory is read from /proc.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import statistics
 import sys
-import tempfile
+import time
+from functools import partial
 
-from benchmarks.stdio import StdioSession
+from benchmarks.hub import DIRECT, FRONT, Memory, memory
+from benchmarks.measuring import options_of, resident, show, taking_turns
 
 BARE = """
 import asyncio
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
+from mcp.types import ListToolsResult
+
+async def tools(_context, _params):
+    return ListToolsResult(tools=[])
 
 async def main():
-    server = Server("bare")
+    server = Server("bare", on_list_tools=tools)
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 asyncio.run(main())
 """
+GOALS = {"warm_ratio": 0.1, "cold_ratio": 1.2, "cold_to_tools_ratio": 0.1, "front_mib": 15}
+"""The maximum of each metric."""
 
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--runs", type=int, default=10)
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as storage:
-        environment = {**os.environ, "LEARNING_MEMORY_STORAGE_PATH": storage}
-        commands = {
-            "bare": [sys.executable, "-c", BARE],
-            "ours": [sys.executable, "-m", "learning_memory_server", "--direct"],
+    options = options_of(__doc__, runs=10)
+    with memory() as made, memory() as alone:
+        works = {
+            "cold": partial(start, made, FRONT, without_a_hub=True),
+            "warm": partial(start, made, FRONT),
+            "direct": partial(start, alone, DIRECT),
+            "bare": partial(start, alone, [sys.executable, "-c", BARE]),
         }
-        seconds: dict[str, list[float]] = {name: [] for name in commands}
-        # The first round warms up the file cache and is not counted.
-        for round_number in range(options.runs + 1):
-            for name, command in commands.items():
-                session = StdioSession(command, environment)
-                elapsed = session.initialize()
-                session.close()
-                if round_number:
-                    seconds[name].append(elapsed)
-    medians = {name: statistics.median(values) for name, values in seconds.items()}
-    ratio = medians["ours"] / medians["bare"]
-    for name, values in seconds.items():
-        print(
-            f"{name:5} median {1000 * medians[name]:6.0f} ms   "
-            f"min {1000 * min(values):6.0f}   max {1000 * max(values):6.0f}   ({len(values)} runs)"
-        )
-    print(f"ratio {ratio:.2f}")
+        found = taking_turns(works, options.runs)
+    figures: dict[str, float] = {}
+    for what, place in (("", 0), ("_to_tools", 1)):
+        medians = {name: statistics.median(each[place] for each in starts) for name, starts in found.items()}
+        figures |= {f"{name}{what}_ms": 1000 * median for name, median in medians.items()}
+        figures |= {f"{name}{what}_ratio": medians[name] / medians["bare"] for name in works if name != "bare"}
+    figures["front_mib"] = statistics.median(mebibytes for *_, mebibytes in found["warm"])
+    show(figures, GOALS)
     if options.json:
-        print(json.dumps({"bare_seconds": medians["bare"], "ours_seconds": medians["ours"], "ratio": ratio}))
+        print(json.dumps(figures))
+
+
+def start(made: Memory, command: list[str], *, without_a_hub: bool = False) -> tuple[float, float, float]:
+    """Return the seconds until a process has shaken hands, those until it has listed its tools, and its memory then."""
+    if without_a_hub:
+        made.end_hub()
+    begun = time.perf_counter()
+    session = made.session(command)
+    greeted = session.initialize()
+    session.request("tools/list", {})
+    listed = time.perf_counter() - begun
+    if not without_a_hub and command is FRONT:
+        session.call("list_values")
+    mebibytes = resident(session.process.pid)
+    session.close()
+    return greeted, listed, mebibytes
 
 
 if __name__ == "__main__":

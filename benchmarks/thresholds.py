@@ -22,7 +22,6 @@ import argparse
 import asyncio
 import itertools
 import json
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -33,6 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from benchmarks.population import completed
 from benchmarks.ranking import Wrapped, open_ranking
 from benchmarks.recurrence import PROMPTS
 from benchmarks.retrieval import RetrievalSet
@@ -53,8 +53,7 @@ from learning_memory_server.learning.values.store import learned_text
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 from tests.embedding.ollama_stub import OllamaStub
 
 QUESTIONS: Final = PROMPTS.with_name("floor-questions.json")
@@ -150,21 +149,17 @@ async def of_own(model: Embedder) -> dict[str, float]:
         for each in json.loads(QUESTIONS.read_text("utf-8"))["good"]
     ]
     found: dict[tuple[str, float | None], list[str]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(storage_path=Path(folder))
-        async with open_services(settings, purpose="a benchmark", load=lambda: model) as services:
-            services.collector.add_resolved(members)
-            await services.writer.complete()
-            scale = services.index.scale.known
-            if scale is None:
-                raise RuntimeError(services.index.scale.failure)
-            for text in (*dict(good), *itertools.chain.from_iterable(off_topic().values())):
-                for least in (None, 0.0):
-                    query = ExperienceQuery(text, limit=LIMIT, min_score=least)
-                    result = await services.searcher.search_experiences(query)
-                    found[text, least] = [names[each.entry.id] for each in result.found]
-            figures = shares(good, lambda text, least: found[text, least])
-            figures |= await of_prompts(services, names)
+    async with completed(members, load=lambda: model) as services:
+        scale = services.index.scale.known
+        if scale is None:
+            raise RuntimeError(services.index.scale.failure)
+        for text in (*dict(good), *itertools.chain.from_iterable(off_topic().values())):
+            for least in (None, 0.0):
+                query = ExperienceQuery(text, limit=LIMIT, min_score=least)
+                result = await services.searcher.search_experiences(query)
+                found[text, least] = [names[each.entry.id] for each in result.found]
+        figures = shares(good, lambda text, least: found[text, least])
+        figures |= await of_prompts(services, names)
     return {"unrelated": scale.unrelated, "spread": scale.spread, **figures, **of_pairs(model, scale, members)}
 
 

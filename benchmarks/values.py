@@ -13,7 +13,6 @@ import argparse
 import asyncio
 import json
 import math
-import tempfile
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from learning_memory_server.embedding.loading import load_packaged
+from benchmarks.population import completed
 from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.values.log import closest_members
@@ -30,8 +29,7 @@ from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCau
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance, Strategy
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import Services, open_services
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.composition.services import Services
 
 DATA = Path(__file__).parent / "data" / "value-texts.json"
 KINDS = ("good", "platitude", "topical", "contradiction", "off_topic")
@@ -61,8 +59,7 @@ def main() -> None:
     """Run the benchmark."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     configure_logging("error")
-    with tempfile.TemporaryDirectory() as folder:
-        asyncio.run(run(Path(folder)))
+    asyncio.run(run())
 
 
 def groups() -> list[Group]:
@@ -109,15 +106,10 @@ def entry(  # noqa: PLR0913 - the parts of an experience
     )
 
 
-async def run(folder: Path) -> None:
+async def run() -> None:
     """Fill a store, and print every table."""
     written = groups()
-    settings = Settings(storage_path=folder)
-    async with open_services(settings, purpose="a benchmark", load=load_packaged) as services:
-        services.collector.add_resolved([member for group in written for member in group.members])
-        await services.index.open()
-        await services.writer.find_pending()
-        await services.writer.reconciler.catch_up()
+    async with completed([member for group in written for member in group.members]) as services:
         accepted = await print_topic(services, written)
         await print_told(services, written)
         print_in_force(services, written, accepted)
