@@ -21,7 +21,6 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.index.document import SHAPES
 from learning_memory_server.index.engines.base import Hit, VectorStore
-from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.writer import IndexWriter
@@ -39,6 +38,7 @@ from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Reranking
 from tests.faulty_store import FaultyStore
+from tests.sparing_store import SparingStore
 
 _T = TypeVar("_T")
 
@@ -281,7 +281,11 @@ def within(seconds: float, what: str = "") -> Iterator[None]:
 
 @asynccontextmanager
 async def open_parts(
-    path: Path, *, clock: Clock | None = None, load: Callable[[], Embedder] = HashingEmbedder
+    path: Path,
+    *,
+    clock: Clock | None = None,
+    load: Callable[[], Embedder] = HashingEmbedder,
+    store_in: Callable[[Path], VectorStore] = SparingStore,
 ) -> AsyncIterator[Parts]:
     """Build the parts over a directory, and release them at the end."""
     ticking = clock or TickingClock()
@@ -289,12 +293,12 @@ async def open_parts(
     journal.recover(ticking())
     collector = ObservationCollector(journal, ticking)
     embeddings = EmbeddingService(load)
-    store = FaultyStore(EdgeStore(path / "index"))
+    store = FaultyStore(store_in(path / "index"))
 
     def open_store(_identity: EmbeddingIdentity) -> VectorStore:
         if store.closed:
             # It was discarded after a failure, and is opened again over the same files.
-            store.inner, store.closed = EdgeStore(path / "index"), False
+            store.inner, store.closed = store_in(path / "index"), False
         return store
 
     index = VectorIndex(embeddings, open_store, SHAPES, is_on_server=True)

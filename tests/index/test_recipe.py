@@ -15,6 +15,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.document import SHAPES, Collection, Document, WholeDocument, documents_of
+from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR
 from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES
 from learning_memory_server.index.memory_chunks import Chunker
@@ -30,7 +31,7 @@ MADE_BEFORE = {"layout": 4, "terms": 2, "vectors": 2, "model": "words", "identit
 
 
 async def test_a_collection_records_the_same_as_before(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
+    async with open_parts(tmp_path, store_in=EdgeStore) as parts:
         await parts.index.open()
     about = json.loads((tmp_path / "index" / FULL / "about.json").read_text("utf-8"))
     assert {name: value for name, value in about.items() if name != "probe"} == MADE_BEFORE
@@ -38,7 +39,7 @@ async def test_a_collection_records_the_same_as_before(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_an_index_made_before_opens_without_a_rebuild(tmp_path: Path) -> None:
-    async with open_parts(tmp_path) as parts:
+    async with open_parts(tmp_path, store_in=EdgeStore) as parts:
         await parts.index.open()
         await parts.learn(numbered(1))
     for collection in Collection:

@@ -43,6 +43,9 @@ CONFIRMED: Final[dict[str, Any]] = {
 }
 
 
+_TOOLS: Final[dict[str, Tool]] = {}
+
+
 class Agent:
     """An agent's calls: those that succeed and those that are refused."""
 
@@ -88,14 +91,16 @@ async def agent_of(services: Services | Mapping[type, object], caller: Caller = 
     """Connect an agent to its own server over the services."""
     injectable = services if isinstance(services, dict) else services.injectable()  # type: ignore[union-attr]
     async with Client(build_server(Calls(injectable, caller))) as client:
-        listed = await client.list_tools()
-        # The SDK would check the schemas again for each client, which takes longer than most tests.
+        # Listed once: every server has the same tools, and telling of them takes longer than most tests.
+        if not _TOOLS:
+            _TOOLS.update({tool.name: tool for tool in (await client.list_tools()).tools})
+        # The SDK would check the schemas again for each client, which takes as long.
         client.session._tool_output_validators |= {
             tool.name: checked_validator(json.dumps(tool.output_schema))
-            for tool in listed.tools
+            for tool in _TOOLS.values()
             if tool.output_schema is not None
         }
-        yield Agent(client, {tool.name: tool for tool in listed.tools})
+        yield Agent(client, _TOOLS)
 
 
 @asynccontextmanager

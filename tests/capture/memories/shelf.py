@@ -12,7 +12,6 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.index.document import Collection
-from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_chunks import SHAPES, Chunker
@@ -23,6 +22,7 @@ from learning_memory_server.model.memory import Memory
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall, Reranking
 from tests.faulty_store import FaultyStore
+from tests.sparing_store import SparingStore
 from tests.support import ALICE, NOON, TickingClock, keeping_up
 
 TEXT = "We chose Postgres.\n\nIt has partial indexes."
@@ -89,7 +89,7 @@ async def open_shelf(
     clock, chunks = TickingClock(), chunker or Chunker(EstimatedTokens())
     journal = Journal(path / "journal")
     journal.recover(clock())
-    store = FaultyStore(EdgeStore(path / "index"))
+    store = FaultyStore(SparingStore(path / "index"))
     embeddings = EmbeddingService(load)
     index = VectorIndex(embeddings, lambda _: store, SHAPES, is_on_server=True)
     reranking = Reranking(embeddings, load_reranker)

@@ -17,6 +17,7 @@ from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.system.files import disk_use
 from tests.index.engines.double import opened
 from tests.index.engines.points import EAST, WORD, numbers, point, uid
+from tests.sparing_store import SparingStore
 from tests.system.test_ram import resident
 
 MORE_THAN_ANY_DISK = 2**62
@@ -275,3 +276,29 @@ async def test_terms_are_found_after_a_restart_and_deleted_points_no_longer_coun
 
     assert numbers(hits) == [0, 1, 2]
     assert hits[0].score == pytest.approx(2 * math.log(1 + 0.5 / 3.5), rel=1e-4)
+
+
+@pytest.mark.parametrize("made_by", [EdgeStore, SparingStore])
+async def test_an_empty_collection_answers_the_same_whether_it_was_made_or_will_be(
+    made_by: type[EdgeStore], index: Path
+) -> None:
+    spec = CollectionSpec("notes", 4, keyword_fields=("project",))
+    async with opened(made_by(index), spec) as store:
+        await store.delete("notes", [uid(1)])
+        await store.flush()
+        assert await store.retrieve("notes", [uid(1)], with_vectors=True) == await store.scroll("notes") == []
+        assert await store.count("notes", Filter((("project", "a"),))) == await store.size("notes") == 0
+        assert await store.former_ids("notes") == set()
+        for query in (EAST, WORD):
+            assert await store.search("notes", query, limit=3, where=Filter((("project", "a"),))) == []
+
+        await store.upsert("notes", points(3))
+        assert await store.size("notes") == 3
+        assert await store.ensure(spec) is None
+        for kept in ([], [0, 1]):
+            rebuild = await store.rebuild(spec, resume=False)
+            await rebuild.upsert(points(len(kept)))
+            await rebuild.finish(list(map(uid, kept)))
+            assert numbers(await store.scroll("notes")) == kept
+    async with opened(made_by(index), spec) as store:
+        assert await store.size("notes") == 2
