@@ -2,13 +2,12 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import learning_memory_server
+from tests.processes import python
 
 PACKAGE = Path(learning_memory_server.__file__).parent
 CONTRIBUTING = PACKAGE.parent / "CONTRIBUTING.md"
@@ -45,20 +44,12 @@ def section(name: str) -> str:
     return CONTRIBUTING.read_text("utf-8").split(f"### {name}\n")[1].split("\n### ")[0]
 
 
-def run(copy: Path, code: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=copy.parent, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def test_a_new_tool_is_a_function_in_one_module(copy: Path) -> None:
     assert "`learning_memory_server/server/tools/`" in section("A new tool")
     module = copy / "server" / "tools" / "learning.py"
     module.write_text(module.read_text("utf-8") + TOOL, "utf-8")
 
-    tools = json.loads(run(copy, LISTED))
+    tools = json.loads(python(LISTED, cwd=copy.parent))
 
     assert "count_clusters" in tools
 
@@ -70,4 +61,4 @@ def test_a_new_setting_is_a_field_in_one_module(copy: Path) -> None:
     assert text.count("    storage_path: UserPath") == 1
     module.write_text(text.replace("    storage_path: UserPath", SETTING), "utf-8")
 
-    assert run(copy, READ) == "welcome\n"
+    assert python(READ, cwd=copy.parent) == "welcome\n"

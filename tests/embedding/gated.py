@@ -4,12 +4,15 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
+
+_Model = TypeVar("_Model")
 
 
 class Gated(HashingEmbedder):
@@ -44,6 +47,23 @@ async def busy(model: Gated, texts: Sequence[str] = ("a document",)) -> AsyncIte
         model.allowed.release()
         await documents
         service.close()
+
+
+class SlowLoad(Generic[_Model]):
+    """A loader that waits to be released; each call ends with the next of the given ends, and the last one stays."""
+
+    def __init__(self, *ends: _Model | Exception) -> None:
+        self.release = threading.Event()
+        self.ends = list(ends)
+        self.threads: list[str] = []
+
+    def __call__(self) -> _Model:
+        self.threads.append(threading.current_thread().name)
+        assert self.release.wait(30)
+        end = self.ends.pop(0) if len(self.ends) > 1 else self.ends[0]
+        if isinstance(end, Exception):
+            raise end
+        return end
 
 
 async def settle() -> None:

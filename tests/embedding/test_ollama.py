@@ -23,6 +23,11 @@ def stub() -> Iterator[OllamaStub]:
         yield running
 
 
+@pytest.fixture
+def embedder(stub: OllamaStub) -> OllamaEmbedder:
+    return OllamaEmbedder(MODEL, None, stub.url)
+
+
 def refusal_of(stub: OllamaStub, model: str = MODEL, timeout: float = 5) -> str:
     with pytest.raises(EmbeddingUnavailableError) as caught:
         OllamaEmbedder(model, None, stub.url, timeout)
@@ -40,12 +45,11 @@ def test_documents_are_unit_rows_in_the_order_of_their_texts(stub: OllamaStub) -
     np.testing.assert_allclose(vectors, expected, atol=1e-6)
 
 
-def test_no_document_is_an_empty_array(stub: OllamaStub) -> None:
-    assert OllamaEmbedder(MODEL, None, stub.url).embed_documents([]).shape == (0, 8)
+def test_no_document_is_an_empty_array(embedder: OllamaEmbedder) -> None:
+    assert embedder.embed_documents([]).shape == (0, 8)
 
 
-def test_a_model_that_wants_prompts_gets_them(stub: OllamaStub) -> None:
-    embedder = OllamaEmbedder(MODEL, None, stub.url)
+def test_a_model_that_wants_prompts_gets_them(stub: OllamaStub, embedder: OllamaEmbedder) -> None:
     stub.requests.clear()
 
     vector = embedder.embed_queries(["a b"])[0]
@@ -96,8 +100,7 @@ def test_the_identity_has_the_digest_that_the_name_points_to(stub: OllamaStub) -
     assert moved.digest != identity.digest
 
 
-def test_a_tag_that_moves_under_a_running_server_is_noticed(stub: OllamaStub) -> None:
-    embedder = OllamaEmbedder(MODEL, None, stub.url)
+def test_a_tag_that_moves_under_a_running_server_is_noticed(stub: OllamaStub, embedder: OllamaEmbedder) -> None:
     stub.digest = "f" * 64
 
     with pytest.raises(EmbeddingUnavailableError, match="has changed since this server started") as caught:
@@ -105,8 +108,7 @@ def test_a_tag_that_moves_under_a_running_server_is_noticed(stub: OllamaStub) ->
     assert "hub stop" in str(caught.value.hint)
 
 
-def test_a_dimension_that_changes_between_answers_is_noticed(stub: OllamaStub) -> None:
-    embedder = OllamaEmbedder(MODEL, None, stub.url)
+def test_a_dimension_that_changes_between_answers_is_noticed(stub: OllamaStub, embedder: OllamaEmbedder) -> None:
     stub.dimension = 16
 
     with pytest.raises(EmbeddingUnavailableError, match="has changed since this server started"):
@@ -122,8 +124,7 @@ def test_a_missing_model_has_to_be_pulled(stub: OllamaStub) -> None:
     assert refusal_of(stub, "all-minilm") == "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm"
 
 
-def test_a_model_that_was_removed_has_to_be_pulled(stub: OllamaStub) -> None:
-    embedder = OllamaEmbedder(MODEL, None, stub.url)
+def test_a_model_that_was_removed_has_to_be_pulled(stub: OllamaStub, embedder: OllamaEmbedder) -> None:
     stub.name = "other:latest"
 
     with pytest.raises(EmbeddingUnavailableError, match="has no model 'nomic-embed-text'"):
@@ -222,8 +223,7 @@ def test_a_vector_without_a_direction_is_refused(vector: str, stub: OllamaStub) 
     assert "without a direction" in refusal_of(stub)
 
 
-def test_too_few_vectors_are_refused(stub: OllamaStub) -> None:
-    embedder = OllamaEmbedder(MODEL, None, stub.url)
+def test_too_few_vectors_are_refused(stub: OllamaStub, embedder: OllamaEmbedder) -> None:
     stub.answers["/api/embed"] = 200, json.dumps({"embeddings": [[1.0] * 8]})
 
     with pytest.raises(EmbeddingUnavailableError, match="does not seem to be Ollama"):
@@ -253,8 +253,7 @@ def test_an_endless_answer_is_not_read_to_its_end(stub: OllamaStub) -> None:
     assert "more than 64 MiB" in refusal_of(stub)
 
 
-def test_queries_are_embedded_in_one_request(stub: OllamaStub) -> None:
-    embedder = OllamaEmbedder(MODEL, None, stub.url)
+def test_queries_are_embedded_in_one_request(stub: OllamaStub, embedder: OllamaEmbedder) -> None:
     stub.requests.clear()
 
     together = embedder.embed_queries(["a b", "c"])

@@ -12,32 +12,16 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
-from tests.embedding.gated import Gated, busy, settle
+from tests.embedding.gated import Gated, SlowLoad, busy, settle
 from tests.support import cancel
 
 Serve = Callable[..., EmbeddingService]
 SECRET = "/home/someone/models/secret.bin: CUDA error 700"  # noqa: S105 - no password
 
 
-class SlowLoad:
-    """A loader that waits to be released, and counts its calls."""
-
-    def __init__(self, failure: Exception | None = None) -> None:
-        self.release = threading.Event()
-        self.failure = failure
-        self.threads: list[str] = []
-
-    def __call__(self) -> Embedder:
-        self.threads.append(threading.current_thread().name)
-        self.release.wait(30)
-        if self.failure:
-            raise self.failure
-        return HashingEmbedder(16)
-
-
 @pytest.fixture
-def load() -> Iterator[SlowLoad]:
-    loader = SlowLoad()
+def load() -> Iterator[SlowLoad[Embedder]]:
+    loader = SlowLoad[Embedder](HashingEmbedder(16))
     yield loader
     loader.release.set()
 
@@ -49,7 +33,7 @@ async def serve() -> AsyncIterator[Serve]:
         yield lambda load, **options: services.enter_context(closing(EmbeddingService(load, **options)))
 
 
-async def test_the_model_loads_in_the_background_and_once(load: SlowLoad, serve: Serve) -> None:
+async def test_the_model_loads_in_the_background_and_once(load: SlowLoad[Embedder], serve: Serve) -> None:
     service = serve(load)
     assert str(service.state) == "idle"
     assert load.threads == []
@@ -65,7 +49,7 @@ async def test_the_model_loads_in_the_background_and_once(load: SlowLoad, serve:
     assert thread != threading.main_thread().name
 
 
-async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad, serve: Serve) -> None:
+async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad[Embedder], serve: Serve) -> None:
     service = serve(load)
     call = asyncio.create_task(service.embed_documents(["a b", "c"]))
     load.release.set()
@@ -74,8 +58,10 @@ async def test_texts_are_embedded_once_the_model_is_there(load: SlowLoad, serve:
     np.testing.assert_array_equal(await service.embed_query("a b"), HashingEmbedder(16).embed_queries(["a b"])[0])
 
 
-async def test_a_failure_to_load_is_reported_without_the_library_s_message(load: SlowLoad, serve: Serve) -> None:
-    load.failure = RuntimeError(SECRET)
+async def test_a_failure_to_load_is_reported_without_the_library_s_message(
+    load: SlowLoad[Embedder], serve: Serve
+) -> None:
+    load.ends = [RuntimeError(SECRET)]
     load.release.set()
     service = serve(load)
 
@@ -94,25 +80,26 @@ async def test_a_failure_to_load_is_reported_without_the_library_s_message(load:
     assert len(load.threads) == 1
 
 
-async def test_a_loader_s_own_explanation_is_passed_on(serve: Serve) -> None:
-    loader = SlowLoad(EmbeddingUnavailableError("The weights are not the known ones.", hint="Reinstall."))
-    loader.release.set()
-    service = serve(loader)
+async def test_a_loader_s_own_explanation_is_passed_on(load: SlowLoad[Embedder], serve: Serve) -> None:
+    load.ends = [EmbeddingUnavailableError("The weights are not the known ones.", hint="Reinstall.")]
+    load.release.set()
+    service = serve(load)
 
     with pytest.raises(EmbeddingUnavailableError, match="not the known ones") as caught:
         await service.identity()
     assert caught.value.hint == "Reinstall."
 
 
-async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use(serve: Serve) -> None:
-    loader = SlowLoad(EmbeddingUnavailableError("Ollama does not answer."))
-    loader.release.set()
-    service = serve(loader, retry_seconds=0)
+async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use(
+    load: SlowLoad[Embedder], serve: Serve
+) -> None:
+    load.ends.insert(0, EmbeddingUnavailableError("Ollama does not answer."))
+    load.release.set()
+    service = serve(load, retry_seconds=0)
     with pytest.raises(EmbeddingUnavailableError):
         await service.identity()
     assert str(service.state) == "failed"
 
-    loader.failure = None
     # The pause is a hundred times as long as the first attempt took.
     async with asyncio.timeout(30):
         while True:
@@ -122,11 +109,11 @@ async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use(serve:
             await asyncio.sleep(0)
 
     assert str(service.state) == "ready"
-    assert len(loader.threads) == 2
+    assert len(load.threads) == 2
     assert (await service.embed_query("x")).shape == (16,)
 
 
-async def test_a_cancelled_caller_does_not_cancel_the_loading(load: SlowLoad, serve: Serve) -> None:
+async def test_a_cancelled_caller_does_not_cancel_the_loading(load: SlowLoad[Embedder], serve: Serve) -> None:
     service = serve(load)
     patient = asyncio.create_task(service.identity())
     hasty = asyncio.create_task(service.embed_query("x"))
@@ -177,7 +164,7 @@ async def test_the_model_is_called_from_one_thread_at_a_time(serve: Serve) -> No
     assert len(vectors) == 50
 
 
-async def test_closing_does_not_wait_for_a_model_that_is_loading(load: SlowLoad) -> None:
+async def test_closing_does_not_wait_for_a_model_that_is_loading(load: SlowLoad[Embedder]) -> None:
     service = EmbeddingService(load)
     service.start()
 
@@ -248,7 +235,7 @@ async def test_closing_cancels_what_waits_for_the_model() -> None:
     assert (await first).shape == (1, 16)
 
 
-async def test_the_runtime_is_known_once_the_model_is_loaded(load: SlowLoad, serve: Serve) -> None:
+async def test_the_runtime_is_known_once_the_model_is_loaded(load: SlowLoad[Embedder], serve: Serve) -> None:
     service = serve(load)
     assert service.runtime is None
     service.start()

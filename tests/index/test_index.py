@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, NoAnswerError, StorageUnavailableError
@@ -21,7 +22,7 @@ from learning_memory_server.index.recipe import embed
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
-from tests.embedding.test_service import SlowLoad
+from tests.embedding.gated import SlowLoad
 from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
 from tests.learning.values.parts import CACHE, GOOD, POOL
@@ -112,7 +113,7 @@ async def test_a_document_is_stored_with_its_payload_and_its_vector(parts: Parts
 
 
 async def test_before_the_model_is_loaded_nothing_waits(tmp_path: Path) -> None:
-    load = SlowLoad()
+    load = SlowLoad[Embedder](HashingEmbedder(16))
     async with open_parts(tmp_path, load=load) as parts:
         parts.embeddings.start()
         with pytest.raises(EmbeddingUnavailableError, match="not loaded yet") as refused:

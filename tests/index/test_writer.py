@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
 
+from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import (
     DiskFullError,
@@ -17,7 +18,7 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
-from tests.embedding.test_service import SlowLoad
+from tests.embedding.gated import SlowLoad
 from tests.fast_forward import fast_forward
 from tests.support import Parts, SilentModel, numbered, open_parts, until, within
 
@@ -109,7 +110,7 @@ async def test_a_permanent_failure_is_not_tried_again(error: LearningMemoryError
 
 
 async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path) -> None:
-    load = SlowLoad()
+    load = SlowLoad[Embedder](HashingEmbedder(16))
     async with open_parts(tmp_path, load=load) as parts:
         parts.embeddings.start()
         async with asyncio.timeout(20):
@@ -123,7 +124,7 @@ async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path)
 
 
 async def test_a_model_that_failed_leaves_everything_pending(tmp_path: Path) -> None:
-    load = SlowLoad(EmbeddingUnavailableError("no weights"))
+    load = SlowLoad[Embedder](EmbeddingUnavailableError("no weights"))
     load.release.set()
     async with open_parts(tmp_path, load=load) as parts:
         async with parts.running():
@@ -256,7 +257,7 @@ async def test_a_removal_that_the_engine_does_not_answer_is_made_up_for(parts: P
 @pytest.mark.parametrize("silent", ["model", "engine"])
 @fast_forward
 async def test_a_caller_does_not_wait_for_an_index_that_does_not_open(tmp_path: Path, silent: str) -> None:
-    load = SlowLoad()
+    load = SlowLoad[Embedder](HashingEmbedder(16))
     if silent == "engine":
         load.release.set()
 

@@ -234,24 +234,11 @@ def purging(world: World, _: int) -> Operation:
 
 
 OPERATIONS: list[Callable[[World, int], Operation | None]] = [
-    starting,
-    starting,
-    starting,
-    updating,
-    updating,
-    resolving,
-    resolving,
-    importing,
-    importing,
-    forgetting,
-    forgetting,
-    forgetting_a_project,
-    storing_a_value,
-    forgetting_values,
-    clustering,
-    purging,
-    purging,
+    *[starting] * 3,
+    *[updating, resolving, importing, forgetting, purging] * 2,
+    *[forgetting_a_project, storing_a_value, forgetting_values, clustering],
 ]
+"""What happens the oftener, the more often it is here."""
 
 
 def decoded(plan: bytes) -> Iterator[tuple[Callable[[World, int], Operation | None], int, End | None]]:

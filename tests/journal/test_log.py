@@ -1,6 +1,4 @@
 import stat
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -10,6 +8,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
+from tests.processes import python
 from tests.support import NOON
 
 
@@ -277,14 +276,9 @@ def test_a_write_that_fails_halfway_leaves_the_file_as_it_was(log: Log, segment:
     log.append([record(1)])
     before = segment.read_bytes()
 
-    done = subprocess.run(
-        [sys.executable, "-c", APPEND_ON_A_FULL_DISK, str(segment.with_suffix("")), str(len(before) + 100)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    said = python(APPEND_ON_A_FULL_DISK, segment.with_suffix(""), len(before) + 100)
 
-    assert "The journal could not be used" in done.stdout
+    assert "The journal could not be used" in said
     assert segment.read_bytes() == before
 
 

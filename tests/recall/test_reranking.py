@@ -21,6 +21,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.index.ranking.fusion import RERANKED, Basis, Explanation
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.recall import Reranking
+from tests.embedding.gated import SlowLoad
 from tests.support import cancel
 from tests.tiny_reranker import FAVOURITE
 
@@ -128,23 +129,6 @@ async def test_equal_texts_have_equal_scores_to_the_last_bit(
     read = await reranking.rerank("pool", [found(0.5)] * len(texts), first(texts), math.inf)
 
     assert read[0] == read[-1]
-
-
-class SlowLoad:
-    """A loader that waits to be released; each call ends with the given outcome."""
-
-    def __init__(self, *ends: Reranker | Exception) -> None:
-        self.release = threading.Event()
-        self.ends = list(ends)
-        self.threads: list[str] = []
-
-    def __call__(self) -> Reranker:
-        self.threads.append(threading.current_thread().name)
-        assert self.release.wait(30)
-        end = self.ends.pop(0)
-        if isinstance(end, Exception):
-            raise end
-        return end
 
 
 async def test_the_model_is_loaded_at_the_first_search_without_a_wait(embeddings: EmbeddingService) -> None:
