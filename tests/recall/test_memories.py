@@ -140,12 +140,20 @@ WORDS = " ".join(f"w{number}" for number in range(30))
 
 
 class ByName(HashingEmbedder):
-    """A model that embeds texts with `north` like the query, those with `close` nearby, and others at right angles."""
+    """A model that embeds texts with `north` like the query, those with another word as given, others at right angles.
+
+    Args:
+        words: The first two dimensions of texts with a word; the others are 0.
+    """
+
+    def __init__(self, **words: tuple[float, float]) -> None:
+        super().__init__()
+        self._words = {"north": (1.0, 0.0), **words}
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), self.identity.dimension), dtype=np.float32)
         for vector, text in zip(vectors, texts, strict=True):
-            vector[:2] = (1, 0) if "north" in text else (0.98, 0.2) if "close" in text else (0, 1)
+            vector[:2] = next((place for word, place in self._words.items() if word in text), (0.0, 1.0))
         return vectors
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -165,7 +173,7 @@ class Noting:
 
 async def test_the_best_of_all_rounds_are_re_ranked_not_those_of_the_first(tmp_path: Path) -> None:
     model = Noting()
-    async with open_shelf(tmp_path, load=ByName, load_reranker=lambda: model) as shelf:
+    async with open_shelf(tmp_path, load=lambda: ByName(close=(0.98, 0.2)), load_reranker=lambda: model) as shelf:
         # Each fills one of the two searches of the first round, and scores badly in the other.
         await shelf.add("\n\n".join(f"north {'far away ' * 50}{number}" for number in range(60)))
         # The shorter stand out a little, so that terms count.
@@ -202,19 +210,8 @@ async def test_min_similarity_compares_the_cosine(library: Shelf) -> None:
     assert [item.memory.project for item in close.found] == [CAROL.project]
 
 
-class Opposite(ByName):
-    """A model that embeds texts with `south` opposite to any query."""
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = super().embed_documents(texts)
-        for vector, text in zip(vectors, texts, strict=True):
-            if "south" in text and "north" not in text:
-                vector[:2] = (-1, 0)
-        return vectors
-
-
 async def test_a_similarity_below_0_counts_as_0_so_shared_terms_are_found_anyway(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path, load=Opposite) as shelf:
+    async with open_shelf(tmp_path, load=lambda: ByName(south=(-1, 0))) as shelf:
         await shelf.ready()
         added = await shelf.add("south of the lighthouse")
         (item,) = (await shelf.searcher.search(MemoryQuery("lighthouse"))).found
@@ -226,19 +223,8 @@ async def test_a_similarity_below_0_counts_as_0_so_shared_terms_are_found_anyway
     assert none.found == []
 
 
-class Faint(ByName):
-    """A model to which any text with `close` is slightly similar to every query."""
-
-    def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = super().embed_documents(texts)
-        for vector, text in zip(vectors, texts, strict=True):
-            if "close" in text and "north" not in text:
-                vector[:2] = (0.3, np.sqrt(1 - 0.3**2))
-        return vectors
-
-
 async def test_memories_that_are_not_similar_enough_do_not_hide_one_that_is(tmp_path: Path) -> None:
-    async with open_shelf(tmp_path, load=Faint) as shelf:
+    async with open_shelf(tmp_path, load=lambda: ByName(close=(0.3, 0.954))) as shelf:
         # Many chunks without them make the words rare.
         await shelf.add(LONG)
         await shelf.ready()

@@ -103,11 +103,9 @@ def test_a_folder_that_cannot_be_created_is_named(name: str, tmp_path: Path) -> 
     (tmp_path / "file").write_text("in the way")
     places = {"the journal folder": tmp_path / "journal", "the storage folder": tmp_path / "storage"}
     places[name] = tmp_path / "file"
+    journal, storage = places.values()
 
-    with (
-        pytest.raises(LockUnavailableError) as caught,
-        hold(places["the journal folder"], places["the storage folder"], "work"),
-    ):
+    with pytest.raises(LockUnavailableError) as caught, hold(journal, storage, "work"):
         pass
 
     assert caught.value.message == f"{name.capitalize()} could not be locked (Not a directory)."
@@ -117,11 +115,12 @@ def test_a_folder_that_cannot_be_created_is_named(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("name", ["the journal folder", "the storage folder"])
 def test_the_folder_that_another_process_uses_is_named(name: str, tmp_path: Path) -> None:
     places = {"the journal folder": tmp_path / "journal", "the storage folder": tmp_path / "storage"}
+    journal, storage = places.values()
 
     with (
         held_elsewhere(places[name]) as process,
         pytest.raises(AlreadyRunningError) as caught,
-        hold(places["the journal folder"], places["the storage folder"], "a second server"),
+        hold(journal, storage, "a second server"),
     ):
         pass
 
@@ -131,15 +130,11 @@ def test_the_folder_that_another_process_uses_is_named(name: str, tmp_path: Path
     assert [holder(path) for path in places.values()] == [None, None]
 
 
-def test_one_folder_for_journal_and_storage_is_locked_once(tmp_path: Path) -> None:
-    with hold(tmp_path, tmp_path, "a server"):
-        assert holder(tmp_path) == {"pid": os.getpid(), "purpose": "a server"}
-
-
-def test_a_folder_with_two_names_is_locked_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["real", "link"])
+def test_one_folder_for_journal_and_storage_is_locked_once_though_it_has_two_names(name: str, tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with hold(tmp_path / "link", tmp_path / "real", "a server"):
+    with hold(tmp_path / name, tmp_path / "real", "a server"):
         assert holder(tmp_path / "real") == {"pid": os.getpid(), "purpose": "a server"}
 
 
