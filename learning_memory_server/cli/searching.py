@@ -17,9 +17,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.limits import LISTING_MAX, QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.recall.lexical import rank
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
-from learning_memory_server.recall.recall import search_lexical
+from learning_memory_server.recall.recall import rank, search_lexical
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import memory_views, value_views
 from learning_memory_server.server.views.entry_views import formula, scored_experience

@@ -18,8 +18,7 @@ from learning_memory_server.index.ranking.hybrid import Query, SearchTimer
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall import lexical
-from learning_memory_server.recall.lexical import with_iso_dates
-from learning_memory_server.recall.recall import Recall
+from learning_memory_server.recall.recall import Recall, with_iso_dates
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import attempts, each_request_within, is_transient
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.recall.lexical import rank, with_iso_dates
+from learning_memory_server.recall.recall import rank, with_iso_dates
 from tests.capture.memories.shelf import Shelf
 from tests.support import TEXTS
 
