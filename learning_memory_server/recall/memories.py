@@ -17,8 +17,7 @@ from learning_memory_server.index.ranking.fusion import Basis, Explanation, rele
 from learning_memory_server.index.ranking.hybrid import Query, SearchTimer
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.recall import lexical
-from learning_memory_server.recall.recall import Recall, with_iso_dates
+from learning_memory_server.recall.recall import Recall, rank, with_iso_dates
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import attempts, each_request_within, is_transient
 
@@ -165,7 +164,7 @@ def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> Sea
     mode = SearchMode.LEXICAL
     found = [
         FoundMemory(memory, chunk.number, chunk.start, chunk.end, explanation=Explanation(mode=mode, bm25=bm25))
-        for (memory, chunk), bm25 in lexical.rank(query.text, texts, len(texts))
+        for (memory, chunk), bm25 in rank(query.text, texts, len(texts))
     ]
     kept, left_out = passing(_best(query.limit, found), query.min_score)
     return SearchResult(kept, mode, left_out)

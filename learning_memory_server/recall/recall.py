@@ -2,7 +2,7 @@
 
 Re-ranking, in which a model reads the query together with each of the best results and orders them, never delays or
 breaks a search: without a model, or while it is loading, failing or slow, results keep their order, and their mode
-tells. At the end, what is too weak is left out.
+tells. At the end, what is too weak is left out. The lexical search needs no index, so it is available immediately.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from learning_memory_server.index.ranking.fusion import RERANKED, Explanation
 from learning_memory_server.index.ranking.hybrid import Query, SearchTimer, mode_of
 from learning_memory_server.index.ranking.terms import length, terms, weight
 from learning_memory_server.model.vocabulary import Axis, SearchMode
-from learning_memory_server.recall import lexical
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
@@ -137,6 +136,7 @@ class Reranking:
 
 
 QueryT = TypeVar("QueryT", ExperienceQuery, MemoryQuery)
+T = TypeVar("T")
 
 
 @dataclass
@@ -271,13 +271,10 @@ def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult[Found
     mode = SearchMode.LEXICAL
     found = [
         FoundExperience(entry, explanation=Explanation(mode=mode, bm25=bm25))
-        for entry, bm25 in lexical.rank(query.text, texts, query.limit)
+        for entry, bm25 in rank(query.text, texts, query.limit)
     ]
     kept, left_out = passing(found, query.min_score)
     return SearchResult(kept, mode, left_out)
-
-
-T = TypeVar("T")
 
 
 def rank(query: str, texts: Sequence[tuple[T, str]], limit: int) -> list[tuple[T, float]]:

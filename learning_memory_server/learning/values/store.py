@@ -34,7 +34,7 @@ from learning_memory_server.learning.values.log import (
 from learning_memory_server.model import limits
 from learning_memory_server.model.value import Evidence, Status, Value, ValueOrder, new_value_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode, Stance
-from learning_memory_server.recall import lexical
+from learning_memory_server.recall.recall import rank
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import each_request_within
 
@@ -284,7 +284,7 @@ class ValueStore:
         except (EmbeddingUnavailableError, StorageUnavailableError):
             mode = SearchMode.LEXICAL
             texts = [(name, each.value.text) for name, each in by_id.items()]
-            best = [name for name, _ in lexical.rank(query, texts, len(texts))]
+            best = [name for name, _ in rank(query, texts, len(texts))]
         ranked = dict.fromkeys([*best, *by_id])
         return [by_id[name] for name in ranked], mode
 
