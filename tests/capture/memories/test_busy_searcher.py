@@ -15,7 +15,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
-from learning_memory_server.recall import memories
+from learning_memory_server.recall.recall import rank
 from learning_memory_server.system import timeouts
 from tests.capture.memories.shelf import open_shelf
 from tests.fast_forward import fast_forward
@@ -87,7 +87,7 @@ async def test_a_hundred_searches_at_once_are_all_answered_and_hybrid(tmp_path: 
 async def test_lexical_searches_at_once_run_one_after_the_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, rank = threading.Lock(), memories.rank
+    lock = threading.Lock()
 
     def alone(*arguments: Any) -> Any:
         assert lock.acquire(blocking=False)
@@ -97,7 +97,7 @@ async def test_lexical_searches_at_once_run_one_after_the_other(
         finally:
             lock.release()
 
-    monkeypatch.setattr(memories, "rank", alone)
+    monkeypatch.setattr("learning_memory_server.recall.memories.rank", alone)
     async with open_shelf(tmp_path, deadline=1) as shelf:
         await shelf.add("postgres is the database")
         # Together they take longer than the deadline of one.
