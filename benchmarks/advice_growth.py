@@ -100,7 +100,12 @@ async def measure(storage: Path, size: int, runs: int, count: int) -> dict[str, 
         for number in range(-_WARM_UP, runs):
             theme = themes()[number % len(themes())]
             for kind, boundary in tools.items():
-                about = {"goal": f"Find out what happens in case {number}", "hypothesis": f"{theme}, in case {number}"}
+                about = {
+                    "goal": f"Find out what happens in case {number} of the second week",
+                    "hypothesis": f"{theme}, in case {number}",
+                    "action": "Change one thing at a time",
+                    "prediction": "It does not happen again",
+                }
                 began, busy = time.perf_counter(), time.process_time()
                 reply = await boundary.run("start_ghap", ENTRY | about, caller)
                 ended, idle = time.perf_counter(), time.process_time()
