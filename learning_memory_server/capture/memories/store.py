@@ -302,7 +302,8 @@ class MemoryStore:
         work = asyncio.create_task(self._writer.complete())
         self._followed.add(work)
         try:
-            await _report_on(work, report, lambda: self._written(total), total)
+            # All of it is reported once, at the end: the last batch may be written before the work is done.
+            await _report_on(work, report, lambda: min(self._written(total), total - 1), total)
             if work.cancelled():
                 return False
             work.result()
