@@ -6,8 +6,7 @@ from typing import Any, Final
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, Stored, chosen_project, open_settings
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views

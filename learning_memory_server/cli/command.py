@@ -1,34 +1,44 @@
-"""How commands are declared: options and body in one function, which prints for people and returns a document.
+"""What all commands share: how they are declared, their common options, and the data as they read it.
 
-Also the options that several commands share, and what their values mean.
+Options and body of a command are one function, which prints for people and returns a document. To read the journal,
+no lock and no hub is needed.
 """
 
 import asyncio
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
+from urllib.parse import urlsplit
 
 import typer
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.index.engines.server_log import urls_of
+from learning_memory_server.journal.codec import MEMORY
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog, Records
+from learning_memory_server.learning.advice.log import AdviceLog, Trials
+from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
-from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.model.moment import parse_moment, utc_now
+from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
+from learning_memory_server.system.files import disk_use
+from learning_memory_server.system.locking import holder
 
 
 def _projects(incomplete: str) -> list[str]:
     """Return the projects that Tab offers."""
-    from learning_memory_server.cli.access.reading import Stored  # noqa: PLC0415 - slow, and only for Tab
-    from learning_memory_server.server.settings import load_settings  # noqa: PLC0415
-
     try:
         known = Stored(load_settings()).projects()
     except LearningMemoryError:
@@ -138,3 +148,116 @@ def chosen_project(name: str | None, settings: Settings) -> str | None:
 def chosen_time(since: str | None) -> datetime | None:
     """Return the moment that `--since` names."""
     return None if since is None else parse_moment("--since", since)
+
+
+_MINUTE: Final = 60
+
+
+def open_settings() -> Settings:
+    """Load the settings, set up logging, and warn about environment variables that name no setting."""
+    from learning_memory_server.server.composition.logging import configure_logging  # noqa: PLC0415 - not for help
+
+    settings = load_settings()
+    for sentence in unknown_variables(os.environ):
+        out.notice(sentence)
+    # Commands report in sentences, not in log lines.
+    configure_logging("debug" if settings.log_level == "debug" else "critical")
+    return settings
+
+
+class Stored:
+    """What is in the journal, for reading only, which is safe while another process writes it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.journal = Journal(settings.journal_directory)
+        self.entries = ObservationCollector(self.journal, utc_now)
+        self.values = ValueLog(self.journal.values)
+        self.verdicts = VerdictLog(self.journal.verdicts)
+        self.memories = Records(self.journal.memories, MEMORY)
+        self.failures = FailureLog(self.journal.failures)
+        self.advice = AdviceLog(self.journal.advice)
+        self.trials = Trials(self.journal.trials, utc_now)
+
+    def standings(self, values: Sequence[Value]) -> list[Standing]:
+        """Return values with the verdicts on them."""
+        return weigh_all(values, self.values, self.verdicts, self.entries)
+
+    def errors(self, project: str | None) -> list[list[Failure]]:
+        """Return the failures of each error, of one project or of all."""
+        return [known for known in self.failures.errors() if project in {None, known[-1].project}]
+
+    def projects(self) -> list[str]:
+        """Return the projects with anything stored, by name."""
+        parts = (self.values.all(), self.memories.all(), self.failures.all())
+        found = {each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved())}
+        return sorted(found.union(each.project for part in parts for each in part))
+
+
+def holder_of(settings: Settings) -> dict[str, object] | None:
+    """Return how the process that has locked the journal or the storage folder describes itself, or None."""
+    return holder(settings.journal_directory) or holder(settings.storage_path)
+
+
+def describe_engine(settings: Settings) -> str:
+    """Say which engine stores the index, where, and how large it is."""
+    if settings.qdrant_url is not None:
+        parts = map(urlsplit, urls_of(settings.qdrant_url))
+        # A URL may carry a password before its host.
+        shown = (f"{each.scheme}://{each.netloc.rpartition('@')[2]}" for each in parts)
+        return f"Qdrant at {', '.join(shown)}"
+    folder = settings.index_directory
+    return f"embedded Qdrant in {folder} ({out.readable_size(disk_use(folder))})"
+
+
+def in_use_by(who: Mapping[str, object] | None) -> str:
+    """Say which process has locked the data; see `holder_of`."""
+    if who is None:
+        return "nobody"
+    return f"{who.get('purpose', 'another process')}, process {who.get('pid', 'unknown')}"
+
+
+def in_the_way(who: Mapping[str, object]) -> str:
+    """Say that a process other than a hub has locked the data, and what that means."""
+    return (
+        f"No hub is running, and no session can start until {in_use_by(who)}, has ended: it has locked the data "
+        "and is not a hub."
+    )
+
+
+def describe_hub(status: dict[str, Any]) -> str:
+    """Describe a hub in one line."""
+    return (
+        f"process {status['pid']}, {describe_program(status['build'])}, "
+        f"up {describe_seconds(status['uptime_seconds'])}, {out.counted(status['sessions'], 'session')}, "
+        f"model {describe_model(status)}, {describe_pending(status)} pending"
+        + "".join(f". {each}" for each in (describe_refusal(status), status.get("notice")) if each)
+    )
+
+
+def describe_refusal(found: Mapping[str, Any]) -> str:
+    """Say why a server does not read or write, and when it is asked again; an empty text if it does."""
+    if "refused" not in found:
+        return ""
+    return f"{found['refused']} It is asked again in {describe_seconds(found['retry_seconds'])}."
+
+
+def describe_program(program: Mapping[str, Any]) -> str:
+    """Name a program that runs a hub, or would; see `programs`."""
+    # Version 0.1.0 does not say where it is.
+    return f"version {program['version']} in {program.get('folder', 'an unknown folder')}"
+
+
+def describe_pending(status: dict[str, Any]) -> str:
+    """Say how many points a hub has yet to index, if it knows."""
+    return "an unknown number of points" if status["pending"] is None else out.counted(status["pending"], "point")
+
+
+def describe_model(status: dict[str, Any]) -> str:
+    """Return the state of a hub's model, with the runtime that computes its vectors."""
+    return f"{status['model']} ({status['runtime']})" if status["runtime"] else str(status["model"])
+
+
+def describe_seconds(seconds: float) -> str:
+    """Return a duration for people, such as `42 s` or `2:05:09`."""
+    return f"{seconds:.0f} s" if seconds < _MINUTE else str(timedelta(seconds=round(seconds)))

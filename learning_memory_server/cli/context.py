@@ -3,8 +3,7 @@
 import os
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.command import Commands, Result, Stored, open_settings
 from learning_memory_server.cli.listing import BEGIN
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of

@@ -11,8 +11,15 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
+from learning_memory_server.cli.command import (
+    Commands,
+    ProjectOption,
+    Result,
+    Stored,
+    chosen_project,
+    folders_here,
+    open_settings,
+)
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page

@@ -14,11 +14,9 @@ from typing import Annotated, Any, BinaryIO, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli import out
-from learning_memory_server.cli.access import reading
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import running_hub
 from learning_memory_server.cli.access.hub_client import stop_running_hub
-from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.entry import Ghap
@@ -36,8 +34,8 @@ _SHOWN: Final = (
 )
 """What JSON shows of a hub's state."""
 
-commands = Commands()
-hub = Commands(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
+commands = command.Commands()
+hub = command.Commands(no_args_is_help=True, help="The process that serves all sessions and owns their data.")
 commands.add_typer(hub, name="hub")
 
 
@@ -59,37 +57,37 @@ def hook(
 
 
 @hub.command("status")
-def hub_state() -> Result:
+def hub_state() -> command.Result:
     """Show the hub's state or, if none is running, which process has locked the data."""
-    settings, status = reading.open_settings(), hub_status()
+    settings, status = command.open_settings(), hub_status()
     if status is None:
         _show_none(settings)
-        return Result({"running": False})
+        return command.Result({"running": False})
     points = status["points"]
     index = "not open, or its server does not answer" if points is None else out.counted(sum(points.values()), "point")
     out.facts(
         [
             ("process", str(status["pid"])),
             ("version", status["version"]),
-            ("uptime", reading.describe_seconds(status["uptime_seconds"])),
+            ("uptime", command.describe_seconds(status["uptime_seconds"])),
             ("sessions", f"{status['sessions']:,}"),
-            ("model", reading.describe_model(status)),
+            ("model", command.describe_model(status)),
             ("index", index),
             *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
-            ("pending", reading.describe_pending(status)),
+            ("pending", command.describe_pending(status)),
             ("journal", f"{status['journal']} ({out.readable_size(status['journal_bytes'])})"),
             ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
             ("runs on", status["executable"]),
             ("log", str(settings.storage_path / LOG)),
         ]
     )
-    return Result({"running": True, **hub_facts(status)})
+    return command.Result({"running": True, **hub_facts(status)})
 
 
 @hub.command("stop")
 def hub_stop() -> None:
     """Stop the hub and wait until it has ended. Open sessions start another when they need one."""
-    settings = reading.open_settings()
+    settings = command.open_settings()
     began = time.monotonic()
     with out.working("Waiting for the hub to finish its calls"):
         pid = stop_running_hub()
@@ -105,7 +103,7 @@ def hub_logs(
     follow: Annotated[bool, typer.Option("--follow", help="Show new lines as they come, until Ctrl-C.")] = False,
 ) -> None:
     """Show the end of the hub's log."""
-    path = reading.open_settings().storage_path / LOG
+    path = command.open_settings().storage_path / LOG
     if not path.exists() and not follow:
         out.say(f"There is no log yet. The hub writes it to {path}.")
         return
@@ -147,11 +145,11 @@ def hub_facts(status: dict[str, Any]) -> dict[str, Any]:
 
 
 def _show_none(settings: Settings) -> None:
-    who = reading.holder_of(settings)
+    who = command.holder_of(settings)
     if who and "socket" in who:
         out.say(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
         return
-    out.say(reading.in_the_way(who) if who else "No hub is running; the next session starts one.")
+    out.say(command.in_the_way(who) if who else "No hub is running; the next session starts one.")
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -181,18 +179,18 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
 
 
 @commands.command()
-def status() -> Result:
+def status() -> command.Result:
     """Show what is stored, where, and which process is using it."""
-    settings = reading.open_settings()
-    stored = reading.Stored(settings)
+    settings = command.open_settings()
+    stored = command.Stored(settings)
     journal, values, failures = stored.journal, stored.values, stored.failures
     resolved, still_open = stored.entries.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
-        _found(ask) for ask in (lambda: _server(settings), lambda: reading.holder_of(settings), hub_status)
+        _found(ask) for ask in (lambda: _server(settings), lambda: command.holder_of(settings), hub_status)
     )
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
-        "index": reading.describe_engine(settings),
+        "index": command.describe_engine(settings),
         "server": server,
         "locked_by": holder,
         "hub": hub_facts(hub) if hub else None,
@@ -212,7 +210,7 @@ def status() -> Result:
         "told": calibration_views.told(stored.advice.all(), failures.all(), stored.trials.all()),
     }
     out.facts(_status_facts(document, still_open, hub))
-    return Result(document)
+    return command.Result(document)
 
 
 def _status_facts(
@@ -228,8 +226,8 @@ def _status_facts(
         ("journal", f"{journal['path']} ({out.readable_size(journal['bytes'])})"),
         ("index", document["index"]),
         ("server", _described(document["server"], _product)),
-        ("in use by", _described(document["locked_by"], reading.in_use_by)),
-        ("hub", _described(hub, reading.describe_hub) if hub else "none is running"),
+        ("in use by", _described(document["locked_by"], command.in_use_by)),
+        ("hub", _described(hub, command.describe_hub) if hub else "none is running"),
         ("entries", f"{entries['resolved']:,} resolved"),
         *(
             (f"  {name}s", _counts(entries[f"by_{name}"]))

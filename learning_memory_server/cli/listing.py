@@ -9,7 +9,6 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
-from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import lesson_of, ordered
@@ -41,7 +40,7 @@ def list_(
     project: command.ProjectOption = None,
 ) -> command.Result:
     """List resolved GHAP entries, newest first."""
-    stored = Stored(open_settings())
+    stored = command.Stored(command.open_settings())
     named, start = command.chosen_project(project, stored.settings), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
     entries = stored.entries.list_resolved(query)
@@ -56,7 +55,7 @@ def list_(
     return listed(shown, len(entries), "entry", nothing, record)
 
 
-def notes_here(entries: Sequence[Ghap], stored: Stored) -> dict[str, dict[str, str]]:
+def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
     caller = caller_of(os.environ, stored.settings)
     validity = Validity(stored.advice, stored.entries, stored.failures)
@@ -73,9 +72,9 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     that succeeded soon after. It is left out while remedies disagree, or if it
     was shown and did not help. `forget` takes the id of an error.
     """
-    settings = open_settings()
+    settings = command.open_settings()
     wanted = command.chosen_project(project, settings)
-    found = Stored(settings).errors(wanted)
+    found = command.Stored(settings).errors(wanted)
     found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
     shown = error_views(found[:limit], settings)
     where = "" if wanted is None else " in this project"
@@ -161,7 +160,7 @@ def values(
     for or against it, and unattested while there are none. A contested value has
     at least as many against it as for it.
     """
-    stored = Stored(open_settings())
+    stored = command.Stored(command.open_settings())
     standings = stored.standings(stored.values.current(axis, superseded=superseded))
     results = [value_views.value(standing) for standing in ordered(standings, sort)]
     out.records(map(value_record, results))

@@ -15,8 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, chosen_time
+from learning_memory_server.cli.command import (
+    Commands,
+    ProjectOption,
+    Result,
+    Stored,
+    chosen_project,
+    chosen_time,
+    open_settings,
+)
 from learning_memory_server.cli.recurring import compare, sessions_in
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidInputError

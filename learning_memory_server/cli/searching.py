@@ -10,7 +10,7 @@ from rich.text import Text
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.cli import command, listing, out
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
-from learning_memory_server.cli.access.reading import Stored, open_settings
+from learning_memory_server.cli.command import Stored, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
 from learning_memory_server.journal.journal import Journal

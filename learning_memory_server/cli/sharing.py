@@ -16,8 +16,7 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, YesOption, current_project
+from learning_memory_server.cli.command import Commands, Stored, YesOption, current_project, open_settings
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.advice.validity import Validity

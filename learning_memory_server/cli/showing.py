@@ -11,8 +11,15 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, folders_here
+from learning_memory_server.cli.command import (
+    Commands,
+    ProjectOption,
+    Result,
+    Stored,
+    chosen_project,
+    folders_here,
+    open_settings,
+)
 from learning_memory_server.cli.listing import entry_record, notes_here, status_of
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.values.log import Standing

@@ -16,10 +16,9 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.hub_client import stop_running_hub
-from learning_memory_server.cli.access.reading import Stored, open_settings
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
 from learning_memory_server.cli.clients.claude_code import FOLDER
-from learning_memory_server.cli.command import Commands, Result, current_project
+from learning_memory_server.cli.command import Commands, Result, Stored, current_project, open_settings
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
 from learning_memory_server.cli.setup import remove_from, set_up

@@ -1,5 +1,5 @@
-"""How a command reaches the data.
+"""How a command works with the data, if reading the journal is not enough.
 
-`reading` needs no lock. `connection` starts a hub and runs operations in it through `hub_client`, or in the command's
-own process if that is impossible.
+`connection` starts a hub and runs operations in it through `hub_client`, or in the command's own process if that is
+impossible.
 """

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.hub_client import HubClient, find_hub
-from learning_memory_server.cli.access.reading import holder_of
+from learning_memory_server.cli.command import holder_of
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     DeadlineExceededError,

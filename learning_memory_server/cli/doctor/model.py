@@ -6,7 +6,7 @@ from importlib import metadata
 from time import monotonic
 from typing import Any, Final
 
-from learning_memory_server.cli.access.reading import describe_model
+from learning_memory_server.cli.command import describe_model
 from learning_memory_server.cli.doctor import Finding, Level, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE, Embedder
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, known_scale

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.reading import Stored
+from learning_memory_server.cli.command import Stored
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.advice.finder import is_instructive

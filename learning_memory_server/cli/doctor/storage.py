@@ -10,11 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from learning_memory_server.cli import out
-from learning_memory_server.cli.access import reading
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import open_connection, running_hub
 from learning_memory_server.cli.access.hub_client import HubClient
-from learning_memory_server.cli.access.reading import describe_engine, describe_refusal
+from learning_memory_server.cli.command import describe_engine, describe_refusal
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
@@ -83,15 +82,15 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
                 "check whether they matter, then delete them."
             )
         yield from _check_writable(journal, [log for _, log, _ in readers])
-        episodes = sum(each.episode is not None for each in reading.Stored(settings).failures.all())
+        episodes = sum(each.episode is not None for each in command.Stored(settings).failures.all())
         state = "are told where they come again" if settings.episodes else "are not told: `episodes` is off"
         yield green(f"{out.counted(episodes, 'error')} went away after edits; these {state}.", topic="episodes")
     except LearningMemoryError as error:
         yield red(_explained(error))
     try:
-        who = reading.holder_of(settings)
+        who = command.holder_of(settings)
         yield green(
-            f"The data is in use by {reading.in_use_by(who)}." if who else "No process is using the data.", topic="lock"
+            f"The data is in use by {command.in_use_by(who)}." if who else "No process is using the data.", topic="lock"
         )
     except LockUnavailableError as error:
         yield red(error.sentence, topic="lock")
@@ -165,12 +164,12 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
         return yellow(sentence), None
     except LearningMemoryError as error:
         return red(error.sentence), None
-    sentence = f"One is running: {reading.describe_hub(status).rstrip('.')}."
+    sentence = f"One is running: {command.describe_hub(status).rstrip('.')}."
     if status.get("notice"):
         return yellow(sentence), status
     first = to_start(settings.storage_path)[0]
     if first["folder"] != status["build"].get("folder"):
-        return yellow(f"{sentence} The next session to start one starts {reading.describe_program(first)}."), status
+        return yellow(f"{sentence} The next session to start one starts {command.describe_program(first)}."), status
     return green(sentence), status
 
 
@@ -178,7 +177,7 @@ def _find_hub(settings: Settings) -> HubClient | None:
     """Return the hub, or None. A hub that has just started, or lost its socket, listens within two seconds."""
     until = time.monotonic() + timeouts.DOCTOR_HUB
     while (hub := running_hub()) is None and time.monotonic() < until:
-        who = reading.holder_of(settings)
+        who = command.holder_of(settings)
         if who is None or "socket" not in who:
             return None
         time.sleep(_LOOK_SECONDS)
@@ -186,9 +185,9 @@ def _find_hub(settings: Settings) -> HubClient | None:
 
 
 def _check_holder(settings: Settings) -> Finding:
-    who = reading.holder_of(settings)
+    who = command.holder_of(settings)
     if who is None:
-        program = reading.describe_program(to_start(settings.storage_path)[0])
+        program = command.describe_program(to_start(settings.storage_path)[0])
         return green(f"None is running; the next session starts one, of {program}.")
     if "socket" in who:
         sentence = (
@@ -196,7 +195,7 @@ def _check_holder(settings: Settings) -> Finding:
             "ending, run: learning-memory-server hub stop"
         )
         return red(sentence)
-    return yellow(reading.in_the_way(who))
+    return yellow(command.in_the_way(who))
 
 
 def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[Finding]:

@@ -9,8 +9,14 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import describe_engine, open_settings
-from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project
+from learning_memory_server.cli.command import (
+    Commands,
+    Result,
+    YesOption,
+    chosen_project,
+    describe_engine,
+    open_settings,
+)
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints

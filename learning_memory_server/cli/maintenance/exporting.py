@@ -8,8 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, open_settings
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.journal.archive.writing import Snapshot, back_up, take_snapshot, write_archive
 from learning_memory_server.journal.journal import Journal

@@ -12,8 +12,15 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import complete_index, open_connection
-from learning_memory_server.cli.access.reading import Stored, open_settings
-from learning_memory_server.cli.command import Commands, Result, YesOption, chosen_project, current_project
+from learning_memory_server.cli.command import (
+    Commands,
+    Result,
+    Stored,
+    YesOption,
+    chosen_project,
+    current_project,
+    open_settings,
+)
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare

@@ -8,8 +8,7 @@ import typer
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.access.reading import open_settings
-from learning_memory_server.cli.command import Commands, Result
+from learning_memory_server.cli.command import Commands, Result, open_settings
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.engines.owner import new_owner, open_owner, settle_owner

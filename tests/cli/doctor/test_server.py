@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.access.reading import describe_refusal
+from learning_memory_server.cli.command import describe_refusal
 from learning_memory_server.cli.doctor import Finding, Level
 from learning_memory_server.cli.doctor.storage import _compared, check_engine, check_server
 from learning_memory_server.errors import EmbeddingUnavailableError
