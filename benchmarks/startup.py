@@ -67,7 +67,8 @@ def start(made: Memory, command: list[str], *, without_a_hub: bool = False) -> t
     greeted = session.initialize()
     session.request("tools/list", {})
     listed = time.perf_counter() - begun
-    if not without_a_hub and command is FRONT:
+    if command is FRONT:
+        # Whoever is next finds a hub that has started.
         session.call("list_values")
     mebibytes = resident(session.process.pid)
     session.close()
