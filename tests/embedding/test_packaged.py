@@ -79,6 +79,7 @@ def test_vectors_are_nearly_the_original_s(packaged: Embedder) -> None:
     assert np.sum(packaged.embed_queries(TEXTS) * original.embed_queries(TEXTS), axis=1).min() > 0.9999
 
 
+@pytest.mark.slow
 def test_vectors_have_length_1_and_do_not_depend_on_their_batch(packaged: Embedder) -> None:
     texts = TEXTS[-3:]
     together = packaged.embed_documents(texts)

@@ -42,6 +42,7 @@ def calls(services: Services) -> Calls:
     return Calls(services.injectable(), ALICE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_a_call_gets_the_same_answer_early_as_from_the_sdk(calls: Calls, version: str) -> None:
     requests = [line("tools/call", number, **params) for number, params in enumerate(PLAIN)]
@@ -87,6 +88,7 @@ async def test_a_session_of_another_protocol_is_left_to_the_sdk(calls: Calls, be
     assert [await early.read() for _ in range(len(begins) + 1)] == [*begins, call]
 
 
+@pytest.mark.slow
 async def test_a_session_that_is_quiet_is_left_to_the_sdk_and_loses_no_line(calls: Calls) -> None:
     begins = opening(VERSIONS[-1])
     wire = Wire(*begins)

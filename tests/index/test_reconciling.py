@@ -238,6 +238,7 @@ async def test_a_start_compares_only_what_is_new_since_the_mark(marked: Marked) 
     assert index.batches == []
 
 
+@pytest.mark.slow
 async def test_a_mark_that_is_cut_anywhere_or_of_other_programs_is_not_believed(marked: Marked) -> None:
     index, journal, mark = marked
     whole = mark.read_bytes()

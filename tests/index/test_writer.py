@@ -51,6 +51,7 @@ async def test_the_engine_gets_three_attempts_one_and_two_seconds_apart(parts: P
     assert parts.writer.pending == 1
 
 
+@pytest.mark.slow
 @fast_forward
 async def test_an_unexpected_failure_leaves_a_document_pending_and_the_background_task_alive(parts: Parts) -> None:
     task = asyncio.create_task(parts.writer.run())

@@ -61,6 +61,7 @@ def test_a_long_text_takes_no_longer_than_its_length_asks_for(word: str) -> None
         list(objections(lesson(1, Lesson=text), build_redactor()))
 
 
+@pytest.mark.slow
 def test_few_of_the_commands_and_messages_without_secrets_are_refused() -> None:
     redactor = build_redactor()
     refused = [text for text in OTHERS if list(objections(lesson(1, Lesson=text), redactor))]

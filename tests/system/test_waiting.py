@@ -71,6 +71,7 @@ async def test_a_circuit_closes_within_five_seconds_of_the_servers_return(*, han
     await circuit.close()
 
 
+@pytest.mark.slow
 @fast_forward
 async def test_probes_are_seconds_apart_however_many_requests_fail() -> None:
     circuit, server = Circuit("test"), Server()

@@ -192,6 +192,7 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
     connection.close()
 
 
+@pytest.mark.slow
 def test_a_hub_that_is_known_to_be_silent_is_not_waited_for_again(place: Place, hub: ScriptedHub) -> None:
     del hub
     place.storage.mkdir(parents=True)

@@ -31,6 +31,7 @@ def left(server: Availability, kind: Kind = Kind.WRITE, collection: str = "a") -
     return 0.0
 
 
+@pytest.mark.slow
 @fast_forward
 async def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
     server, refusal = Availability(), RefusedError("No.", hint="Ask for more.")
@@ -187,6 +188,7 @@ async def test_what_is_no_refusal_pauses_nothing(
         assert await store.count("notes") == 0
 
 
+@pytest.mark.slow
 async def test_a_proxy_without_a_server_behind_it_opens_the_circuit(
     tmp_path: Path, spec: CollectionSpec, double: QdrantDouble
 ) -> None:

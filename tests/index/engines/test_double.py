@@ -14,6 +14,7 @@ from tests.index.engines.double_engine import _DELETED_MOST, Engine, recorded
 from tests.index.engines.points import point
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", [Wrong.RESETS, Wrong.HALF])
 async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
     double: QdrantDouble, ann: QdrantStore, wrong: Wrong
@@ -26,6 +27,7 @@ async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
     assert await ann.count("notes") == 0
 
 
+@pytest.mark.slow
 async def test_what_hangs_ends_when_the_server_is_healed(double: QdrantDouble, ann: QdrantStore) -> None:
     double.refuse(Wrong.HANGS, only=lambda request: request.path.endswith("/points"))
     writing = asyncio.create_task(ann.upsert("notes", [point(1)]))

@@ -87,6 +87,7 @@ async def failure(store: QdrantStore, operation: str) -> StorageUnavailableError
     return caught.value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_no_vendor_error_escapes(server: Stub, store: QdrantStore, fault: str, operation: str) -> None:

@@ -48,6 +48,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], li
     return asyncio.run(fill_and_gather())
 
 
+@pytest.mark.slow
 async def test_an_empty_store_has_a_document(services: Services) -> None:
     await services.index.open()
     document = await gathered(services)
@@ -153,6 +154,7 @@ async def test_a_new_entry_moves_no_other(services: Services) -> None:
     }
 
 
+@pytest.mark.slow
 async def test_what_became_of_files_is_told_of_a_project_whose_folder_is_known(
     services: Services, tmp_path: Path
 ) -> None:

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from tests.embedding.ollama_stub import OllamaStub
 from tests.index.engines.double import QdrantDouble
@@ -11,6 +13,7 @@ from tests.support import SilentModel, about
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"])]
 
 
+@pytest.mark.slow
 async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> None:
     model = SilentModel()
     async with opened(tmp_path, load=lambda: model) as services:
@@ -31,6 +34,7 @@ async def test_a_search_waits_a_limited_time_for_the_index(tmp_path: Path) -> No
     assert complete["points"] == missing
 
 
+@pytest.mark.slow
 async def test_how_much_an_index_lacks_is_not_said_before_it_is_known(tmp_path: Path, double: QdrantDouble) -> None:
     async with opened(tmp_path, qdrant_url=double.url) as services:
         await services.index.open()
