@@ -230,14 +230,15 @@ class LiveAxis:
 
     async def _view(self) -> AxisClusters:
         lineage = await self.owner.lineages.of(self.axis, self.project)
-        fit, at = self._fit, self._fitted_at
+        # All of one fit: another may be done during the awaits below.
+        fit, at, fitted = self._fit, self._fitted_at, self._fitted
         if fit is None or at is None:
             return await self.clusters(None)
         stamp, entries = self.stamp(), await self.entries()
-        stale = 0 if stamp == self._fitted else len(entries.keys() ^ set(fit.ids))
+        stale = 0 if stamp == fitted else len(entries.keys() ^ set(fit.ids))
         shown = await asyncio.to_thread(clusters_of, fit, at, lineage, entries, stale)
         self._require(shown.total)
-        if stamp == self._fitted and fit is self._fit:
+        if stamp == fitted and fit is self._fit:
             self._shown = shown
         return shown
 

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from learning_memory_server.errors import LearningMemoryError, NoAnswerError
 from learning_memory_server.index.document import Collection
+from learning_memory_server.learning.clusters.clusterer import LiveAxis
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clusters.parts import ALL, TYPES, Learning, entries_about, ids, learning, named
 from tests.support import about
@@ -73,6 +75,26 @@ async def test_a_large_store_gets_the_last_fit_while_a_new_one_runs(tmp_path: Pa
             pass
         assert (third.stale, third.total, each.runs) == (0, 27, 2)
         assert third.fitted_at > first.fitted_at
+
+
+@pytest.mark.slow
+async def test_a_fit_that_ends_while_the_last_one_is_shown_does_not_make_that_one_fresh(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with learning(tmp_path, *ALL, waited_for=20) as each:
+        first = await each.clusters()
+        await each.parts.learn(*entries_about("pool", range(90, 94)))
+        read = LiveAxis.entries
+
+        async def late(axis: LiveAxis) -> dict[str, Ghap]:
+            assert axis._running
+            await asyncio.wait([axis._running])
+            return await read(axis)
+
+        monkeypatch.setattr(LiveAxis, "entries", late)
+        second = await each.clusters()
+        assert (second.fitted_at, second.stale) == (first.fitted_at, 4)
+        assert (await each.clusters()).stale == 0
 
 
 @pytest.mark.slow
