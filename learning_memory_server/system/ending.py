@@ -7,7 +7,6 @@ made at run time can hold anything.
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
@@ -126,6 +125,7 @@ def raised_name(last_line: str) -> str:
 
 def report_crashes() -> None:
     """Write uncaught exceptions and warnings to stderr as lines of JSON. Python would print their messages."""
+    import json  # noqa: F401, PLC0415 - while there is RAM and disk for it
 
     def report(event: str, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, SystemExit):
@@ -150,6 +150,8 @@ def report_crashes() -> None:
 
 
 def _write(level: str, event: str, **facts: object) -> None:
+    import json  # noqa: PLC0415 - not for the help of a command
+
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = {"timestamp": at, "level": level, "event": event, **facts}
     print(json.dumps(line), file=sys.stderr, flush=True)  # noqa: T201 - stderr is the log
