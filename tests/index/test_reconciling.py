@@ -238,6 +238,18 @@ async def test_a_start_compares_only_what_is_new_since_the_mark(marked: Marked) 
     assert index.batches == []
 
 
+async def test_no_mark_is_kept_while_something_is_pending(marked: Marked) -> None:
+    index, journal, mark = marked
+    journal.keep([document("d")])
+    reconciler = await compared(index, journal)
+    mark.unlink()
+    await reconciler.flush()
+    assert (reconciler.pending, mark.exists()) == (1, False)
+    await reconciler.catch_up()
+    await reconciler.flush()
+    assert (reconciler.pending, mark.exists()) == (0, True)
+
+
 @pytest.mark.slow
 async def test_a_mark_that_is_cut_anywhere_or_of_other_programs_is_not_believed(marked: Marked) -> None:
     index, journal, mark = marked
