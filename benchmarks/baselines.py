@@ -47,7 +47,7 @@ def plain_bm25(documents: Documents) -> Method:
     logging.getLogger("bm25s").setLevel(logging.WARNING)
     stemmer = Stemmer.Stemmer("english")
 
-    def tokens(texts: list[str]) -> Any:  # noqa: ANN401 - the type depends on the options
+    def tokens(texts: list[str]) -> Any:
         return bm25s.tokenize(texts, stopwords="en", stemmer=stemmer, show_progress=False)
 
     index = bm25s.BM25()

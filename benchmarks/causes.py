@@ -104,7 +104,7 @@ def measure(axis: Axis, material: FitRequest, causes: Names, tasks: Names, draws
 
 def methods(material: FitRequest, causes: Names) -> dict[str, Callable[[Labels], Labels]]:
     """Return ours and what it is compared with: each labels the entries in some rows, -1 for noise."""
-    from sklearn.cluster import KMeans  # noqa: PLC0415 - a second
+    from sklearn.cluster import KMeans
 
     clusterer = Clusterer()
     own = without_task(material.vectors, *material.apart)
@@ -134,7 +134,7 @@ def methods(material: FitRequest, causes: Names) -> dict[str, Callable[[Labels],
 
 def scored(labels: Labels, causes: Names, tasks: Names) -> Figures:
     """Return how well clusters agree with causes and tasks; -1 in `labels` is noise."""
-    from sklearn.metrics import adjusted_mutual_info_score as shared  # noqa: PLC0415 - a second
+    from sklearn.metrics import adjusted_mutual_info_score as shared
 
     inside, explicit = labels >= 0, causes != NAMELESS
     apart = np.where(inside, labels, labels.max() + 1 + np.arange(len(labels)))

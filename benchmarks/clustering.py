@@ -200,7 +200,7 @@ def method(name: str, topics: int) -> Callable[[Vectors], Labels]:
     """Return our method or a baseline, which labels every row, -1 for noise."""
     if name == "ours":
         return lambda vectors: fitted(vectors).labels()
-    from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans  # noqa: PLC0415
+    from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 
     if name == "raw_hdbscan":
         # The fourth nearest point, counting the point itself.
@@ -255,7 +255,7 @@ def fitted(vectors: Vectors) -> Partition:
 
 def scored(labels: Labels, truth: Labels) -> Figures:
     """Return how well the clusters agree with the truth; -1 in `labels` is noise."""
-    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score  # noqa: PLC0415
+    from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
     apart = np.where(labels < 0, labels.max() + 1 + np.arange(len(labels)), labels)
     inside = labels >= 0

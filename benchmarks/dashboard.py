@@ -50,7 +50,7 @@ def _draw(file: Path, view: str) -> float | None:
     """Return the median seconds from the navigation's start until a view is drawn; None without a browser."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     try:
-        from playwright.sync_api import sync_playwright  # noqa: PLC0415 - may be absent
+        from playwright.sync_api import sync_playwright
     except ImportError:
         return None
     if chromium is None:

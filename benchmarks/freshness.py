@@ -128,7 +128,7 @@ def own_history() -> list[Release]:
 def git(folder: Path, *arguments: str) -> bytes:
     """Run git."""
     who = ("-c", "user.name=b", "-c", "user.email=b@localhost", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", "-C", str(folder), *who, *arguments], capture_output=True, check=True)  # noqa: S607
+    done = subprocess.run(["git", "-C", str(folder), *who, *arguments], capture_output=True, check=True)
     return done.stdout
 
 
@@ -144,9 +144,7 @@ def write(root: Path, before: Mapping[str, bytes], release: Release) -> None:
     git(root, "commit", "-qm", "a release", "--allow-empty")
 
 
-def lesson(  # noqa: PLR0913 - what it is about, and where
-    project: str, number: int, function: Function, release: Release, root: Path, chance: random.Random
-) -> Ghap:
+def lesson(project: str, number: int, function: Function, release: Release, root: Path, chance: random.Random) -> Ghap:
     """Return an entry about a function, anchored as the server does."""
     lines = release.files[function.file].splitlines()[function.first : function.last]
     named = "" if number % 2 else f" in `{function.name}` of {function.file}"

@@ -91,7 +91,7 @@ def measure(text: str) -> dict[str, float]:
     """Return the cost of adding the text."""
     with served() as (made, session):
         hub = made.hub()
-        assert hub is not None  # noqa: S101 - it has just answered
+        assert hub is not None
         before = {"resident": resident(hub), "own": resident(hub, "RssAnon"), "cpu": sum(processor_seconds(hub))}
         heard = [time.monotonic()]
         watch = Watch(hub)

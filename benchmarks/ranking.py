@@ -164,12 +164,12 @@ class TimedStore(EdgeStore):
         super().__init__(path)
         self._stages = stages
 
-    async def search(self, collection: str, query: Any, **options: Any) -> list[Hit]:  # noqa: ANN401 - the port's
+    async def search(self, collection: str, query: Any, **options: Any) -> list[Hit]:
         """Time a semantic or a lexical search."""
         with timed(self._stages, WORDS if isinstance(query, SparseVector) else MEANING):
             return await super().search(collection, query, **options)
 
-    async def retrieve(self, *args: Any, **options: Any) -> list[Record]:  # noqa: ANN401 - the port's
+    async def retrieve(self, *args: Any, **options: Any) -> list[Record]:
         """Time the retrieval of points."""
         with timed(self._stages, READING):
             return await super().retrieve(*args, **options)

@@ -56,7 +56,7 @@ class Event:
     last: str = ""
 
 
-def arms(  # noqa: PLR0913 - the events, what was said, and what is counted
+def arms(
     happened: Sequence[Event],
     said: Said,
     sessions: int,
@@ -114,7 +114,7 @@ def _rightly(rows: Sequence[Row], ours: Sequence[Row], speech: int, our_speech: 
     size, our_size = (max(each, 1) / 1024 for each in (speech, our_speech))
     total, our_total = (int(each) for each in counts.sum(axis=0))
 
-    def interval(values: Any) -> list[float]:  # noqa: ANN401 - an array
+    def interval(values: Any) -> list[float]:
         return [round(float(each), 2) for each in np.quantile(values, [0.025, 0.975])]
 
     return {
@@ -186,7 +186,7 @@ def _bm25(event: Event) -> Ranked:
 
 def _dense(happened: Sequence[Event], embedder: Embedder, most: int) -> list[Ranked]:
     @cache
-    def vector(text: str) -> Any:  # noqa: ANN401 - an array
+    def vector(text: str) -> Any:
         # One at a time: what a batch holds changes the last digits.
         return np.round(embedder.embed_documents([text])[0].astype(np.float64), _DIGITS)
 

@@ -239,8 +239,8 @@ async def seconds_of(operation: Callable[[], Awaitable[Any]]) -> float:
 
 async def recovered(services: Services) -> None:
     """Wait until the server is known to be well, and has everything."""
-    assert services.availability  # noqa: S101 - there is a server
-    while services.availability.is_open or not services.writer.is_complete:  # noqa: ASYNC110 - what changes is elsewhere
+    assert services.availability
+    while services.availability.is_open or not services.writer.is_complete:
         await asyncio.sleep(0.05)
 
 
@@ -288,7 +288,7 @@ async def model_faults(folder: Path, entries: int) -> None:
                     ollama.heal()
                     began = time.perf_counter()
                     query = ExperienceQuery(f"worker number 8 {kind}", Axis.FULL)
-                    while (  # noqa: ASYNC110 - the server is in another thread
+                    while (
                         services.writer.missing
                         or (await services.searcher.search_experiences(query)).mode is not SearchMode.HYBRID
                     ):
@@ -305,7 +305,7 @@ async def healing(services: Services, double: QdrantDouble) -> None:
         return sum(request.path.endswith("/points/count") for request in double.asked)
 
     before = counts()
-    while counts() == before:  # noqa: ASYNC110 - another thread
+    while counts() == before:
         await asyncio.sleep(0.2)
     owner = open_owner(services.settings.owner_file)
     place = next(name for name in double.engine.created if name.startswith("experiences_full"))
@@ -314,11 +314,11 @@ async def healing(services: Services, double: QdrantDouble) -> None:
         double.engine.client.delete(place, [owner.outside(each) for each in lost])
     began = time.monotonic()
     expected = await services.index.require_open().size(Collection.EXPERIENCES_FULL)
-    while await services.index.count(Collection.EXPERIENCES_FULL) < expected:  # noqa: ASYNC110 - another process
+    while await services.index.count(Collection.EXPERIENCES_FULL) < expected:
         await asyncio.sleep(0.2)
     query = ExperienceQuery("worker number 7", Axis.FULL)
     mode = (await services.searcher.search_experiences(query)).mode
-    assert mode is SearchMode.HYBRID  # noqa: S101 - else the figure says nothing
+    assert mode is SearchMode.HYBRID
     print(f"{len(lost)} points removed behind its back: there again after {time.monotonic() - began:.0f} s")
 
 

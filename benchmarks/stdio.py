@@ -55,7 +55,7 @@ class StdioSession:
         """Send a request and return its result; `hear` gets the messages before it, such as progress."""
         self._last_id += 1
         self._send({"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params})
-        assert self.process.stdout is not None  # noqa: S101 - it was opened above
+        assert self.process.stdout is not None
         while line := self.process.stdout.readline():
             message = json.loads(line)
             if message.get("id") == self._last_id:
@@ -71,7 +71,7 @@ class StdioSession:
         begun = time.perf_counter()
         for number, params in enumerate(wanted, first):
             self._send({"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params})
-        assert self.process.stdout is not None  # noqa: S101 - it was opened above
+        assert self.process.stdout is not None
         found: dict[int, tuple[float, dict[str, Any]]] = {}
         while len(found) < len(wanted) and (line := self.process.stdout.readline()):
             message = json.loads(line)
@@ -83,13 +83,13 @@ class StdioSession:
 
     def close(self) -> None:
         """Close the server's input and wait for it to exit."""
-        assert self.process.stdin is not None  # noqa: S101 - it was opened above
-        assert self.process.stdout is not None  # noqa: S101
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         self.process.stdin.close()
         self.process.wait(timeout=30)
         self.process.stdout.close()
 
     def _send(self, message: Mapping[str, Any]) -> None:
-        assert self.process.stdin is not None  # noqa: S101 - it was opened above
+        assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(message).encode() + b"\n")
         self.process.stdin.flush()

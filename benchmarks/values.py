@@ -75,9 +75,7 @@ def groups() -> list[Group]:
     return found
 
 
-def entry(  # noqa: PLR0913 - the parts of an experience
-    number: int, goal: str, hypothesis: str, outcome: str, lesson: str, *, against: bool
-) -> Ghap:
+def entry(number: int, goal: str, hypothesis: str, outcome: str, lesson: str, *, against: bool) -> Ghap:
     """Return a resolved entry."""
     failed = outcome == "f"
     if against and not failed:

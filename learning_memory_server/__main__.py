@@ -19,11 +19,11 @@ def main() -> None:
     Nothing is imported before it is needed: a session must start within milliseconds, and a hook in fewer.
     """
     if sys.argv[1:2] == ["hook"] and sys.argv[2:3] != ["--help"] and COMPLETION not in os.environ:
-        from learning_memory_server.hub.front.hook import main as hook  # noqa: PLC0415
+        from learning_memory_server.hub.front.hook import main as hook
 
         hook(*sys.argv[2:3])
-    from learning_memory_server.system.ending import end_on_interrupt, leave_interrupted  # noqa: PLC0415
-    from learning_memory_server.system.steering import ignore_project  # noqa: PLC0415
+    from learning_memory_server.system.ending import end_on_interrupt, leave_interrupted
+    from learning_memory_server.system.steering import ignore_project
 
     try:
         end_on_interrupt()
@@ -43,26 +43,26 @@ def _run(arguments: list[str], *, is_steered: bool) -> None:
     serves = options <= {"--direct", "--hooks"} and COMPLETION not in os.environ
     has_hooks = "--hooks" in options
     if serves or arguments == ["hub", "run"]:
-        from learning_memory_server.system.ending import report_crashes  # noqa: PLC0415
+        from learning_memory_server.system.ending import report_crashes
 
         report_crashes()
     if serves and sys.stdin is not None and sys.stdin.isatty():
         sys.stderr.write(_WAITING)
         sys.stderr.flush()
     if serves and "--direct" not in options:
-        from learning_memory_server.hub.front.relay import main as front  # noqa: PLC0415
+        from learning_memory_server.hub.front.relay import main as front
 
         front(has_hooks=has_hooks, is_steered=is_steered)
     elif serves:
-        from learning_memory_server.server.main import main as serve  # noqa: PLC0415
+        from learning_memory_server.server.main import main as serve
 
         serve(has_hooks=has_hooks)
     elif arguments == ["hub", "run"]:
-        from learning_memory_server.hub.main import main as hub  # noqa: PLC0415
+        from learning_memory_server.hub.main import main as hub
 
         hub()
     else:
-        from learning_memory_server.cli.app import main as run_command  # noqa: PLC0415
+        from learning_memory_server.cli.app import main as run_command
 
         run_command()
 

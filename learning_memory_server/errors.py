@@ -208,7 +208,7 @@ def error_from_body(body: Mapping[str, Any]) -> LearningMemoryError:
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
     """Return a space and a sentence that suggests the nearest known word, or an empty text."""
-    import difflib  # noqa: PLC0415 - the front needs errors, and never this
+    import difflib
 
     close = difflib.get_close_matches(str(word).strip().lower().replace("_", "-"), known, n=1)
     close = close or difflib.get_close_matches(str(word).strip().lower(), known, n=1)

@@ -86,13 +86,13 @@ class _Graph:
         self._nodes: list[Any] = []
         self._constants: dict[str, Any] = {}
 
-    def add(self, operation: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:  # noqa: ANN401
+    def add(self, operation: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
         """Add an operation and return the name of its output, or the names if there are several."""
         names = [f"{operation}_{len(self._nodes)}_{number}" for number in range(outputs)]
         self._nodes.append(helper.make_node(operation, inputs, names, **attributes))
         return names[0] if outputs == 1 else names
 
-    def constant(self, name: str, value: Any) -> str:  # noqa: ANN401 - an array or a number of numpy
+    def constant(self, name: str, value: Any) -> str:
         """Add an array, unless it exists, and return its name."""
         array = np.ascontiguousarray(value)
         if name in self._constants:
@@ -132,7 +132,7 @@ class _Graph:
         self.data += content
         return len(self.data) - len(content)
 
-    def _external(self, name: str, array: NDArray[Any], location: str, offset: int) -> Any:  # noqa: ANN401
+    def _external(self, name: str, array: NDArray[Any], location: str, offset: int) -> Any:
         tensor = TensorProto(
             name=name,
             data_type=helper.np_dtype_to_tensor_dtype(array.dtype),

@@ -41,7 +41,7 @@ def build(target: Path) -> None:
     """Write the wheel, the source distribution, the bundle and server.json to a folder."""
     target.mkdir(parents=True, exist_ok=True)
     run = [sys.executable, "-m", "hatchling", "build", "-d", str(target)]
-    subprocess.run(run, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)  # noqa: S603 - our own build backend
+    subprocess.run(run, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     wheel = target / f"learning_memory_server-{VERSION}-py3-none-any.whl"
     bundle = target / f"{project()['name']}-{VERSION}.mcpb"
     write_bundle(wheel, bundle)

@@ -242,7 +242,7 @@ def _pytest(copy: Path, suite: str, marker: str, limit: float | None) -> tuple[i
     # The copy comes before the package that is installed, in the processes that tests start, too.
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    process = subprocess.Popen(  # noqa: S603 - our own tests
+    process = subprocess.Popen(
         [sys.executable, *_PYTEST, "-m", marker, suite],
         cwd=copy,
         env=environment,

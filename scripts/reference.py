@@ -178,7 +178,7 @@ def _limits(schema: dict[str, Any]) -> str:
     return f" ({_kind({**schema, 'description': ''}).removesuffix('. ')})" if is_limited else ""
 
 
-def _parameters(command: Any) -> list[str]:  # noqa: ANN401 - of typer's private click
+def _parameters(command: Any) -> list[str]:
     rows = []
     for parameter in command.params:
         named = parameter.opts

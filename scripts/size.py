@@ -70,7 +70,7 @@ def install(folder: Path, temporary: Path) -> None:
         _NoIndexError: If no package index can be reached.
         subprocess.CalledProcessError: If pip fails for another reason.
     """
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)  # noqa: S603 - our own
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
     _pip("wheel", "--no-deps", "--wheel-dir", str(temporary / "wheels"), str(ROOT))
     (wheel,) = (temporary / "wheels").glob("*.whl")
     print(f"{wheel.name}: {wheel.stat().st_size / 1e6:.1f} MB")
@@ -124,7 +124,7 @@ def show(total: float, sizes: dict[str, float], required_by: dict[str, list[str]
 
 def _pip(*arguments: str) -> None:
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--retries", "1", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)  # noqa: S603 - pip
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode == 0:
         return
     output = done.stdout + done.stderr

@@ -26,11 +26,9 @@ def main() -> None:
     """Try the command that the arguments name, and end with what is wrong."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         environment = {**os.environ, "LEARNING_MEMORY_STORAGE_PATH": folder}
-        with (
-            subprocess.Popen(  # noqa: S603 - the command is the caller's
-                sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
-            ) as server
-        ):
+        with subprocess.Popen(
+            sys.argv[1:], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True
+        ) as server:
             ask = _Client(server)
             client = {"name": "try_release", "version": "0"}
             ask("initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo=client)
@@ -51,7 +49,7 @@ class _Client:
     def __init__(self, server: subprocess.Popen[str]) -> None:
         self._given, self._said, self._last = cast("IO[str]", server.stdin), cast("IO[str]", server.stdout), 0
 
-    def __call__(self, method: str, **parameters: Any) -> Any:  # noqa: ANN401 - JSON
+    def __call__(self, method: str, **parameters: Any) -> Any:
         self._last += 1
         self._send({"id": self._last, "method": method, "params": parameters})
         for line in self._said:
@@ -63,7 +61,7 @@ class _Client:
     def notify(self, method: str) -> None:
         self._send({"method": method})
 
-    def tool(self, name: str, **arguments: Any) -> Any:  # noqa: ANN401 - JSON
+    def tool(self, name: str, **arguments: Any) -> Any:
         answer = self("tools/call", name=name, arguments=arguments)
         if answer.get("isError"):
             sys.exit(f"{name} was refused: {answer}")

@@ -145,7 +145,7 @@ async def shelf(tmp_path: Path) -> AsyncIterator[Shelf]:
 @pytest.fixture
 def double() -> "Iterator[QdrantDouble]":
     """A Qdrant server, as far as clients can tell."""
-    from tests.index.engines.double import serving  # noqa: PLC0415 - it takes a second, and few tests need it
+    from tests.index.engines.double import serving
 
     with serving() as server:
         yield server

@@ -17,7 +17,7 @@ from tests.services import opened
 from tests.support import ALICE, BOB, start
 from tests.traces import files_with
 
-_CHANCE: Final = random.Random(31)  # noqa: S311 - made-up secrets
+_CHANCE: Final = random.Random(31)
 TOKEN: Final = "gh" + "p_" + drawn(_CHANCE, ALNUM, 36)
 PASSWORD: Final = drawn(_CHANCE, ALNUM, 14)
 MARK: Final = "[redacted: github token]"

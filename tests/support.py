@@ -266,7 +266,7 @@ async def keeping_up(writer: IndexWriter) -> AsyncIterator[None]:
 async def until(is_so: Callable[[], bool], every: float = 0.5) -> None:
     """Wait until something is so, for five minutes at most. On a `FastForwardLoop` these are milliseconds."""
     async with asyncio.timeout(300):
-        while not is_so():  # noqa: ASYNC110 - much of it changes in other threads, or without an event
+        while not is_so():
             await asyncio.sleep(every)
 
 

@@ -10,10 +10,10 @@ from tests.tiny_reranker import TINY, make_tokenizer
 
 def save_bert(folder: Path) -> Path:
     """Save the model, and its graph as `onnx/model.onnx`, and return its folder."""
-    import torch  # noqa: PLC0415 - seconds
-    from sentence_transformers import SentenceTransformer  # noqa: PLC0415
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer  # noqa: PLC0415
-    from transformers import BertConfig, BertModel  # noqa: PLC0415
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+    from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)
     bert: Any = BertModel(BertConfig(vocab_size=len(WORDS) + 1, **TINY))
@@ -28,7 +28,7 @@ def save_bert(folder: Path) -> Path:
 
 
 def _export(bert: Any, path: Path) -> None:
-    import torch  # noqa: PLC0415
+    import torch
 
     class Graph(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:

@@ -29,8 +29,8 @@ def save_reranker(folder: Path, *, labels: int = 1, weight: float = 8.0) -> Path
         labels: How many numbers it gives for a text.
         weight: How much it favours its favourite.
     """
-    import torch  # noqa: PLC0415 - seconds
-    from transformers import BertConfig, BertForSequenceClassification  # noqa: PLC0415
+    import torch
+    from transformers import BertConfig, BertForSequenceClassification
 
     vocabulary = [*_SPECIAL, FAVOURITE]
     torch.manual_seed(0)
@@ -57,12 +57,12 @@ def save_reranker(folder: Path, *, labels: int = 1, weight: float = 8.0) -> Path
 
 def make_tokenizer(vocabulary: list[str]) -> Any:
     """Return a tokenizer of whole words, of which the first five are special."""
-    from tokenizers import Tokenizer  # noqa: PLC0415
-    from tokenizers.models import WordPiece  # noqa: PLC0415
-    from tokenizers.normalizers import BertNormalizer  # noqa: PLC0415
-    from tokenizers.pre_tokenizers import BertPreTokenizer  # noqa: PLC0415
-    from tokenizers.processors import TemplateProcessing  # noqa: PLC0415
-    from transformers import PreTrainedTokenizerFast  # noqa: PLC0415
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.processors import TemplateProcessing
+    from transformers import PreTrainedTokenizerFast
 
     numbers = {token: number for number, token in enumerate(vocabulary)}
     tokenizer: Any = Tokenizer(WordPiece(numbers, unk_token="[UNK]"))  # noqa: S106 - no password

@@ -61,7 +61,7 @@ class Client:
 
     def run(self, command: str) -> tuple[bool, str]:
         """Run a shell command, and return whether it succeeded and what the hooks say then."""
-        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)  # noqa: S607
+        done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
         about: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": command}}
         if done.returncode:
             error = f"Exit code {done.returncode}\n{done.stdout}{done.stderr}"

@@ -82,7 +82,7 @@ def run(path: Path, moments: Sequence[Moment]) -> tuple[dict[Any, str], dict[str
     said: dict[Any, str] = {}
     went: dict[str, Any] = {"memory_failed": 0, "adapter_failed": 0, "first_failure": ""}
 
-    def attempt(call: Callable[[Any], Any], argument: object) -> Any:  # noqa: ANN401 - whatever it returns
+    def attempt(call: Callable[[Any], Any], argument: object) -> Any:
         try:
             return call(argument)
         except Exception as error:  # noqa: BLE001 - a foreign file

@@ -61,7 +61,7 @@ class Worker:
                 self._gone.add(number)
 
 
-def _request(method: str, path: str, body: object = None) -> Any:  # noqa: ANN401 - JSON
+def _request(method: str, path: str, body: object = None) -> Any:
     data = None if body is None else json.dumps(body).encode()
     asked = urllib.request.Request(f"{_ADDRESS}/{path}", data, {"content-type": "application/json"}, method=method)
     try:

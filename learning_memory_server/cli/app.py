@@ -62,13 +62,13 @@ class _Declared(PlainCommand):
         self._called = name
         self._module = f"{__package__}.{module}"
 
-    def load(self) -> Any:  # noqa: ANN401 - a command of typer's private click
+    def load(self) -> Any:
         declared = import_module(self._module).commands
         return typer.main.get_group(declared).commands[self._called]
 
 
 class _Commands(FailuresAsSentences, PlainGroup):
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as typer's
+    def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.groups = {}
         heading = ""
@@ -80,7 +80,7 @@ class _Commands(FailuresAsSentences, PlainGroup):
             self.add_command(_Declared(name, module, summary))
             self.groups[name] = heading
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the signature of typer's private click
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that the arguments name."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.load() if isinstance(command, _Declared) else command, rest

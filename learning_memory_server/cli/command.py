@@ -78,20 +78,17 @@ class Commands(typer.Typer):
     option `--json`, with which nothing else is printed on standard output, and nothing is asked.
     """
 
-    def __init__(self, **settings: Any) -> None:  # noqa: ANN401 - as typer's
+    def __init__(self, **settings: Any) -> None:
         super().__init__(**{"cls": PlainGroup, **settings})
 
     def command(
-        self,
-        name: str | None = None,
-        json_help: str = "Print one JSON document.",
-        **settings: Any,  # noqa: ANN401 - as typer's
+        self, name: str | None = None, json_help: str = "Print one JSON document.", **settings: Any
     ) -> Callable[..., Any]:
         """Declare a function as a command."""
         declare = super().command(name, cls=PlainCommand, **settings)
         return lambda body: declare(_runnable(body, json_help))
 
-    def callback(self, **settings: Any) -> Callable[..., Any]:  # noqa: ANN401 - as typer's
+    def callback(self, **settings: Any) -> Callable[..., Any]:
         """Declare a function that runs before the command of a group, or without one."""
         declare = super().callback(**settings)
         return lambda body: declare(_runnable(body, "Print one JSON document."))
@@ -99,7 +96,7 @@ class Commands(typer.Typer):
 
 def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
     @wraps(body)
-    def run(*, as_json: bool = False, **options: Any) -> None:  # noqa: ANN401 - whatever it declares
+    def run(*, as_json: bool = False, **options: Any) -> None:
         with out.for_programs(as_json):
             result = body(**options)
             if inspect.iscoroutine(result):
@@ -125,7 +122,7 @@ def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:
 
 def current_project(settings: Settings) -> str:
     """Return the settings' project, else this folder's."""
-    from learning_memory_server.server.claims import caller_of  # noqa: PLC0415 - slow, and not for help
+    from learning_memory_server.server.claims import caller_of
 
     return caller_of(os.environ, settings).project
 
@@ -155,7 +152,7 @@ _MINUTE: Final = 60
 
 def open_settings() -> Settings:
     """Load the settings, set up logging, and warn about environment variables that name no setting."""
-    from learning_memory_server.server.composition.logging import configure_logging  # noqa: PLC0415 - not for help
+    from learning_memory_server.server.composition.logging import configure_logging
 
     settings = load_settings()
     for sentence in unknown_variables(os.environ):

@@ -28,13 +28,13 @@ class FailuresAsSentences(TyperGroup):
     result; the exit status says which of the two it is.
     """
 
-    def parse_args(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - the signature of typer's private click
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Note whether a program called, whichever command it is and however wrong the other options are."""
         options = args[: args.index("--")] if "--" in args else args
         ctx.meta[_AS_JSON] = "--json" in options
         return super().parse_args(ctx, args)
 
-    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - the signature of typer's private click
+    def invoke(self, ctx: Any) -> Any:
         """Run the command."""
         as_json: bool = ctx.meta[_AS_JSON]
         try:
@@ -56,7 +56,7 @@ class FailuresAsSentences(TyperGroup):
                     raise
                 _show(InvalidInputError(error.format_message()), as_json=True)
                 raise typer.Exit(error.exit_code) from None
-            from learning_memory_server.system.ending import describe_exception  # noqa: PLC0415
+            from learning_memory_server.system.ending import describe_exception
 
             # A traceback gets copied into reports, and messages may quote texts, paths and URLs.
             facts = describe_exception(error)
@@ -100,7 +100,7 @@ class _StandardOutput:
         with _output_errors():
             self._stream.flush()
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever else a stream has
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
@@ -128,7 +128,7 @@ def _status_without_output(error: OutputError) -> int:
 
 
 def _show(error: LearningMemoryError, *, as_json: bool = False) -> None:
-    from learning_memory_server.cli import out  # noqa: PLC0415 - rich
+    from learning_memory_server.cli import out
 
     # Standard error may be closed, or a full disk, too.
     with suppress(OSError):

@@ -22,13 +22,13 @@ class _Plain:
     get_params: Any
     groups: Mapping[str, str] = {}
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - the signature of typer's private click
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature of typer's private click
         """Return what follows the program's name in a usage line."""
         names = [_name(each) for each in self.params if each.param_type_name == "argument"]
         command = "[COMMAND]" if getattr(self, "invoke_without_command", False) else "COMMAND"
         return [*names, *([command] if self._listed() else []), "[options]"]
 
-    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - as above
+    def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
         width = max(min(shutil.get_terminal_size().columns, _WIDEST), 20)
         usage = f"Usage: {ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
@@ -61,7 +61,7 @@ class PlainGroup(_Plain, TyperGroup):
     """A group whose help is plain."""
 
 
-def about(parameter: Any, mark: str = "") -> str:  # noqa: ANN401 - of typer's private click
+def about(parameter: Any, mark: str = "") -> str:
     """Return what an argument or an option means, the words that it takes, its range and its default.
 
     `mark` is put around words to type.
@@ -81,7 +81,7 @@ def about(parameter: Any, mark: str = "") -> str:  # noqa: ANN401 - of typer's p
     return " ".join(filter(None, notes))
 
 
-def _name(parameter: Any) -> str:  # noqa: ANN401 - as above
+def _name(parameter: Any) -> str:
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper())
     names = ", ".join(sorted(parameter.opts, key=len))

@@ -51,7 +51,7 @@ def hook(
     says, within a second. Without a hub, it starts one and prints nothing.
     Whatever goes wrong, it is silent and succeeds.
     """
-    from learning_memory_server.hub.front.hook import main as answer  # noqa: PLC0415
+    from learning_memory_server.hub.front.hook import main as answer
 
     answer(client)
 
@@ -124,7 +124,7 @@ def hub_run() -> None:
     Sessions start one by themselves, in the background. If a hub is already
     running, this ends immediately.
     """
-    from learning_memory_server.hub.main import main as serve  # noqa: PLC0415
+    from learning_memory_server.hub.main import main as serve
 
     serve()
 
@@ -244,14 +244,14 @@ def _status_facts(
     ]
 
 
-def _found(ask: Callable[[], Mapping[str, Any] | None]) -> Any:  # noqa: ANN401 - whatever it returns
+def _found(ask: Callable[[], Mapping[str, Any] | None]) -> Any:
     try:
         return ask()
     except LearningMemoryError as error:
         return {"error": error.message}
 
 
-def _described(found: Any, describe: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - as above
+def _described(found: Any, describe: Callable[[Any], Any]) -> Any:
     return Text(found["error"], "red") if found and "error" in found else describe(found)
 
 
@@ -264,7 +264,7 @@ def _server(settings: Settings) -> dict[str, Any] | None:
     """Return what a Qdrant server is; None for the embedded engine."""
     if settings.qdrant_url is None:
         return None
-    from learning_memory_server.server.composition.backends import server_version  # noqa: PLC0415 - a second to import
+    from learning_memory_server.server.composition.backends import server_version
 
     return asyncio.run(server_version(settings, settings.qdrant_url))
 
@@ -272,7 +272,7 @@ def _server(settings: Settings) -> dict[str, Any] | None:
 def _product(server: Mapping[str, Any] | None) -> str | None:
     if server is None:
         return None
-    from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
+    from learning_memory_server.index.engines.qdrant_requests import product
 
     return product(server["version"])
 

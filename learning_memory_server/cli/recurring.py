@@ -165,7 +165,7 @@ def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, A
     by_session: dict[str, list[Row]] = {}
     for row in moments:
         by_session.setdefault(row.session, []).append(row)
-    groups, draw = list(by_session.values()), random.Random(0)  # noqa: S311 - reproducible
+    groups, draw = list(by_session.values()), random.Random(0)
     drawn = [_shares(row for group in draw.choices(groups, k=len(groups)) for row in group) for _ in range(_DRAWS)]
     told, right = _shares(moments)
     calls = [
@@ -202,7 +202,7 @@ def sessions_in(place: Path) -> list[Session]:
 
 async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
     """Return what the hooks say as sessions, which are in time order, go through time in a temporary store."""
-    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow
+    from learning_memory_server.server.composition.services import open_services
 
     told: Told = {}
     with TemporaryDirectory() as folder:

@@ -107,7 +107,7 @@ class Moment:
         return bool(self.experiences or self.values)
 
 
-async def walk(  # noqa: PLR0913 - what the journal learned, and how to go through it
+async def walk(
     settings: Settings,
     entries: Sequence[Ghap],
     values: Sequence[Value] = (),
@@ -121,7 +121,7 @@ async def walk(  # noqa: PLR0913 - what the journal learned, and how to go throu
 
     Told are only those entries that started since then.
     """
-    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415 - slow
+    from learning_memory_server.server.composition.services import open_services
 
     events: list[tuple[datetime, str, Ghap | Value | Verdict]] = sorted(
         [

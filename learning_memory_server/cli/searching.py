@@ -35,7 +35,7 @@ commands = command.Commands()
 
 
 @commands.command()
-async def search(  # noqa: PLR0913 - one for each option
+async def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
     axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
     domain: command.DomainOption = None,
@@ -200,7 +200,7 @@ commands.add_typer(memories, name="memories")
 
 
 @memories.callback(invoke_without_command=True)
-def list_memories(  # noqa: PLR0913 - one for each option
+def list_memories(
     context: typer.Context,
     limit: command.LimitOption = 20,
     tags: TagOption = None,
@@ -220,7 +220,7 @@ def list_memories(  # noqa: PLR0913 - one for each option
 
 
 @memories.command("search")
-async def search_memories(  # noqa: PLR0913 - one for each option
+async def search_memories(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What the text might say.")],
     limit: Annotated[int, typer.Option("--limit", min=1, max=LISTING_MAX, help="How many to show.")] = 10,
     tags: TagOption = None,
@@ -245,7 +245,7 @@ async def search_memories(  # noqa: PLR0913 - one for each option
 
 
 def _scan_memories(query: MemoryQuery, settings: Settings, *, explain: bool) -> Found:
-    from learning_memory_server.server.composition.backends import chunkers  # noqa: PLC0415 - seldom needed
+    from learning_memory_server.server.composition.backends import chunkers
 
     kept = MemoryLog(Journal(settings.journal_directory).memories, chunkers(settings))
     result = search_memories_lexical(kept, query)

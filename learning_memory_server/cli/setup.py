@@ -44,7 +44,7 @@ commands = Commands()
 
 
 @commands.command(json_help="Print JSON. Nothing is changed without --yes.")
-def setup(  # noqa: PLR0913 - one for each option
+def setup(
     client: Annotated[catalog.ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(catalog.ClientName)}.")],
     remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
     yes: YesOption = False,

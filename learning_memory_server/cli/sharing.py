@@ -282,7 +282,7 @@ def _names(top: Path) -> set[str]:
     said = tree.line(top, "log", f"--max-count={_COMMITS}", "--format=%an%n%ae%n%cn%n%ce").splitlines()
     found = {*said, socket.gethostname()}
     if sys.platform != "win32":
-        import pwd  # noqa: PLC0415 - Windows does not have it
+        import pwd
 
         people = [each for each in pwd.getpwall() if "/home" in each.pw_dir or "/Users" in each.pw_dir]
         found |= {name for each in people for name in (each.pw_name, each.pw_gecos.split(",")[0])}

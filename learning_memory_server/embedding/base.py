@@ -91,7 +91,7 @@ def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
 
     `kept` may be anything that was read; only a vector of the same length can agree.
     """
-    import numpy as np  # noqa: PLC0415 - deferred: slow import
+    import numpy as np
 
     try:
         left, right = (np.asarray(vector, dtype=np.float64) for vector in (kept, probe))

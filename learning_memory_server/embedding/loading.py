@@ -10,7 +10,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 
 def load_packaged() -> Embedder:
     """Load the packaged model."""
-    from learning_memory_server.embedding.onnx_runtime import open_packaged  # noqa: PLC0415 - leads to numpy
+    from learning_memory_server.embedding.onnx_runtime import open_packaged
 
     try:
         return open_packaged()
@@ -55,9 +55,9 @@ def _load_other(model: str) -> Embedder:
     source = find_source(model)
     with loading_errors("embedding", model):
         if source.graph:
-            from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder  # noqa: PLC0415 - leads to numpy
+            from learning_memory_server.embedding.onnx_runtime import OnnxEmbedder
 
             return OnnxEmbedder(source)
-        from learning_memory_server.embedding.extras.sentence import SentenceEmbedder  # noqa: PLC0415 - to torch
+        from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
 
         return SentenceEmbedder(source)

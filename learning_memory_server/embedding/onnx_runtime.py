@@ -75,7 +75,7 @@ class OnnxEmbedder:
             raise ValueError("The model has no graph.")
         self._graph = source.graph
         self._batch_tokens = batch_tokens
-        from onnxruntime import InferenceSession, OrtValue, SessionOptions, disable_telemetry_events  # noqa: PLC0415 - only here
+        from onnxruntime import InferenceSession, OrtValue, SessionOptions, disable_telemetry_events
 
         # The variable that the package sets does not reach what Windows itself collects.
         disable_telemetry_events()
@@ -138,7 +138,7 @@ class OnnxEmbedder:
         vectors: Vectors = found
         if self._graph.pooling == "in the graph":
             return vectors
-        if vectors.ndim == 3:  # noqa: PLR2004 - texts, tokens, numbers
+        if vectors.ndim == 3:
             mask = arrays["attention_mask"][:, :, None].astype(np.float32)
             vectors = vectors[:, 0] if self._graph.pooling == "cls" else (vectors * mask).sum(axis=1) / mask.sum(axis=1)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -151,7 +151,7 @@ class OnnxEmbedder:
 def _open_tokenizer(path: Path, graph: Graph) -> Tokenizer:
     # Tokenizing eight texts is not worth a thread per core.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    from tokenizers import Tokenizer, normalizers  # noqa: PLC0415 - only here
+    from tokenizers import Tokenizer, normalizers
 
     tokenizer = Tokenizer.from_file(str(path))
     # The limit in the file need not be the model's. The packaged tokenizer is for chunks, too.

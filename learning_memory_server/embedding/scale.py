@@ -117,7 +117,7 @@ async def measured(embeddings: EmbeddingService) -> Scale:
     Raises:
         EmbeddingUnavailableError: If the model fails, or tells no texts apart.
     """
-    import numpy as np  # noqa: PLC0415 - deferred: slow import
+    import numpy as np
 
     packed = json.loads(_PACKED.read_bytes())
     texts = await embeddings.embed_documents([text for _, text in packed["texts"]])

@@ -240,7 +240,7 @@ class EmbeddingService:
         async with self._documents.in_time(within):
             if len(texts) <= _BATCH:
                 return await self._embed_batch(texts)
-            import numpy as np  # noqa: PLC0415 - deferred: slow import
+            import numpy as np
 
             dimension = (await self._model.get()).identity.dimension
             vectors = np.empty((len(texts), dimension), dtype=np.float32)

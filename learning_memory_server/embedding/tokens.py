@@ -50,7 +50,7 @@ class ModelTokens:
     def __init__(self, folder: Path) -> None:
         # Other threads, of the model and of the server, need the processor too.
         os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-        from tokenizers import Tokenizer  # noqa: PLC0415 - only here
+        from tokenizers import Tokenizer
 
         content = (folder / TOKENIZER).read_bytes()
         self._tokenizer = Tokenizer.from_str(content.decode())

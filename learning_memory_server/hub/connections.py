@@ -272,7 +272,7 @@ class EarlyCalls:
 
     async def _answer(self, frame: Frame) -> bool:
         """Answer a plain call. Return whether the client is still there; if not, the call is cancelled."""
-        assert isinstance(frame.parameters, dict)  # noqa: S101 - a plain call has them
+        assert isinstance(frame.parameters, dict)
         arguments: dict[str, Any] = frame.parameters.get("arguments", {})
         tool_use = frame.parameters.get("_meta", {}).get(TOOL_USE)
         call = asyncio.create_task(
@@ -308,6 +308,6 @@ def _is_unicode(data: object) -> bool:
 def import_protocol() -> OpenSession:
     """Import what the MCP SDK is needed for, and return what makes a session."""
     with fast_imports():
-        from learning_memory_server.server.app import build_server  # noqa: PLC0415 - half of a hub's imports
-        from learning_memory_server.server.session import Session  # noqa: PLC0415
+        from learning_memory_server.server.app import build_server
+        from learning_memory_server.server.session import Session
     return lambda calls, lines: Session(build_server(calls), lines)

@@ -129,7 +129,7 @@ class Hub:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - the event loop runs this as a task
+        assert task is not None
         self._tasks.add(task)
         try:
             user = socket_security.user_of(writer.get_extra_info("socket"))
@@ -287,7 +287,7 @@ class Hub:
             return {"stopping": True, "pid": os.getpid()}
         if refused := self._place.reason_to_refuse(hello):
             raise StorageUnavailableError(f"The memory hub refused this command: {refused}.")
-        from learning_memory_server.server.operations import operate  # noqa: PLC0415 - sessions do without
+        from learning_memory_server.server.operations import operate
 
         with self._counted():
             return await operate(self._services, report, command, fields)

@@ -30,12 +30,12 @@ def _serve() -> int:
         with hold(place.journal, place.storage, "the memory hub", socket=place.socket), open_door(place) as door:
             # Fronts can connect now; they wait for the ack during these imports.
             with fast_imports():
-                from learning_memory_server.embedding.loading import load_ahead  # noqa: PLC0415
+                from learning_memory_server.embedding.loading import load_ahead
 
                 # First, so that it is done when the other imports are.
                 packaged = load_ahead(paths.raw_settings(os.environ))
-                from learning_memory_server.hub.hub import run  # noqa: PLC0415
-                from learning_memory_server.server.settings import load_settings  # noqa: PLC0415
+                from learning_memory_server.hub.hub import run
+                from learning_memory_server.server.settings import load_settings
 
                 settings = load_settings()
             return INTERRUPTED if run(place, door, settings, packaged) else 0
@@ -47,7 +47,7 @@ def _serve() -> int:
 
 def _raise_descriptor_limit() -> None:
     """Allow as many open files as the system permits, within reason: the engine and every session need some."""
-    import resource  # noqa: PLC0415 - absent on Windows, which has no hub
+    import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _DESCRIPTORS)

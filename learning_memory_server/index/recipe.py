@@ -143,7 +143,7 @@ async def embed(model: EmbeddingService, documents: Sequence[Document]) -> Vecto
     made = await model.embed_documents(texts)
     if len(made) == len(documents):
         return made
-    import numpy as np  # noqa: PLC0415 - deferred: slow import
+    import numpy as np
 
     vectors = np.empty((len(documents), made.shape[1]), dtype=np.float32)
     start = 0
@@ -156,7 +156,7 @@ async def embed(model: EmbeddingService, documents: Sequence[Document]) -> Vecto
 
 async def completed(model: EmbeddingService, documents: Sequence[Document], known: Mapping[str, Vectors]) -> Vectors:
     """Return the vectors, shape (len(documents), dimension), and compute only those not `known` by point id."""
-    import numpy as np  # noqa: PLC0415 - deferred: slow import
+    import numpy as np
 
     missing = [document for document in documents if document.point_id not in known]
     made = await embed(model, missing) if missing else ()

@@ -89,7 +89,7 @@ def _parts_of(thing: Stored) -> Data:
     return {name: _to_data(part) for name, part, default in parts if name != "others" and (part or part != default)}
 
 
-def _to_data(part: Any) -> Any:  # noqa: ANN401 - JSON
+def _to_data(part: Any) -> Any:
     if isinstance(part, Stored):
         return {**part.others, **_parts_of(part)}
     if isinstance(part, ClusterId):
@@ -104,7 +104,7 @@ def _to_data(part: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 @cache
-def _known(kind: Any) -> tuple[set[str], dict[str, type[Stored]]]:  # noqa: ANN401 - a dataclass
+def _known(kind: Any) -> tuple[set[str], dict[str, type[Stored]]]:
     """Return the names of a dataclass's fields, and the dataclass of each field that has objects."""
     names = {each.name for each in fields(kind)} - {"others"}
     hints = get_type_hints(kind)
@@ -117,7 +117,7 @@ def _known(kind: Any) -> tuple[set[str], dict[str, type[Stored]]]:  # noqa: ANN4
     return names, inner
 
 
-def _sorted_out(kind: Any, data: Any) -> Any:  # noqa: ANN401 - JSON
+def _sorted_out(kind: Any, data: Any) -> Any:
     """Return data with what has unknown names under `others`, in each object of it."""
     if isinstance(data, list):
         return [_sorted_out(kind, item) for item in data]
@@ -234,7 +234,7 @@ class JournalRecord:
     data: dict[str, Any]  # the description in JSON types, or a tombstone's data
 
     @classmethod
-    def of(cls, codec: Codec[Any], thing: Any, at: datetime | None = None) -> JournalRecord:  # noqa: ANN401
+    def of(cls, codec: Codec[Any], thing: Any, at: datetime | None = None) -> JournalRecord:
         """Return the record of a thing, written at a time that is by default its own."""
         return cls(codec.kind, thing.id, at or thing.created_at, codec.encode(thing))
 

@@ -81,7 +81,7 @@ class Scanner:
         """Look at the file of an open entry; see `line`."""
         return self._once(text, lambda: self._open_file(text, place))
 
-    def redact(self, kind: str, data: Any) -> RedactedData:  # noqa: ANN401 - JSON
+    def redact(self, kind: str, data: Any) -> RedactedData:
         """Return a record's data without its secrets. What this program wrote itself stays."""
         redacted = redact_data(self._redactor, data, _OURS.get(kind, ()))
         if kind == "memory" and redacted.kinds and redacted.data.get("text") != data.get("text"):

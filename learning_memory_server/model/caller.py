@@ -78,7 +78,7 @@ def _readable(name: str) -> str:
 
 def _without_tokens(name: str) -> str:
     # A name is stored with everything that is learned there, and no call passes it as an argument.
-    from learning_memory_server.redaction.redactor import build_name_redactor  # noqa: PLC0415 - `--help` does without
+    from learning_memory_server.redaction.redactor import build_name_redactor
 
     return build_name_redactor().redact(name).text
 

@@ -303,9 +303,7 @@ def rank(query: str, texts: Sequence[tuple[T, str]], limit: int) -> list[tuple[T
     return sorted(scored, key=lambda pair: -pair[1])[:limit]
 
 
-_MONTHS: Final = (
-    "january february march april may june july august september october november december".split()  # noqa: SIM905 - one line
-)
+_MONTHS: Final = "january february march april may june july august september october november december".split()
 _MONTHS_BY_NAME: Final = {month[:3]: number for number, month in enumerate(_MONTHS, start=1)}
 _NAME: Final = rf"({'|'.join(month[:3] + (f'(?:{month[3:]})?' if month[3:] else '') for month in _MONTHS)}|sept)\.?"
 _DAY: Final = r"(\d{1,2})(?:st|nd|rd|th)?"

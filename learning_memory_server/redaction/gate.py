@@ -34,10 +34,7 @@ _MOMENT: Final = re.compile(
 _FORMS: Final = {
     **dict.fromkeys(("id", "memory_id"), _UUID),
     **dict.fromkeys(("agent_session", "agent"), re.compile(r"[0-9a-f]{16}")),
-    **dict.fromkeys(
-        "since date_from date_to timestamp date at created_at resolved_at captured_at".split(),  # noqa: SIM905 - words
-        _MOMENT,
-    ),
+    **dict.fromkeys("since date_from date_to timestamp date at created_at resolved_at captured_at".split(), _MOMENT),
 }
 """What texts under these names look like if they are what the name says; then they are no secret either."""
 
@@ -50,7 +47,7 @@ class RedactedData(NamedTuple):
     places: Mapping[str, Mapping[str, int]] = MappingProxyType({})
 
 
-def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> RedactedData:  # noqa: ANN401 - JSON
+def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> RedactedData:
     """Return data without the secrets in its texts and its keys.
 
     A text under a key is read with the key before it, because `{"password": "..."}` holds what `"..."` alone does not
@@ -73,7 +70,7 @@ class _Walk:
         self._kept = kept
         self.places: dict[str, Counter[str]] = {}
 
-    def redacted(self, data: Any, name: str, place: str) -> Any:  # noqa: ANN401 - JSON
+    def redacted(self, data: Any, name: str, place: str) -> Any:
         """Return a part of the data, under the key `name` and at `place`, or "" for all of it, without secrets."""
         if self._kept and _INDEX.sub("[]", place) in self._kept:
             return data
@@ -92,12 +89,7 @@ class _Walk:
             redacted[free] = self.redacted(value, key if isinstance(key, str) else name, inside)
         return redacted
 
-    def _key(
-        self,
-        key: Any,  # noqa: ANN401 - JSON
-        taken: Collection[Any],
-        given: Collection[Any],
-    ) -> tuple[Any, Mapping[str, int]]:
+    def _key(self, key: Any, taken: Collection[Any], given: Collection[Any]) -> tuple[Any, Mapping[str, int]]:
         """Return a key without secrets, numbered if it would be one that is there, and what was in it."""
         is_text = isinstance(key, str) and key not in _PLAIN and not _is_ours(key)
         now = self._redactor.redact(key) if is_text else Redacted(key)
@@ -160,7 +152,7 @@ class RedactionGate:
         self._redactor = redactor
         self._is_bounded = is_bounded
 
-    async def pass_data(self, data: Any) -> RedactedData:  # noqa: ANN401 - JSON
+    async def pass_data(self, data: Any) -> RedactedData:
         """Return JSON-like data without its secrets, and how many of each kind were replaced."""
         if self._redactor is None:
             return RedactedData(data, {})
@@ -189,7 +181,7 @@ def listed(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {kind}{'s' if count > 1 else ''}" for kind, count in kinds.items())
 
 
-def _characters(data: Any) -> int:  # noqa: ANN401 - JSON
+def _characters(data: Any) -> int:
     if isinstance(data, str):
         return len(data)
     if isinstance(data, dict):

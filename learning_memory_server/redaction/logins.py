@@ -32,7 +32,7 @@ def _is_token(value: str) -> bool:
 def _is_pair(value: str) -> bool:
     # `user:password`, as HTTP and Docker encode it.
     pair = decoded(value)
-    return b":" in pair and all(32 <= byte < 127 for byte in pair)  # noqa: PLR2004 - printable ASCII
+    return b":" in pair and all(32 <= byte < 127 for byte in pair)
 
 
 def _is_url_user(value: str) -> bool:

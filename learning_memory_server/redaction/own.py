@@ -30,7 +30,7 @@ class OwnPattern:
     """
 
     def __init__(self, setting: str, place: str, expression: str, seconds: float = timeouts.OWN_PATTERN) -> None:
-        import regex  # noqa: PLC0415 - a tenth of a second, and most users have no pattern
+        import regex
 
         try:
             has_empty = re.compile(expression).fullmatch("")

@@ -241,7 +241,7 @@ def _is_aws_secret(value: str) -> bool:
     return (
         is_real_token(value)
         and not re.fullmatch(r"[0-9a-f]+|[0-9A-F]+", value)
-        and len(set(value)) >= 16  # noqa: PLR2004 - 40 random ones of 64 have 30 different
+        and len(set(value)) >= 16
         and has_all_sorts(value)
         and is_random(value)
     )

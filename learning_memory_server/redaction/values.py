@@ -55,7 +55,7 @@ _EXAMPLE: Final = re.compile(
 """Searched for in lower case: ignoring the case takes ten times as long."""
 
 _OF_EXAMPLES: Final = tuple(
-    "xxxx *** ... … • your exampl placehold change replace redact dummy insert todo fixme here real my fake sample".split()  # noqa: SIM905 - words read better than a list
+    "xxxx *** ... … • your exampl placehold change replace redact dummy insert todo fixme here real my fake sample".split()
 )
 """A text without one of these is not an example; looking for them takes a tenth of the time."""
 
@@ -95,7 +95,7 @@ def is_placeholder(value: str) -> bool:
     lowered = value.lower().strip("\"'`*_.,:;!?")
     if (
         lowered in _COMMON
-        or len(set(value)) <= 2  # noqa: PLR2004 - xxxx, ----, 0000, 10101010
+        or len(set(value)) <= 2
         or any(opening in value for opening in _TEMPLATES)
         or (any(sign in value for sign in "\\[(") and _REGEX.search(value))
         or _REFERENCE.match(value)
@@ -107,7 +107,7 @@ def is_placeholder(value: str) -> bool:
         return True
     parts = _SEPARATORS.split(lowered)
     return not _ROLES.isdisjoint(parts) and (
-        "".join(parts).isalpha() or all(part.isalpha() or len(part) < 3 for part in parts)  # noqa: PLR2004
+        "".join(parts).isalpha() or all(part.isalpha() or len(part) < 3 for part in parts)
     )
 
 
@@ -138,7 +138,7 @@ def is_uuid(value: str) -> bool:
 def is_random(value: str) -> bool:
     """Return whether letters and digits alternate too often to be written by hand."""
     characters = [character for character in value if character.isalnum()]
-    if len(characters) < 8 or not value.isascii():  # noqa: PLR2004 - less tells nothing
+    if len(characters) < 8 or not value.isascii():
         return False
     changes = sum(a.isdigit() != b.isdigit() for a, b in itertools.pairwise(characters))
     if changes >= max(3, len(characters) // 9):
@@ -146,12 +146,12 @@ def is_random(value: str) -> bool:
     # Without digits, only the case can tell; names change it at most once in three letters.
     turns = sum(a.isupper() != b.isupper() for a, b in itertools.pairwise(characters))
     words = WORDS.findall(value)
-    if min(map(len, words), default=0) > 2:  # noqa: PLR2004 - a name in camel case
+    if min(map(len, words), default=0) > 2:
         return False
-    if turns > max(5, len(characters) // 3) or (turns > 5 and _CONSONANTS.search(value)):  # noqa: PLR2004
+    if turns > max(5, len(characters) // 3) or (turns > 5 and _CONSONANTS.search(value)):
         return True
     # Words of a name in camel case have three letters and more; those of a random string with a digit have two.
-    return len(characters) >= 10 and turns > 1 and len(words) * 2.4 >= len(characters)  # noqa: PLR2004
+    return len(characters) >= 10 and turns > 1 and len(words) * 2.4 >= len(characters)
 
 
 def is_call(value: str) -> bool:
@@ -198,7 +198,7 @@ def is_phrase(value: str) -> bool:
     """Return whether a quoted text under a password's name is a phrase of random words, and not a sentence."""
     words = value.split(" ")
     return (
-        3 < len(words) <= 24  # noqa: PLR2004
+        3 < len(words) <= 24
         and len(value) <= LONGEST_PASSWORD
         and all(re.fullmatch(r"[A-Za-z]{3,12}", word) for word in words)
         and not _PROSE.intersection(value.lower().split(" "))
@@ -207,7 +207,7 @@ def is_phrase(value: str) -> bool:
 
 def is_spoken_password(value: str) -> bool:
     """Return whether a word in prose can only be a password: letters, digits, and case or symbols mixed."""
-    if not 6 <= len(value) <= 128 or re.match(r"[\w.-]+=", value):  # noqa: PLR2004
+    if not 6 <= len(value) <= 128 or re.match(r"[\w.-]+=", value):
         return False
     letters, digits = re.search(r"[A-Za-z]", value), re.search(r"\d", value)
     if not letters or not digits or _ALGORITHM.match(value) or _version(value) or is_uuid(value):
@@ -228,7 +228,7 @@ def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
     if (
         not value.isascii()
         or any(character.isspace() for character in value)
-        or len(value) > 2_000  # noqa: PLR2004
+        or len(value) > 2_000
         or _version(value)
         or (not quoted and is_expression(value))
     ):
@@ -238,15 +238,15 @@ def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
     if not re.fullmatch(r"[\w.~+/=:!@#$%^&*?|,-]+", value):
         return False
     if strict:
-        return len(value) >= 20 and is_random(value) and not is_uuid(value)  # noqa: PLR2004
-    return len(value) >= 10 and (is_random(value) or is_uuid(value))  # noqa: PLR2004
+        return len(value) >= 20 and is_random(value) and not is_uuid(value)
+    return len(value) >= 10 and (is_random(value) or is_uuid(value))
 
 
 def _has_signs(value: str) -> bool:
     """Return whether the value has letters, digits and many signs, as Django's keys have."""
     return (
-        len(value) >= 16  # noqa: PLR2004
-        and len(set(re.findall(r"[!@#$%^&*+=~?|-]", value))) > 2  # noqa: PLR2004
+        len(value) >= 16
+        and len(set(re.findall(r"[!@#$%^&*+=~?|-]", value))) > 2
         and re.search(r"[A-Za-z].*\d|\d.*[A-Za-z]", value) is not None
     )
 
@@ -254,6 +254,4 @@ def _has_signs(value: str) -> bool:
 def _version(value: str) -> bool:
     return re.fullmatch(
         r"v?\d+(?:[.:/-]\d+)*(?:[a-z%]{0,3}|-?(?:alpha|beta|rc|dev)\.?\d*)", value, re.IGNORECASE
-    ) is not None and not (
-        value.isdigit() and len(value) >= 6  # noqa: PLR2004 - a PIN
-    )
+    ) is not None and not (value.isdigit() and len(value) >= 6)

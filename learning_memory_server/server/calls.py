@@ -177,8 +177,8 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
 @contextmanager
 def for_client() -> Iterator[None]:
     """Turn the failures of a request that is not a tool call into protocol errors that a client may see."""
-    from mcp.shared.exceptions import MCPError  # noqa: PLC0415 - slow; calls do without
-    from mcp.types import INTERNAL_ERROR  # noqa: PLC0415
+    from mcp.shared.exceptions import MCPError
+    from mcp.types import INTERNAL_ERROR
 
     request = secrets.token_hex(4)
     with bound_contextvars(request=request):

@@ -12,9 +12,9 @@ from learning_memory_server.system.ending import run_and_exit
 def main(*, has_hooks: bool = False) -> NoReturn:
     """Serve until the client leaves, then exit the process."""
     with fast_imports():
-        import asyncio  # noqa: PLC0415 - a hub imports this module before it listens
+        import asyncio
 
-        from learning_memory_server.server.session import serve_stdio  # noqa: PLC0415
+        from learning_memory_server.server.session import serve_stdio
 
     run_and_exit(lambda: asyncio.run(serve_stdio(has_hooks=has_hooks)))
 

@@ -54,7 +54,7 @@ def lean_schema(schema: Schema) -> Schema:
     """
     definitions = schema.get("$defs", {})
 
-    def lean(node: Any) -> Any:  # noqa: ANN401 - JSON
+    def lean(node: Any) -> Any:
         if isinstance(node, list):
             return [lean(item) for item in node]
         if not isinstance(node, dict):
@@ -79,7 +79,7 @@ def lean_schema(schema: Schema) -> Schema:
 def advertised_schema(schema: Schema) -> Schema:
     """Return what clients are shown of a lean schema: without limits of ids and names, and without false and 0."""
 
-    def shown(node: Any) -> Any:  # noqa: ANN401 - JSON
+    def shown(node: Any) -> Any:
         if not isinstance(node, dict):
             return node
         return {

@@ -140,7 +140,7 @@ class SharedFile:
 
     def render(self) -> str:
         """Return the file's text."""
-        pick = random.Random(f"{self.date} {self.content}")  # noqa: S311 - the same for the same file
+        pick = random.Random(f"{self.date} {self.content}")
 
         def spaced(text: str) -> str:
             return re.sub(" ", lambda _: " " * pick.randint(1, 2), text)
@@ -205,12 +205,12 @@ def verdict(kind: Kind, about: SharedFile, entry: Ghap | None = None) -> SharedF
 def fold(names: Iterable[str], date: str) -> SharedFile:
     """Return the file that names what is removed."""
     names = sorted(names)
-    chance = random.Random(f"{date} {names}")  # noqa: S311 - the same for the same names
+    chance = random.Random(f"{date} {names}")
     texts = {"Reason": f"Folded on {date}.", "Removed": " ".join(chance.sample(names, len(names)))}
     return shared_file(Kind.FOLD, date, texts)
 
 
-def entry_of(file: SharedFile, identity: str, project: str, **marks: Any) -> SharedEntry:  # noqa: ANN401 - its fields
+def entry_of(file: SharedFile, identity: str, project: str, **marks: Any) -> SharedEntry:
     """Return a lesson or a value as an entry, with its author and the like."""
     said, words = file.texts.get, file.fields.get
     at = datetime.fromisoformat(file.date).replace(tzinfo=UTC)

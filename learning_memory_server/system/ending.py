@@ -125,13 +125,13 @@ def raised_name(last_line: str) -> str:
 
 def report_crashes() -> None:
     """Write uncaught exceptions and warnings to stderr as lines of JSON. Python would print their messages."""
-    import json  # noqa: F401, PLC0415 - while there is RAM and disk for it
+    import json  # noqa: F401 - while there is RAM and disk for it
 
     def report(event: str, error: BaseException | None) -> None:
         if error is not None and not isinstance(error, SystemExit):
             _write("error", event, error=describe_exception(error))
 
-    def warn(  # noqa: PLR0913
+    def warn(
         message: Warning | str,  # noqa: ARG001 - the names are those of `warnings.showwarning`
         category: type[Warning],
         filename: str,
@@ -150,7 +150,7 @@ def report_crashes() -> None:
 
 
 def _write(level: str, event: str, **facts: object) -> None:
-    import json  # noqa: PLC0415 - not for the help of a command
+    import json
 
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     line = {"timestamp": at, "level": level, "event": event, **facts}

@@ -150,7 +150,7 @@ def disk_use(folder: Path) -> int:
     for parent, _, names in os.walk(folder):
         for name in names:
             try:
-                found = os.stat(os.path.join(parent, name))  # noqa: PTH116, PTH118 - thousands of names, not paths
+                found = os.stat(os.path.join(parent, name))
             except OSError:
                 continue
             # Windows has no blocks.

@@ -31,7 +31,7 @@ def git(folder: Path, *arguments: str, given: bytes = b"", seconds: float = time
     # GIT_DIR and the like name the repository of the process that started this one.
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
-        done = subprocess.run(  # noqa: S603 - the user's git, no shell
+        done = subprocess.run(
             [*_SAFE, "-C", str(folder), *arguments],
             input=given,
             capture_output=True,

@@ -61,12 +61,12 @@ def settings_from_environment(environment: Mapping[str, str]) -> dict[str, objec
 
 def data_folder(environment: Mapping[str, str], platform: str = sys.platform) -> str:
     """Return the default folder of this user's data."""
-    return _user_folder(environment, "XDG_DATA_HOME", os.path.join(".local", "share"), platform)  # noqa: PTH118
+    return _user_folder(environment, "XDG_DATA_HOME", os.path.join(".local", "share"), platform)
 
 
 def default_settings_file(environment: Mapping[str, str], platform: str = sys.platform) -> str:
     """Return where the settings file is unless a variable names another."""
-    return os.path.join(_user_folder(environment, "XDG_CONFIG_HOME", ".config", platform), "config.toml")  # noqa: PTH118
+    return os.path.join(_user_folder(environment, "XDG_CONFIG_HOME", ".config", platform), "config.toml")
 
 
 def storage_folder(raw: Mapping[str, object], environment: Mapping[str, str]) -> str:
@@ -78,9 +78,7 @@ def storage_folder(raw: Mapping[str, object], environment: Mapping[str, str]) ->
 def journal_folder(raw: Mapping[str, object], environment: Mapping[str, str]) -> str:
     """Return the absolute path of the journal folder that raw settings name."""
     named = raw.get("journal_path")
-    return (
-        absolute(str(named)) if named else os.path.join(storage_folder(raw, environment), "journal")  # noqa: PTH118
-    )
+    return absolute(str(named)) if named else os.path.join(storage_folder(raw, environment), "journal")
 
 
 def absolute(named: str) -> str:
@@ -89,18 +87,18 @@ def absolute(named: str) -> str:
     Raises:
         RuntimeError: If it begins with the home of a user who does not exist.
     """
-    path = os.path.expanduser(named)  # noqa: PTH111
+    path = os.path.expanduser(named)
     if path.startswith("~"):
         raise RuntimeError("Could not determine home directory.")
-    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)  # noqa: PTH109, PTH117, PTH118
+    return path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
 
 
 def runtime_folder(environment: Mapping[str, str]) -> str:
     """Return the folder of this user's sockets, on a system that has hubs."""
     named = environment.get("XDG_RUNTIME_DIR", "")
     # The path of a socket has at most 107 bytes, 103 on macOS, so a long folder cannot be used.
-    if named.startswith("/") and len(named) <= _RUNTIME_MAX and os.path.isdir(named):  # noqa: PTH112
-        return os.path.join(named, APPLICATION)  # noqa: PTH118
+    if named.startswith("/") and len(named) <= _RUNTIME_MAX and os.path.isdir(named):
+        return os.path.join(named, APPLICATION)
     return f"/tmp/{APPLICATION}-{os.getuid()}"  # noqa: S108 - checked to be this user's alone
 
 
@@ -110,18 +108,15 @@ def socket_files(journal: str, storage: str, environment: Mapping[str, str]) -> 
     The folders are without symbolic links.
     """
     name = digest(f"{journal}\n{storage}")
-    return (
-        os.path.join(runtime_folder(environment), f"{name}.sock"),  # noqa: PTH118
-        os.path.join(storage, "hub.sock"),  # noqa: PTH118
-    )
+    return (os.path.join(runtime_folder(environment), f"{name}.sock"), os.path.join(storage, "hub.sock"))
 
 
 def note_silence(storage: str) -> None:
     """Note that the hub of a storage folder does not answer; see `SILENT`."""
     try:
-        with open(os.path.join(storage, SILENT), "wb"):  # noqa: PTH118, PTH123
+        with open(os.path.join(storage, SILENT), "wb"):
             pass
-        os.utime(os.path.join(storage, SILENT))  # noqa: PTH118
+        os.utime(os.path.join(storage, SILENT))
     except OSError:
         # Then the next one waits, too.
         pass
@@ -130,7 +125,7 @@ def note_silence(storage: str) -> None:
 def end_silence(storage: str) -> None:
     """Note that the hub of a storage folder answers."""
     try:  # noqa: SIM105 - contextlib is slow to import
-        os.unlink(os.path.join(storage, SILENT))  # noqa: PTH108, PTH118
+        os.unlink(os.path.join(storage, SILENT))
     except OSError:
         # It was not silent, or the folder cannot be written.
         pass
@@ -173,7 +168,7 @@ def home() -> str | None:
     """Return this user's home according to the user database, or None if it has none."""
     if sys.platform == "win32":
         return None
-    import pwd  # noqa: PLC0415 - not on Windows
+    import pwd
 
     try:
         return pwd.getpwuid(os.getuid()).pw_dir
@@ -185,28 +180,28 @@ def _project_folders(environment: Mapping[str, str]) -> dict[str, None]:
     """Return the folders in which the client may have found files, as a set in order."""
     named = [each for name in _PROJECT_FOLDERS for each in environment.get(name, "").split(",")]
     try:
-        named.append(os.getcwd())  # noqa: PTH109
+        named.append(os.getcwd())
     except FileNotFoundError:
         named.append("/")
     found: dict[str, None] = {}
     for each in named:
-        folder = each if os.path.isabs(each) else ""  # noqa: PTH117
+        folder = each if os.path.isabs(each) else ""
         while folder and folder not in found:
             found[folder] = None
-            folder = os.path.dirname(folder)  # noqa: PTH120
+            folder = os.path.dirname(folder)
     return found
 
 
 def _user_folder(environment: Mapping[str, str], variable: str, default: str, platform: str) -> str:
-    home = os.path.expanduser("~")  # noqa: PTH111
+    home = os.path.expanduser("~")
     if home == "~":
         raise RuntimeError("Could not determine home directory.")
     if platform == "win32":
-        base = environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")  # noqa: PTH118
+        base = environment.get("LOCALAPPDATA") or os.path.join(home, "AppData", "Local")
     elif platform == "darwin":
-        base = os.path.join(home, "Library", "Application Support")  # noqa: PTH118
+        base = os.path.join(home, "Library", "Application Support")
     else:
         # The XDG specification asks for relative paths to be ignored.
         named = environment.get(variable, "")
-        base = named if named.startswith("/") else os.path.join(home, default)  # noqa: PTH118
-    return os.path.join(base, APPLICATION)  # noqa: PTH118
+        base = named if named.startswith("/") else os.path.join(home, default)
+    return os.path.join(base, APPLICATION)

@@ -158,11 +158,11 @@ def lock(descriptor: int, *, shared: bool = False) -> None:
     A `shared` lock can be taken by others, too. Windows has none; there, every lock excludes the others.
     """
     if sys.platform != "win32":
-        import fcntl  # noqa: PLC0415 - absent on Windows
+        import fcntl
 
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         return
-    import msvcrt  # noqa: PLC0415 - absent elsewhere
+    import msvcrt
 
     lock_far_byte(descriptor, lambda file, size: msvcrt.locking(file, msvcrt.LK_NBLCK, size))
 
@@ -191,9 +191,7 @@ def has_open(path: Path, pid: int, lsof: str = "lsof") -> bool:
     """Return whether a process has opened a file, according to `lsof`, which macOS has."""
     command = [lsof, "-t", "-a", "-p", str(pid), "--", str(path)]
     try:
-        done = subprocess.run(  # noqa: S603 - a program of the system
-            command, capture_output=True, text=True, timeout=timeouts.LSOF, check=False
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeouts.LSOF, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return False
     return str(pid) in done.stdout.split()
@@ -203,10 +201,10 @@ def _has_locked(path: Path, pid: int) -> bool:
     """Return whether Linux lists a lock on the file among the process's open files."""
     try:
         state = path.stat()
-        for descriptor in os.listdir(f"/proc/{pid}/fd"):  # noqa: PTH208 - names, not paths
+        for descriptor in os.listdir(f"/proc/{pid}/fd"):
             with suppress(FileNotFoundError):
-                if os.path.samestat(os.stat(f"/proc/{pid}/fd/{descriptor}"), state):  # noqa: PTH116
-                    with open(f"/proc/{pid}/fdinfo/{descriptor}", encoding="ascii") as file:  # noqa: PTH123
+                if os.path.samestat(os.stat(f"/proc/{pid}/fd/{descriptor}"), state):
+                    with open(f"/proc/{pid}/fdinfo/{descriptor}", encoding="ascii") as file:
                         if any(line.startswith("lock:") and " FLOCK " in line for line in file):
                             return True
     except OSError:

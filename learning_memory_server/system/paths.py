@@ -52,7 +52,7 @@ def settings_from_file(environment: Mapping[str, str] = os.environ) -> dict[str,
         ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSettingsError(f"The settings file {file} cannot be read: {error}.") from None
-    import tomllib  # noqa: PLC0415 - most users have no file, and an import slows every start
+    import tomllib
 
     try:
         return tomllib.loads(text)

@@ -150,7 +150,7 @@ def _with_env_files(found: Iterable[tuple[str, bytes]]) -> Iterator[ProjectFile]
             variables: bytes | None = None
             named = value.replace(_WORKSPACE, folder) if isinstance(value, str) else "$"
             if "$" not in named:
-                variables = read_project_file(os.path.join(folder, named)) or b""  # noqa: PTH118 - as the client has it
+                variables = read_project_file(os.path.join(folder, named)) or b""
             yield ProjectFile(path, variables, folder, holds_variables=True)
 
 
@@ -185,11 +185,11 @@ def _toml_pairs(data: bytes) -> list[tuple[str, Any]]:
 def _is_the_users(path: str) -> bool:
     """Return whether a file is the user's own: Claude Code's local settings, unless git tracks them."""
     folder, name = os.path.split(path)
-    if name != "settings.local.json" or os.path.islink(folder):  # noqa: PTH114
+    if name != "settings.local.json" or os.path.islink(folder):
         return False
-    command = ["git", "-C", os.path.dirname(folder), "--icase-pathspecs", "-c", "core.fsmonitor="]  # noqa: PTH120
+    command = ["git", "-C", os.path.dirname(folder), "--icase-pathspecs", "-c", "core.fsmonitor="]
     try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments
+        done = subprocess.run(
             [*command, "ls-files", "--error-unmatch", "--", f".claude/{name}"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -204,5 +204,5 @@ def _is_the_users(path: str) -> bool:
 
 
 def _is_in_repository(folder: str) -> bool:
-    above = os.path.dirname(folder)  # noqa: PTH120
-    return os.path.lexists(os.path.join(folder, ".git")) or (above != folder and _is_in_repository(above))  # noqa: PTH118
+    above = os.path.dirname(folder)
+    return os.path.lexists(os.path.join(folder, ".git")) or (above != folder and _is_in_repository(above))

@@ -59,7 +59,7 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     files = locations.project_files(environment) if names else []
     if not any(_may_name(data, names) for _, data in files):
         return []
-    from learning_memory_server.system.project_files import find_ignored  # noqa: PLC0415 - in few projects
+    from learning_memory_server.system.project_files import find_ignored
 
     ignored = find_ignored(files, environment, names)
     said = [f"{name} is ignored: {file} names it." for name, file in ignored.items()]
@@ -76,7 +76,7 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
 
 def find_steering(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return each guarded variable that a file of the project sets, whatever its value, and the file."""
-    from learning_memory_server.system.project_files import find_set  # noqa: PLC0415 - as above
+    from learning_memory_server.system.project_files import find_set
 
     return find_set(locations.project_files(environment), environment, is_guarded)
 

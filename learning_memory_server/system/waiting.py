@@ -175,7 +175,7 @@ def attempts(
 
     The second comes after `first_wait` seconds, and the third after twice as long. The log calls the work `what`.
     """
-    import stamina  # noqa: PLC0415 - deferred to the first use
+    import stamina
 
     # Instead of stamina's own log line, which quotes the error's message.
     stamina.instrumentation.set_on_retry_hooks([_log_retry])

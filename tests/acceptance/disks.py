@@ -14,16 +14,14 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
     """Mount a file system of this size at a new folder; skip the test where that is not permitted."""
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder)],  # noqa: S607 - needs root anyway
-        check=False,
-        capture_output=True,
+        ["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", str(folder)], check=False, capture_output=True
     )
     if mounted.returncode:
         pytest.skip("mounting a file system needs root")
     try:
         yield
     finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)  # noqa: S607
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
 def fill(path: Path) -> None:

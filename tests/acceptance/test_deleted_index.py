@@ -71,7 +71,7 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt_although_nothing
         shutil.rmtree(index)
 
         async with asyncio.timeout(60):
-            while not index.exists() or not services.writer.is_complete:  # noqa: ASYNC110 - it tells nobody
+            while not index.exists() or not services.writer.is_complete:
                 await asyncio.sleep(0.01)
         mode, ids, _ = await answers(services)
         assert mode is SearchMode.HYBRID
@@ -93,7 +93,7 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) 
         assert {found.entry.id for found in meanwhile.found} == {numbered(n).id for n in (1, 2)}
 
         async with asyncio.timeout(60):
-            while not services.writer.is_complete:  # noqa: ASYNC110 - it tells nobody
+            while not services.writer.is_complete:
                 await asyncio.sleep(0.05)
         found = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))
         assert found.mode is SearchMode.HYBRID

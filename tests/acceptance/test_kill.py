@@ -67,7 +67,7 @@ def journal_of(wire: Wire) -> list[str]:
 
 
 async def test_ten_kills_lose_no_acknowledged_entry(tmp_path: Path) -> None:
-    chance = random.Random(9)  # noqa: S311 - not for secrets
+    chance = random.Random(9)
     acknowledged: set[str] = set()
     unanswered: list[str] = []
     for _ in range(ROUNDS):

@@ -335,8 +335,8 @@ def test_what_is_not_there_is_a_clear_error(name: str, home: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_library_makes_the_same_vectors_of_what_it_saved(tmp_path: Path) -> None:
-    from learning_memory_server.embedding.extras.sentence import SentenceEmbedder  # noqa: PLC0415
-    from tests.tiny_bert import save_bert  # noqa: PLC0415
+    from learning_memory_server.embedding.extras.sentence import SentenceEmbedder
+    from tests.tiny_bert import save_bert
 
     with_graph = save_bert(tmp_path / "bert")
     without = Path(shutil.copytree(with_graph, tmp_path / "plain"))

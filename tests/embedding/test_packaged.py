@@ -54,7 +54,7 @@ def damaged(tmp_path: Path, name: str) -> Path:
 @pytest.mark.slow
 @pytest.mark.torch
 def test_the_files_are_what_the_script_makes_of_the_original(tmp_path: Path) -> None:
-    from scripts.default_model import make  # noqa: PLC0415 - imports onnx
+    from scripts.default_model import make
 
     make(tmp_path)
 

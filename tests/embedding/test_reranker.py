@@ -25,8 +25,8 @@ def reranker(reranker_folder: Path) -> CrossEncoderReranker:
 
 
 def test_a_score_is_the_models_from_0_to_1(reranker: CrossEncoderReranker, reranker_folder: Path) -> None:
-    from sentence_transformers import CrossEncoder  # noqa: PLC0415 - seconds
-    from torch.nn import Identity  # noqa: PLC0415
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity
 
     original = CrossEncoder(str(reranker_folder), device="cpu", local_files_only=True)
     raw = original.predict([(QUERY, text) for text in TEXTS], activation_fn=Identity(), show_progress_bar=False)
@@ -40,8 +40,8 @@ def test_a_score_is_the_models_from_0_to_1(reranker: CrossEncoderReranker, reran
 
 @pytest.mark.slow
 def test_raw_scores_of_a_model_are_mapped_to_0_to_1_too(tmp_path: Path) -> None:
-    from sentence_transformers import CrossEncoder  # noqa: PLC0415
-    from torch.nn import Identity  # noqa: PLC0415
+    from sentence_transformers import CrossEncoder
+    from torch.nn import Identity
 
     plain = save_reranker(tmp_path / "plain")
     raw = CrossEncoder(str(plain), device="cpu", local_files_only=True, activation_fn=Identity())

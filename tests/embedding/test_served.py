@@ -100,7 +100,7 @@ async def seconds_until(is_so: Callable[[], bool]) -> float:
     now = asyncio.get_running_loop().time
     began = now()
     async with asyncio.timeout(300):
-        while not is_so():  # noqa: ASYNC110 - on a loop whose time is skipped
+        while not is_so():
             await asyncio.sleep(0.5)
     return now() - began
 

@@ -44,7 +44,7 @@ class Attacker:
 
     def __init__(self, wire: Wire, number: int) -> None:
         self._wire, self._number = wire, number
-        self._chance = random.Random(number)  # noqa: S311 - not for secrets
+        self._chance = random.Random(number)
         self._open: list[str] = []
         self._memories: dict[str, str] = {}
         self._waiting: list[tuple[int, str, str]] = []

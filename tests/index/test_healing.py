@@ -258,7 +258,7 @@ async def test_a_restored_volume_brings_back_nothing_that_was_forgotten(ann: Per
     await ann.forget(2)
     assert ann.count_on_server(FULL) == 5
     with ann.double.turn:
-        from qdrant_client import models  # noqa: PLC0415 - a second to import
+        from qdrant_client import models
 
         back = models.PointStruct(id=before.id, vector=before.vector, payload=before.payload)  # type: ignore[arg-type]
         ann.double.engine.client.upsert(name, [back])

@@ -27,7 +27,7 @@ class Person:
 
     def __init__(self, name: str, services: Services) -> None:
         self.name, self.services, self.kept = name, services, set[str]()
-        self._draw, self._number = random.Random(name), 0  # noqa: S311 - reproducible
+        self._draw, self._number = random.Random(name), 0
 
     async def do(self, operation: str, **fields: Any) -> dict[str, Any]:
         return await run_operation(self.services, operation, **fields)

@@ -59,7 +59,7 @@ async def is_back(services: Services) -> None:
     """Wait until nothing is missing, and searches are hybrid again."""
     async with asyncio.timeout(300):
         await until(lambda: services.writer.missing == 0)
-        while (await services.searcher.search_experiences(SEARCH)).mode is not SearchMode.HYBRID:  # noqa: ASYNC110 - on a loop whose time is skipped
+        while (await services.searcher.search_experiences(SEARCH)).mode is not SearchMode.HYBRID:
             await asyncio.sleep(0.5)
 
 

@@ -15,7 +15,7 @@ from learning_memory_server.redaction.redactor import build_redactor
 from tests.journal.mortal import deaths
 from tests.support import NOON, forget, ghap, in_format, numbered
 
-TOKEN = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)  # noqa: S311 - a made-up secret
+TOKEN = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)
 MARK = "[redacted: github token]"
 ENTRY = numbered(1, goal=f"use {TOKEN}", notes=("clean", f"{TOKEN} or {TOKEN}"))
 

@@ -158,7 +158,7 @@ def test_without_a_session_id_each_process_has_its_own() -> None:
 
 
 def test_a_token_in_a_name_is_no_part_of_the_projects_name(tmp_path: Path) -> None:
-    token = "gh" + "p_" + drawn(random.Random(4), ALNUM, 36)  # noqa: S311 - made up
+    token = "gh" + "p_" + drawn(random.Random(4), ALNUM, 36)
     folder = tmp_path / f"build_{token}-app"
     folder.mkdir()
     assert bare_name(folder) == "build_[redacted: github token]-app"

@@ -28,7 +28,7 @@ ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache",
 
 def settle_others(double: QdrantDouble, name: str, texts: list[dict[str, Any]]) -> None:
     """Put points of somebody else next to ours, with the terms that ours have."""
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
+    from qdrant_client import models
 
     rng = np.random.default_rng(3)
     points = [

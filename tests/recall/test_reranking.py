@@ -267,7 +267,7 @@ async def test_another_query_waits_for_one_batch_and_the_event_loop_for_nothing(
     reading = asyncio.create_task(reranking.rerank("pool", falling(20), first(TEXTS), math.inf))
     assert await asyncio.to_thread(model.began.wait, 30)
     query: asyncio.Task[Any] = asyncio.create_task(embeddings.embed_query("urgent"))
-    while not embeddings._queries.queue._queries:  # noqa: ASYNC110 - the queue has no event for it
+    while not embeddings._queries.queue._queries:
         await asyncio.sleep(0)
 
     model.allowed.release()

@@ -17,7 +17,7 @@ IN_JSON: Final = "\\\\\\n"
 ESCAPED: Final = "\\u200b"
 UNSEEN: Final = "\u200b"
 COLON: Final = "\\:"
-RNG = random.Random(27)  # noqa: S311 - made-up secrets
+RNG = random.Random(27)
 REDACTOR = build_redactor()
 TYPED: Final = "Heron-58%quarry"
 

@@ -14,7 +14,7 @@ from learning_memory_server.redaction.base import KIND, MARKER, Span, marker
 from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import DetectingRedactor, build_redactor
 
-RNG = random.Random(11)  # noqa: S311 - made-up secrets
+RNG = random.Random(11)
 REDACTOR = build_redactor()
 TOKEN = "gh" + "p_" + drawn(RNG, ALNUM, 36)
 CASES = secret_cases(SUITES["first"], per_kind=2)

@@ -9,7 +9,7 @@ from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.redaction.tokens import SHORTEST
 from learning_memory_server.redaction.tokens import TOKENS as FORMS
 
-RNG = random.Random(7)  # noqa: S311 - made-up secrets
+RNG = random.Random(7)
 REDACTOR = build_redactor()
 
 

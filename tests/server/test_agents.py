@@ -75,7 +75,7 @@ async def works(session: Session, agent: str, kept: dict[str, str]) -> Any:
 async def test_every_outcome_is_in_its_own_entry_or_refused(services: Services, lost: float) -> None:
     refused = 0
     for number in range(INTERLEAVINGS):
-        drawn = random.Random(number)  # noqa: S311 - a test
+        drawn = random.Random(number)
         session = Session(services, number, drawn, lost)
         kept = Kept(services, f"{number:016x}")
         working = [works(session, agent, kept) for agent in AGENTS]

@@ -74,11 +74,7 @@ def test_of_several_roots_the_set_counts(tmp_path: Path, claims: Claims, shop: P
     git(evil, "checkout", "--quiet", "--orphan", "another")
     git(evil, "commit", "--quiet", "--allow-empty", "--message", "another")
     head = subprocess.run(
-        ["git", "branch", "--format=%(refname:short)"],  # noqa: S607
-        cwd=evil,
-        capture_output=True,
-        text=True,
-        check=True,
+        ["git", "branch", "--format=%(refname:short)"], cwd=evil, capture_output=True, text=True, check=True
     ).stdout.split()
     git(evil, "merge", "--quiet", "--allow-unrelated-histories", "--message", "both", *head)
     claims.look_up(shop, SHOP, is_new=True)

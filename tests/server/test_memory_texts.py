@@ -307,7 +307,7 @@ CALLS = 5_000
 async def test_no_generated_call_fails_unexpectedly(indexed: Services) -> None:
     tools = [*WITH_HOOKS, *OF_APPS]
     boundary = Boundary(tools, {**indexed.injectable(), CallingAgents: CallingAgents()})
-    chance, ids = random.Random(27), list[str]()  # noqa: S311 - not for secrets
+    chance, ids = random.Random(27), list[str]()
     generator = Generator(chance, ids)
     answers = {"ok": 0, "refused": 0}
     for number in range(CALLS):

@@ -19,8 +19,8 @@ from tests.server.topics import VALUE
 from tests.services import opened
 from tests.traces import files_with
 
-TOKEN = "gh" + "p_" + drawn(random.Random(21), ALNUM, 36)  # noqa: S311 - a made-up secret
-PASSWORD = drawn(random.Random(22), ALNUM, 14)  # noqa: S311
+TOKEN = "gh" + "p_" + drawn(random.Random(21), ALNUM, 36)
+PASSWORD = drawn(random.Random(22), ALNUM, 14)
 MARKED = "[redacted: github token]"
 
 

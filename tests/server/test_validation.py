@@ -251,7 +251,7 @@ async def test_an_unknown_argument_is_refused_with_the_allowed_ones_and_the_clos
         ("list_ghap_entries", "outcome", "confirm", OutcomeStatus.CONFIRMED, OutcomeStatus),
     ],
 )
-async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_word(  # noqa: PLR0913
+async def test_an_unknown_word_is_refused_with_the_vocabulary_and_the_nearest_word(
     tool: str, path: str, typo: str, meant: str, allowed: Any, agent: Agent
 ) -> None:
     message = await refusal(agent, tool, with_part(REQUIRED[tool], path, typo))

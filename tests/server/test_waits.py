@@ -181,7 +181,7 @@ async def assert_exact(services: Services) -> None:
 async def test_whatever_goes_wrong_in_between_the_index_has_what_the_journal_has(
     tmp_path: Path, double: QdrantDouble
 ) -> None:
-    draw = random.Random(19)  # noqa: S311 - no secret
+    draw = random.Random(19)
     wrongs: list[Answer | Wrong] = [Wrong.RESETS, Wrong.HALF, *map(recorded, REFUSALS)]
     # What writes: some of it is forgotten while it is still pending.
     operations = [persist, persist, add_memory, forget]

@@ -143,7 +143,7 @@ def test_files_of_the_folders_above_count_and_from_wherever_the_client_starts(
         (".env", "${GIVEN}", "anything", True),
     ],
 )
-def test_a_value_is_kept_only_if_no_client_makes_it_of_what_the_file_has(  # noqa: PLR0913 - a table
+def test_a_value_is_kept_only_if_no_client_makes_it_of_what_the_file_has(
     shop: Path, tmp_path: Path, file: str, value: object, seen: str, *, is_expected: bool
 ) -> None:
     (tmp_path / "link").symlink_to(shop)

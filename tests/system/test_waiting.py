@@ -30,7 +30,7 @@ class Server:
 
 async def until(is_so: Callable[[], bool]) -> None:
     async with asyncio.timeout(300):
-        while not is_so():  # noqa: ASYNC110 - on a loop whose time is skipped
+        while not is_so():
             await asyncio.sleep(0.1)
 
 

@@ -155,7 +155,7 @@ class LiveSessions:
         self._heard.pop(session, None)
 
     @contextmanager
-    def connected(self, session: str, process: Any) -> Iterator[None]:  # noqa: ANN401 - whatever the front says
+    def connected(self, session: str, process: Any) -> Iterator[None]:
         """Take a session for a running one inside the block."""
         self._fronts[session].append(process)
         # Only a hint for the next hub: not worth waiting for the disk, and a full one matters elsewhere.
@@ -172,7 +172,7 @@ class LiveSessions:
                 del self._fronts[session]
 
 
-def _runs(process: Any) -> bool:  # noqa: ANN401 - JSON
+def _runs(process: Any) -> bool:
     try:
         os.kill(process, 0)
     except (OSError, OverflowError, TypeError):

@@ -103,7 +103,7 @@ class MemoryLog(Records[Memory]):
 
     def _chunking_of(self, memory: Memory) -> Chunking:
         chunking = self._with_chunking(memory).chunking
-        assert chunking is not None  # noqa: S101 - set just above
+        assert chunking is not None
         return chunking
 
 

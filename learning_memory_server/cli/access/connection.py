@@ -176,8 +176,8 @@ async def open_connection(
     if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):
         yield Connection(hub.operate, settings, outlives_command=True)
         return
-    from learning_memory_server.server.composition.services import open_services  # noqa: PLC0415
-    from learning_memory_server.server.operations import operate  # noqa: PLC0415 - the server's imports
+    from learning_memory_server.server.composition.services import open_services
+    from learning_memory_server.server.operations import operate
 
     purpose = f"learning-memory-server {command}"
     async with open_services(settings, purpose=purpose, load=load) as services:

@@ -172,7 +172,7 @@ def snippet(client: Client, entry: Mapping[str, Any]) -> str:
     return client.syntax.put("", client.path, entry).rstrip("\n")
 
 
-def _merged(  # noqa: PLR0913 - a file, and an edit
+def _merged(
     path: Path, before: bytes | None, syntax: Syntax, keys: tuple[str, ...], values: Mapping[str, Any], advice: str
 ) -> bytes:
     """Return a file's content with values merged in."""
@@ -231,7 +231,7 @@ def _merge(content: dict[str, Any], path: tuple[str, ...], values: Mapping[str, 
     return {**content, **merged}
 
 
-def _lookup(content: Any, path: tuple[str, ...]) -> dict[str, Any] | None:  # noqa: ANN401 - parsed
+def _lookup(content: Any, path: tuple[str, ...]) -> dict[str, Any] | None:
     for name in path:
         content = content.get(name) if isinstance(content, dict) else None
     return content if isinstance(content, dict) else None

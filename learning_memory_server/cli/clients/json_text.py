@@ -87,9 +87,9 @@ def _set(text: str, path: tuple[str, ...], value: object) -> str:
             break
         node, depth = inner, depth + 1
     else:
-        assert node is not None  # noqa: S101 - the path was walked
+        assert node is not None
         return text[: node.start] + _dumped(text, value, depth) + text[node.end :]
-    assert node is not None  # noqa: S101 - the loop broke at an object
+    assert node is not None
     for name in reversed(path[depth + 1 :]):
         value = {name: value}
     new_line, unit = _layout(text)

@@ -165,7 +165,7 @@ async def connect(
 
 async def _converse(process: asyncio.subprocess.Process) -> int:
     """Greet the server, and return how many tools it lists. Notifications are ignored."""
-    assert process.stdin is not None and process.stdout is not None  # noqa: S101, PT018 - pipes were asked for
+    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - pipes were asked for
     about = {"name": "learning-memory-server doctor", "version": VERSION}
     opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
     steps: list[tuple[int, str, list[dict[str, object]]]] = [
@@ -192,7 +192,7 @@ async def _converse(process: asyncio.subprocess.Process) -> int:
 
 async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
     """End the server as a client does: close its input, wait, and then kill it."""
-    assert process.stdin is not None  # noqa: S101 - a pipe was asked for
+    assert process.stdin is not None
     process.stdin.close()
     try:
         async with asyncio.timeout(seconds):

@@ -106,7 +106,7 @@ def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
 
 
 def _repaired(finding: Finding) -> Finding:
-    assert finding.repair  # noqa: S101 - only such a finding is repaired
+    assert finding.repair
     try:
         with out.working("Repairing"):
             done = green(f"Repaired: {finding.repair()}", topic=finding.topic)
@@ -159,7 +159,7 @@ def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[F
 
     @cache
     def load() -> Embedder:
-        from learning_memory_server.server.composition.backends import load_model  # noqa: PLC0415 - half a second
+        from learning_memory_server.server.composition.backends import load_model
 
         return load_model(settings)
 

@@ -60,7 +60,7 @@ def _check_in_hub(status: dict[str, Any]) -> Finding | None:
 
 
 def _check_ollama(settings: Settings) -> Iterator[Finding]:
-    from learning_memory_server.embedding.extras.ollama import OllamaServer  # noqa: PLC0415
+    from learning_memory_server.embedding.extras.ollama import OllamaServer
 
     server, model = OllamaServer(settings.ollama_url, timeouts.DOCTOR_OLLAMA), settings.embedding_model
     try:
@@ -114,7 +114,7 @@ def _version(package: str) -> str:
 
 
 def _probe(load: Callable[[], Embedder], settings: Settings) -> Iterator[Finding]:
-    from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
+    from learning_memory_server.embedding.service import EmbeddingService
 
     embeddings = EmbeddingService(load)
     began = monotonic()
@@ -164,8 +164,8 @@ def check_reranker(model: str, *, quick: bool) -> Iterator[Finding]:
 
 
 def _probe_reranker(model: str) -> Finding:
-    from learning_memory_server.index.ranking.fusion import RERANKED  # noqa: PLC0415
-    from learning_memory_server.server.composition.backends import load_reranker  # noqa: PLC0415 - half a second
+    from learning_memory_server.index.ranking.fusion import RERANKED
+    from learning_memory_server.server.composition.backends import load_reranker
 
     try:
         reranker = load_reranker(model)

@@ -230,9 +230,9 @@ async def _operate(
 
 
 async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
-    from learning_memory_server.embedding.service import EmbeddingService  # noqa: PLC0415
-    from learning_memory_server.index.recipe import Blueprints  # noqa: PLC0415
-    from learning_memory_server.server.composition.services import ALL_SHAPES  # noqa: PLC0415 - a tenth of a second
+    from learning_memory_server.embedding.service import EmbeddingService
+    from learning_memory_server.index.recipe import Blueprints
+    from learning_memory_server.server.composition.services import ALL_SHAPES
 
     embeddings = EmbeddingService(load)
     try:
@@ -333,7 +333,7 @@ def check_elsewhere(settings: Settings) -> Iterator[Finding]:
 
 
 async def _examined(settings: Settings, url: str, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]]) -> Examined:
-    from learning_memory_server.index.engines.qdrant_catalog import examine  # noqa: PLC0415 - only with a server
+    from learning_memory_server.index.engines.qdrant_catalog import examine
 
     store = open_server(settings, url, settings.qdrant_key)
     try:
@@ -352,7 +352,7 @@ def _named(servers: Sequence[KnownServer]) -> str:
 
 
 def _findings(examined: Examined, url: str) -> Iterator[Finding]:
-    from learning_memory_server.index.engines.qdrant_requests import product  # noqa: PLC0415 - only with a server
+    from learning_memory_server.index.engines.qdrant_requests import product
 
     yield green(f"{product(examined.version)}.")
     for error in examined.unreachable.values():

@@ -35,7 +35,7 @@ commands = Commands()
 
 
 @commands.command(json_help="Print JSON. Nothing is forgotten without --yes.")
-async def forget(  # noqa: PLR0913 - one for each option
+async def forget(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors.")
     ] = None,

@@ -179,8 +179,8 @@ def download_model(
             "embedding_backend is ollama, and Ollama downloads its models itself.",
             hint=f"Run: ollama pull {model} (for a re-ranking model, set reranker_model to it first)",
         )
-    from learning_memory_server.embedding.extras import download  # noqa: PLC0415 - not for other commands
-    from learning_memory_server.embedding.source import is_reranker  # noqa: PLC0415
+    from learning_memory_server.embedding.extras import download
+    from learning_memory_server.embedding.source import is_reranker
 
     if model == DEFAULT_MODEL:
         out.facts([("model", model), ("next", "It comes with this package: there is nothing to download.")])
@@ -206,12 +206,12 @@ def _facts_of_model(model: str, *, is_reranker: bool) -> list[tuple[str, str]]:
     use = f"Set {PREFIX}{kind.upper()}_MODEL={model} (or {kind}_model in config.toml), "
     stop = "run `learning-memory-server hub stop`"
     if is_reranker:
-        from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker  # noqa: PLC0415 - seconds
+        from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 
         CrossEncoderReranker(model)
         then = f"{use}then {stop}. `doctor` says whether it is fast enough on this machine."
         return [("re-ranks", "the best results of a search"), ("next", then)]
-    from learning_memory_server.embedding.loading import load_embedder  # noqa: PLC0415
+    from learning_memory_server.embedding.loading import load_embedder
 
     embedder = load_embedder(model, None)
     identity = embedder.identity

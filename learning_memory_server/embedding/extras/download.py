@@ -189,8 +189,8 @@ def _is_what(path: Path, digest: str) -> bool:
 
 
 def _client() -> httpx.Client:
-    from huggingface_hub import get_token  # noqa: PLC0415 - a sixth of a second
-    from huggingface_hub.constants import ENDPOINT  # noqa: PLC0415
+    from huggingface_hub import get_token
+    from huggingface_hub.constants import ENDPOINT
 
     token = get_token()
     return httpx.Client(

@@ -69,7 +69,7 @@ class OllamaEmbedder:
         return self._embed([self._prompts.query + text for text in texts])
 
     def _embed(self, texts: list[str]) -> Vectors:
-        import numpy as np  # noqa: PLC0415 - deferred: slow import
+        import numpy as np
 
         vectors = np.empty((len(texts), self.identity.dimension), dtype=np.float32)
         for start in range(0, len(texts), _BATCH):
@@ -83,7 +83,7 @@ class OllamaEmbedder:
         return vectors
 
     def _embed_truncated(self, texts: list[str]) -> Vectors:
-        import numpy as np  # noqa: PLC0415
+        import numpy as np
 
         try:
             return self._server.embed(self._model, texts)
@@ -110,7 +110,7 @@ class OllamaServer:
     """An Ollama server. Threads may share it."""
 
     def __init__(self, url: str, timeout: float) -> None:
-        import httpx  # noqa: PLC0415 - a tenth of a second, and only here
+        import httpx
 
         parts = urlsplit(url)
         # A URL may contain a password before the host.
@@ -160,7 +160,7 @@ class OllamaServer:
             TextTooLongError: If a text is too long; the server does not say which.
             EmbeddingUnavailableError: If there is no such model, no response, or one without vectors.
         """
-        import numpy as np  # noqa: PLC0415 - deferred: slow import
+        import numpy as np
 
         body = {"model": model, "input": list(texts), "truncate": True}
         answer = self._request("POST", "/api/embed", body).get("embeddings")
@@ -169,7 +169,7 @@ class OllamaServer:
         except (TypeError, ValueError):
             # Rows of different lengths, or not of numbers.
             raise self._malformed() from None
-        if vectors.ndim != 2 or len(vectors) != len(texts):  # noqa: PLR2004 - rows and columns
+        if vectors.ndim != 2 or len(vectors) != len(texts):
             raise self._malformed()
         with np.errstate(over="ignore"):
             lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -181,7 +181,7 @@ class OllamaServer:
         return normalised
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        import httpx  # noqa: PLC0415
+        import httpx
 
         # The server closed the connection halfway; any other failure would happen again.
         lost = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
@@ -236,7 +236,7 @@ class OllamaServer:
     @contextmanager
     def _transport_errors(self) -> Iterator[None]:
         """Explain failures of the connection."""
-        import httpx  # noqa: PLC0415
+        import httpx
 
         try:
             yield

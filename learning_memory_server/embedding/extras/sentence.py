@@ -26,7 +26,7 @@ class SentenceEmbedder:
 
     def __init__(self, source: ModelSource) -> None:
         _prepare_torch(source.obstacle)
-        from sentence_transformers import SentenceTransformer  # noqa: PLC0415 - seconds, and only here
+        from sentence_transformers import SentenceTransformer
 
         self._model = SentenceTransformer(str(source.folder), device="cpu", local_files_only=True)
         dimension = self._model.get_embedding_dimension() or self.embed_queries(["x"]).shape[1]
@@ -56,8 +56,8 @@ class CrossEncoderReranker:
     def __init__(self, model: str) -> None:
         folder = find_reranker(model)
         _prepare_torch()
-        from sentence_transformers import CrossEncoder  # noqa: PLC0415 - seconds, and only here
-        from torch.nn import Sigmoid  # noqa: PLC0415
+        from sentence_transformers import CrossEncoder
+        from torch.nn import Sigmoid
 
         with loading_errors("re-ranking", model):
             self._model = CrossEncoder(str(folder), device="cpu", local_files_only=True)
@@ -88,8 +88,8 @@ def _prepare_torch(obstacle: str = "") -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     require_library(obstacle)
-    import torch  # noqa: PLC0415 - seconds, and only here
-    from transformers.utils import logging as transformers_logging  # noqa: PLC0415
+    import torch
+    from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()

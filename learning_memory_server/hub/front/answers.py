@@ -146,7 +146,7 @@ def _says_pages(capabilities: object) -> bool:
     return isinstance(extensions, dict) and APPS in extensions
 
 
-def _meta(message: Message) -> Any:  # noqa: ANN401 - JSON
+def _meta(message: Message) -> Any:
     return message.get("params", {}).get("_meta", {})
 
 

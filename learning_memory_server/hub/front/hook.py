@@ -16,8 +16,8 @@ import os
 import sys
 
 if __name__ == "__main__":
-    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))  # noqa: PTH100, PTH120
-    sys.path.append(os.path.dirname(package))  # noqa: PTH120
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    sys.path.append(os.path.dirname(package))
 
 from learning_memory_server.system import locations, steering, timeouts
 
@@ -59,9 +59,7 @@ def _answer(given: bytes, client: str = "") -> bytes:
     """Return what the hub says to a hook's input, a JSON object; nothing if it says nothing."""
     steering.ignore_project(os.environ)
     raw = locations.settings_from_environment(os.environ)
-    has_file = locations.CONFIG in os.environ or os.path.exists(  # noqa: PTH110
-        locations.default_settings_file(os.environ)
-    )
+    has_file = locations.CONFIG in os.environ or os.path.exists(locations.default_settings_file(os.environ))
     if sys.platform == "linux" and not has_file:
         journal = os.path.realpath(locations.journal_folder(raw, os.environ))
         storage = os.path.realpath(locations.storage_folder(raw, os.environ))
@@ -72,9 +70,9 @@ def _answer(given: bytes, client: str = "") -> bytes:
                 project = str(raw["project"]) if "project" in raw else None
                 return _ask(connection, _hello(journal, storage, project, given, client), storage)
     # There is a settings file, or the hub listens elsewhere, or there is none: this takes another 20 ms.
-    from contextlib import suppress  # noqa: PLC0415
+    from contextlib import suppress
 
-    from learning_memory_server.system.ipc import discovery, programs, socket_security  # noqa: PLC0415
+    from learning_memory_server.system.ipc import discovery, programs, socket_security
 
     if not socket_security.has_hubs():
         return b""
@@ -86,7 +84,7 @@ def _answer(given: bytes, client: str = "") -> bytes:
             connection = socket_security.connect(path, timeouts.HOOK_HUB)
             hello = _hello(str(place.journal), str(place.storage), place.project, given, client)
             return _ask(connection, hello, str(place.storage))
-    from learning_memory_server.hub.front.link import spawn_hub  # noqa: PLC0415
+    from learning_memory_server.hub.front.link import spawn_hub
 
     spawn_hub(place, programs.to_start(place.storage)[0])
     return _answer_of_new_hub(place, given, client) if _AT_START in given else b""
@@ -94,10 +92,10 @@ def _answer(given: bytes, client: str = "") -> bytes:
 
 def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> bytes:
     """Return what a hub says that has just been started; nothing if it is late."""
-    from contextlib import suppress  # noqa: PLC0415
-    from time import monotonic, sleep  # noqa: PLC0415
+    from contextlib import suppress
+    from time import monotonic, sleep
 
-    from learning_memory_server.system.ipc import socket_security  # noqa: PLC0415
+    from learning_memory_server.system.ipc import socket_security
 
     until = monotonic() + timeouts.HOOK_START
     while (left := until - monotonic()) > 0:
@@ -113,17 +111,17 @@ def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> byt
 
 def _is_silent(storage: str) -> bool:
     """Return whether the hub was waited for in vain, and has not answered since."""
-    from time import time  # noqa: PLC0415 - a C module
+    from time import time
 
     try:
-        return time() - os.stat(f"{storage}/{locations.SILENT}").st_mtime < timeouts.HOOK_SILENCE  # noqa: PTH116
+        return time() - os.stat(f"{storage}/{locations.SILENT}").st_mtime < timeouts.HOOK_SILENCE
     except OSError:
         return False
 
 
 def _given() -> bytes:
     """Return what the client says, on one line; nothing if it says nothing in time."""
-    import select  # noqa: PLC0415 - a C module
+    import select
 
     given = b""
     while select.select([0], [], [], timeouts.HOOK_STDIN)[0] and len(given) < _INPUT_MAX:
@@ -135,14 +133,14 @@ def _given() -> bytes:
     return b""
 
 
-def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
+def _connect(path: str) -> Any:
     """Return a connection to a hub of this user, or None: what `peers.connect` does, on Linux and silently."""
-    import _socket  # noqa: PLC0415
+    import _socket
 
     connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     connection.settimeout(timeouts.HOOK_HUB)
     try:
-        folder = os.lstat(os.path.dirname(path))  # noqa: PTH120
+        folder = os.lstat(os.path.dirname(path))
         if folder.st_mode & _TYPE_AND_OTHERS == _PRIVATE_FOLDER and folder.st_uid == os.geteuid():
             connection.connect(path)
             # struct ucred: process, user, group.
@@ -157,7 +155,7 @@ def _connect(path: str) -> Any:  # noqa: ANN401 - the type is imported with it
 
 
 def _hello(journal: str, storage: str, project: str | None, given: bytes, client: str) -> bytes:
-    directory = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()  # noqa: PTH109
+    directory = os.environ.get("CLAUDE_PROJECT_DIR") or os.getcwd()
     texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory, "client": client}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
     parts.append(f'"project":{_quoted(project) if project else "null"}')
@@ -166,13 +164,13 @@ def _hello(journal: str, storage: str, project: str | None, given: bytes, client
 
 
 def _quoted(text: str) -> str:
-    from _json import encode_basestring_ascii  # noqa: PLC0415 - json itself takes as long as the interpreter's start
+    from _json import encode_basestring_ascii
 
     quoted: str = encode_basestring_ascii(text)
     return quoted
 
 
-def _ask(connection: Any, hello: bytes, storage: str | None) -> bytes:  # noqa: ANN401 - see `_connect`
+def _ask(connection: Any, hello: bytes, storage: str | None) -> bytes:
     """Return the hub's answer, without its line feed; nothing if it is late, not complete, or something else.
 
     If it is late, the next hooks do not wait for it.

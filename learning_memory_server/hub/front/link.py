@@ -55,7 +55,7 @@ def hello_of(place: discovery.Place, role: str) -> dict[str, Any]:
         "storage": str(place.storage),
         "settings": place.settings,
         "project": place.project,
-        "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),  # noqa: PTH100
+        "directory": os.path.abspath(os.environ.get("CLAUDE_PROJECT_DIR") or _working_directory()),
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
         "front": front,
         "process": os.getpid(),
@@ -65,7 +65,7 @@ def hello_of(place: discovery.Place, role: str) -> dict[str, Any]:
 
 def _working_directory() -> str:
     try:
-        return os.getcwd()  # noqa: PTH109 - pathlib's does the same, later
+        return os.getcwd()
     except FileNotFoundError:
         return "/"
 
@@ -81,7 +81,7 @@ class HubLink:
         self,
         place: discovery.Place,
         hello: dict[str, Any],
-        say: Any,  # noqa: ANN401 - a function of a sentence; Callable would be an import
+        say: Any,
         connect_seconds: float = timeouts.CONNECT,
         patience: float = timeouts.RUNNING_IS_SILENT,
     ) -> None:
@@ -133,7 +133,7 @@ class HubLink:
                 spawned += 1
                 spawn_at = time.monotonic() + timeouts.SPAWN_AGAIN
             # Jitter, so that many fronts do not reconnect at the same moment.
-            if not wait(pause * random.uniform(0.5, 1.5), None):  # noqa: S311
+            if not wait(pause * random.uniform(0.5, 1.5), None):
                 return None
             pause = min(pause * 1.3, 0.2)
         raise self._failure(is_hopeless=is_hopeless or deaths > 0)
@@ -214,7 +214,7 @@ class HubLink:
         return True
 
     def _silence(self, seconds: float) -> LearningMemoryError:
-        from learning_memory_server.system.locking import holder  # noqa: PLC0415 - only in trouble
+        from learning_memory_server.system.locking import holder
 
         who: dict[str, object] = {}
         with suppress(LockUnavailableError):
@@ -243,7 +243,7 @@ class HubLink:
 
     def _is_held(self) -> bool:
         """Return whether a process other than a hub has locked the data."""
-        from learning_memory_server.system.locking import holder  # noqa: PLC0415 - only in trouble
+        from learning_memory_server.system.locking import holder
 
         with suppress(LockUnavailableError):
             holders = (holder(self._place.journal), holder(self._place.storage))
@@ -251,7 +251,7 @@ class HubLink:
         return False
 
     def _holder(self) -> str | None:
-        from learning_memory_server.system.locking import describe_holder  # noqa: PLC0415 - only in trouble
+        from learning_memory_server.system.locking import describe_holder
 
         # A folder that cannot be used has no holder to name.
         with suppress(LockUnavailableError):

@@ -41,7 +41,7 @@ LOSSES_MAX: Final = 3
 class Relay:
     """One client's session. For its seconds see `timeouts.PING_AFTER` and `timeouts.HUNG_AFTER`."""
 
-    def __init__(  # noqa: PLR0913 - two ends and three limits
+    def __init__(
         self,
         link: HubLink,
         client_in: int = 0,
@@ -127,7 +127,7 @@ class Relay:
             return
         is_kept = line in self._answers.opening
         if frame.is_request:
-            assert frame.identity is not None  # noqa: S101 - or it would not be one
+            assert frame.identity is not None
             if not self._awaited():
                 self._heard = time.monotonic()
             self._open[frame.identity] = frame.method, line

@@ -48,7 +48,7 @@ class QdrantStore(VectorStore):
     mark_file = None
     """Whoever runs the server can remove points, or restore earlier ones."""
 
-    def __init__(  # noqa: PLR0913 - one for each setting
+    def __init__(
         self,
         urls: Sequence[str],
         owner: Owner,
@@ -216,7 +216,7 @@ class QdrantStore(VectorStore):
             if _terms(collection, query) is None:
                 return []
             asked_for, params = _terms(collection, (await self._known(place)).weighted(query)), None
-            assert asked_for is not None  # noqa: S101 - a term that no point has is the rarest, so no weight is 0
+            assert asked_for is not None
         else:
             asked_for = checked_matrix(collection, [query], place.dimension)[0].tolist()
             params = _THROUGH_GRAPH if ids is None else models.SearchParams(exact=True)

@@ -54,9 +54,9 @@ async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) 
 
     `address` is the server as messages name it.
     """
-    import httpx  # noqa: PLC0415 - comes with qdrant_client
-    from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse  # noqa: PLC0415
-    from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse  # noqa: PLC0415
+    import httpx
+    from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
+    from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
     try:
         yield

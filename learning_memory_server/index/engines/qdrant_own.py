@@ -134,7 +134,7 @@ class OwnPoints:
         )
         return counted.count
 
-    async def query(  # noqa: PLR0913 - the parts of a request
+    async def query(
         self,
         place: Place,
         query: list[float] | models.SparseVector,

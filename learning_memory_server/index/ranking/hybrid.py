@@ -114,7 +114,7 @@ class Means:
             raise
 
     async def _take(self, store: VectorStore) -> None:
-        import numpy as np  # noqa: PLC0415 - deferred: slow import
+        import numpy as np
 
         for collection in Collection:
             self.sizes[collection] = size = await store.size(collection)
@@ -204,7 +204,7 @@ def on_scale(scale: Scale, hits: list[Hit]) -> list[Hit]:
 async def _best(store: VectorStore, query: Query, reading: Reading) -> list[Match]:
     wanted = SparseVector(*encode_query(query.text))
 
-    async def near_in(collection: str, **options: Any) -> list[Hit]:  # noqa: ANN401 - those of the port
+    async def near_in(collection: str, **options: Any) -> list[Hit]:
         hits = await store.search(collection, reading.vector, **options)
         return on_scale(reading.scale or DEFAULT_SCALE, hits)
 

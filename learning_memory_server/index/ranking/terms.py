@@ -32,7 +32,7 @@ _STOP_WORDS: Final = frozenset(
     his how i if in into is isn it its me my no not of on or our she should so some than that the their
     them then there these they this to us was wasn we were what when where which who whom whose why will
     with would you your
-    """.split()  # noqa: SIM905 - a list literal would have one word a line
+    """.split()
 )
 _MARKS: Final = "".join(c for c in map(chr, range(0x300, 0x1D00)) if unicodedata.category(c).startswith("M"))
 """Vowel signs and the like, which `\\w` lacks: without them, a word of Hindi or Thai would end at each."""

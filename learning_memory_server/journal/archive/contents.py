@@ -72,7 +72,7 @@ def checked_record(record: JournalRecord) -> JournalRecord:
     return replace(record, data=_CHECKS[record.kind][0].encode(thing))
 
 
-def checked_thing(record: JournalRecord) -> Any:  # noqa: ANN401 - of the record's kind
+def checked_thing(record: JournalRecord) -> Any:
     """Return what an imported record that is not about clusters describes; see `checked_record`.
 
     An open entry is an orphan.
@@ -160,7 +160,7 @@ def _checked_entry(entry: Ghap) -> Ghap:
     )
 
 
-def _leaves(name: str, part: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - whatever a field has
+def _leaves(name: str, part: Any) -> Iterator[tuple[str, Any]]:
     """Yield every text, number and time in a thing, and what it has under unknown names, with the name of its field."""
     if is_dataclass(part):
         for each in fields(part):

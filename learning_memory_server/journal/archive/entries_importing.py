@@ -176,7 +176,7 @@ def _fields(
     return {name: _value(hints[name], _join(place, their), data.get(their), changes) for name, their in named}
 
 
-def _value(hint: Any, name: str, value: Any, changes: Counter[str]) -> Any:  # noqa: ANN401 - a type, and JSON
+def _value(hint: Any, name: str, value: Any, changes: Counter[str]) -> Any:
     """Return what a field of this type is to have. What is read as something else is noted in `changes`."""
     of, *others = get_args(hint) or (hint,)
     if isinstance(hint, UnionType):

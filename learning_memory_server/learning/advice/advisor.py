@@ -119,7 +119,7 @@ class Advisor:
         if len(set(terms(text))) < _TERMS_LEAST or (tools and not self.finder.is_known(tools, caller.project)):
             return None
         until = monotonic() + patience
-        while not self.finder.index.is_open and monotonic() < until:  # noqa: ASYNC110 - others open it
+        while not self.finder.index.is_open and monotonic() < until:
             await asyncio.sleep(_LOOK)
         ranked = await self._ranked(
             self.finder.rank_text(text, caller.project, self.log.effects()),

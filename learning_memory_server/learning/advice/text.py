@@ -108,7 +108,7 @@ class Context:
     items: tuple[Item, ...]  # the values and the experiences in it
 
 
-def context(  # noqa: PLR0913 - what there is to say, and how much of it
+def context(
     still_open: Sequence[Ghap],
     values: Sequence[Standing],
     resolved: Sequence[Ghap],

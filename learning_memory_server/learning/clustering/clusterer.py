@@ -134,7 +134,7 @@ class Clusterer:
         `weights`, of shape (n,) and each above 0, are those of the rows in centroids and rankings. Two rows count as
         one from the cosine `near_copy` on.
         """
-        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         vectors = np.asarray(vectors, dtype=np.float32)
         weights = np.asarray(weights, dtype=np.float64)

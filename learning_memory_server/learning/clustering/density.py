@@ -154,8 +154,8 @@ def text_of(neighbours: Neighbours, near_copy: float) -> NDArray[np.int64]:
 
     Two rows are near copies from the cosine `near_copy` on.
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
 
     count = len(neighbours.rows)
     row, place = np.nonzero(neighbours.similarities >= near_copy)
@@ -220,7 +220,7 @@ def pull_of(neighbours: Neighbours) -> NDArray[np.float32]:
 
 def _principal(points: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
     """Project onto the leading principal components, exactly: an approximate solver draws random numbers."""
-    from sklearn.decomposition import PCA  # noqa: PLC0415 - a second, and not before clusters are requested
+    from sklearn.decomposition import PCA
 
     exact = PCA(min(dimensions, *points.shape), svd_solver="covariance_eigh")
     # Equal points have no variance, by which scikit-learn divides.
@@ -233,7 +233,7 @@ def distance_graph(points: NDArray[np.float32], neighbours: Neighbours) -> csr_a
 
     There must be at least two points, each with a neighbour. No edge is stored for a distance that is unknown.
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415
+    from scipy.sparse import csr_array
 
     count, k = neighbours.rows.shape
     lengths = np.empty((count, k), dtype=np.float64)
@@ -253,8 +253,8 @@ def _bridges(graph: csr_array) -> csr_array:
     Joined directly to the largest, a component smaller than a cluster drops out on its own. If two small components
     were joined first, their union could be as large as a cluster without any density to support it.
     """
-    from scipy.sparse import csr_array  # noqa: PLC0415
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
 
     component = connected_components(graph, directed=False)[1]
     _, first, sizes = np.unique(component, return_index=True, return_counts=True)
@@ -274,7 +274,7 @@ def dense_groups(graph: csr_array, min_cluster_size: int, min_samples: int) -> l
             in the paper. (hdbscan's own classes do not count it. With 3, that gave an ARI of .31 instead of .53 at 20
             points, .53 instead of .64 at 81, and no gain at 200.)
     """
-    from sklearn.cluster import HDBSCAN  # noqa: PLC0415 - as above
+    from sklearn.cluster import HDBSCAN
 
     # The point itself is not stored in its row, so it is not counted there; every row has its `k` neighbours.
     others = max(1, min(min_samples - 1, int(np.diff(graph.indptr).min())))

@@ -38,7 +38,7 @@ _STOP_WORDS: Final = frozenset(
     using very via want wants was wasn't way we well went were weren't what what's when where whether which while
     who whole whom whose why will with within without won't work worked working works would wouldn't yet you
     you're your
-    """.split()  # noqa: SIM905 - 270 quoted words would be harder to read
+    """.split()
 )
 _RECORD_WORDS: Final = frozenset(
     """
@@ -46,7 +46,7 @@ _RECORD_WORDS: Final = frozenset(
     explicit falsified fix fixed fixes fixing goal hypothesis implement implemented including issue iteration
     iterations lesson outcome prediction problem proper properly result root root-cause strategy successful
     successfully surprise surprised takeaway unexpected
-    """.split()  # noqa: SIM905 the same
+    """.split()
 )
 """Headings and statuses of a GHAP entry, and words that nearly every entry contains."""
 
@@ -99,7 +99,7 @@ def _terms(text: str) -> Iterator[str]:
     before, end = None, -1
     for match in _WORD.finditer(text):
         word = _folded(match.group())
-        if len(word) < 2 or word in _STOP_WORDS or word in _RECORD_WORDS:  # noqa: PLR2004 a letter names nothing
+        if len(word) < 2 or word in _STOP_WORDS or word in _RECORD_WORDS:
             before = None
             continue
         yield word

@@ -104,7 +104,7 @@ class ChildFitting:
             self._child = None
         if self._child is None:
             # A plain process and a thread: asyncio's subprocess hangs if it is cancelled while starting (3.11).
-            self._child = subprocess.Popen(  # noqa: S603 - our own module
+            self._child = subprocess.Popen(
                 [*self._command, *self._arguments],
                 **detached(),
                 stdin=subprocess.PIPE,
@@ -137,11 +137,11 @@ def main(arguments: Sequence[str]) -> None:
     if hasattr(os, "nice"):
         os.nice(_POLITE)
     # Two seconds of imports, while the parent prepares the request.
-    import sklearn.cluster  # noqa: PLC0415
-    import sklearn.decomposition  # noqa: F401, PLC0415
+    import sklearn.cluster
+    import sklearn.decomposition  # noqa: F401
 
-    import learning_memory_server.learning.clustering.clusterer  # noqa: PLC0415
-    import learning_memory_server.learning.clusters.fitting  # noqa: F401, PLC0415
+    import learning_memory_server.learning.clustering.clusterer
+    import learning_memory_server.learning.clusters.fitting  # noqa: F401
 
     with suppress(EOFError):
         while True:
@@ -151,8 +151,8 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _fit(request: FitRequest, arguments: Sequence[str]) -> AxisFit:
-    from learning_memory_server.learning.clustering.clusterer import Clusterer  # noqa: PLC0415 - scipy
-    from learning_memory_server.learning.clusters.fitting import fit  # noqa: PLC0415
+    from learning_memory_server.learning.clustering.clusterer import Clusterer
+    from learning_memory_server.learning.clusters.fitting import fit
 
     min_cluster_size, min_samples = arguments
     return fit(request, Clusterer(int(min_cluster_size) if min_cluster_size else None, int(min_samples)))

@@ -45,9 +45,9 @@ _SLICE: Final = 2_000
 def _material(
     axis: Axis, resolved: Sequence[Ghap], vectors: Mapping[str, Vectors], others: Sequence[Mapping[str, Vectors]]
 ) -> FitRequest:
-    import numpy as np  # noqa: PLC0415 - not before clusters are requested
+    import numpy as np
 
-    from learning_memory_server.learning.clusters.fitting import FitRequest  # noqa: PLC0415 - the same
+    from learning_memory_server.learning.clusters.fitting import FitRequest
 
     entries = _on_axis(axis, resolved)
     points = {name: point_id("ghap", name) for name in entries}
@@ -66,7 +66,7 @@ def _on_axis(axis: Axis, resolved: Sequence[Ghap]) -> dict[str, Ghap]:
 
 
 def _matrix(rows: Sequence[Vectors]) -> Vectors:
-    import numpy as np  # noqa: PLC0415 - as above
+    import numpy as np
 
     parts = [np.array(rows[start : start + _SLICE], dtype=np.float32) for start in range(0, len(rows), _SLICE)]
     return np.concatenate(parts) if parts else np.empty((0, 0), np.float32)

@@ -69,7 +69,7 @@ def _overlap(before: Sequence[frozenset[str]], now: Sequence[frozenset[str]]) ->
 
 def _assigned(overlap: NDArray[np.int64]) -> dict[int, int]:
     """Return the row that each column inherits from, for columns that inherit."""
-    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+    from scipy.optimize import linear_sum_assignment
 
     if not overlap.any():
         return {}

@@ -86,9 +86,7 @@ def is_check(command: str) -> bool:
     return is_test_or_build(command) or any(map(_CHECKS.search, words))
 
 
-def run_of(  # noqa: PLR0913 - what is known of a command
-    command: str, output: str, error: str, *, at: datetime, project: str, folder: str
-) -> Run | None:
+def run_of(command: str, output: str, error: str, *, at: datetime, project: str, folder: str) -> Run | None:
     """Return how a command ended, None if it neither tests nor builds, or did not end by itself.
 
     `error` is what the client says of a command that failed: its exit status first, and what it wrote.

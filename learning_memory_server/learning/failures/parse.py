@@ -29,18 +29,16 @@ _QUOTED: Final = re.compile(r"'[^']*'")
 _DURATION: Final = re.compile(r"[\d.]+[smhd]?")
 _VERSION: Final = re.compile(r"(?<=[A-Za-z])-?[\d.]+$")
 
-_WRAPPERS: Final = frozenset("sudo env time nice nohup exec command timeout xvfb-run stdbuf".split())  # noqa: SIM905
+_WRAPPERS: Final = frozenset("sudo env time nice nohup exec command timeout xvfb-run stdbuf".split())
 """Programs whose argument is the program that matters."""
 _UNREADABLE: Final = frozenset(
     """
     for while until if then else elif fi case esac select function do done coproc { } ! [[ eval exec trap alias source
     . xargs disown set shopt
-    """.split()  # noqa: SIM905 - words read better than a list
+    """.split()
 )
 """Words of the shell after which the rest is not a plain list of programs."""
-_FILTERS: Final = frozenset(
-    "tail head grep egrep fgrep rg sed awk cut tr sort uniq wc cat less more tee jq".split()  # noqa: SIM905
-)
+_FILTERS: Final = frozenset("tail head grep egrep fgrep rg sed awk cut tr sort uniq wc cat less more tee jq".split())
 _SAYING: Final = frozenset({"echo", "printf", "true", ":", "pwd"})
 _ONLY_OUTPUT: Final = re.compile(r"\d*>&\d|\d*>&-|(?:\d|&)?>{1,2}\s*/dev/null")
 _STATUS: Final = re.compile(r"\$\?|\$\{?PIPESTATUS\[0\]\}?")
@@ -49,15 +47,15 @@ _LOOKING: Final = frozenset(
     """
     help list ls status history log logs show version info diff ps top images describe get search view outdated
     --help -h --version -V -version -v
-    """.split()  # noqa: SIM905
+    """.split()
 )
 _READING: Final = _FILTERS - {"tee"} | frozenset(
-    "which type whereis where man ls find file stat pwd echo printf tree diff".split()  # noqa: SIM905
+    "which type whereis where man ls find file stat pwd echo printf tree diff".split()
 )
 """Programs that only read: what they write may be another program's error."""
 
 _WITHOUT_COMMANDS: Final = frozenset(
-    "cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black".split()  # noqa: SIM905
+    "cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black".split()
 )
 """Programs whose first word is what they work on."""
 LEAST_SHARED: Final = 0.25
@@ -95,7 +93,7 @@ class Step:
     @property
     def folder(self) -> str | None:
         """The folder that it changes to, None if it does something else."""
-        return self.words[1] if len(self.words) == 2 and self.words[0] == "cd" else None  # noqa: PLR2004
+        return self.words[1] if len(self.words) == 2 and self.words[0] == "cd" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +223,7 @@ def head(words: Sequence[str]) -> tuple[int, str]:
     """
     name = words[0].removeprefix("./")
     plain = program(words)
-    if plain in {"python", "py"} and len(words) > 2 and words[1] == "-m":  # noqa: PLR2004
+    if plain in {"python", "py"} and len(words) > 2 and words[1] == "-m":
         return 3, words[2]
     for runner in RUNNER_WORDS:
         rest = words[len(runner) :]

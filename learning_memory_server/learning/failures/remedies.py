@@ -43,9 +43,7 @@ _AS_GOOD: Final = 0.1
 _DIGITS: Final = 3
 """Decimal places of a share of evidence that is kept."""
 
-_VERSIONED: Final = frozenset(
-    "python pip pypy node ruby gem php lua gcc g++ clang clang++ java javac".split()  # noqa: SIM905
-)
+_VERSIONED: Final = frozenset("python pip pypy node ruby gem php lua gcc g++ clang clang++ java javac".split())
 """Programs that stay the same program in another version."""
 _NODE_RUNNERS: Final = frozenset({"npx", "pnpm", "yarn"})
 _FOLDERS: Final = re.compile(
@@ -256,7 +254,7 @@ def _without_runner(words: tuple[str, ...]) -> tuple[str, ...]:
     for runner in RUNNER_WORDS:
         if words[: len(runner)] == runner:
             return _without_runner(words[len(runner) :])
-    is_module = len(words) > 2 and words[1] == "-m" and _is_same_program(("python",), words[:1])  # noqa: PLR2004
+    is_module = len(words) > 2 and words[1] == "-m" and _is_same_program(("python",), words[:1])
     return words[2:] if is_module else words
 
 

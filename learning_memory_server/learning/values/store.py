@@ -126,7 +126,7 @@ class ValueStore:
             )
         return Validation(match, similar, closest)
 
-    async def store(  # noqa: PLR0913 - what a value is made of
+    async def store(
         self,
         caller: Caller,
         text: str,
@@ -208,7 +208,7 @@ class ValueStore:
     async def _match(
         self, vector: Vectors, cluster_id: ClusterId, within: float
     ) -> tuple[ExperienceCluster, TopicMatch]:
-        from learning_memory_server.learning.clustering.topic import match_topic  # noqa: PLC0415 - numpy
+        from learning_memory_server.learning.clustering.topic import match_topic
 
         found = await self.clusterer.clusters_with(cluster_id, within)
         cluster = found.get(cluster_id)

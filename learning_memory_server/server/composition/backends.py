@@ -42,7 +42,7 @@ def model_server(settings: Settings) -> Callable[[], object] | None:
         return None
 
     def reach() -> str:
-        from learning_memory_server.embedding.extras.ollama import OllamaServer  # noqa: PLC0415
+        from learning_memory_server.embedding.extras.ollama import OllamaServer
 
         return OllamaServer(settings.ollama_url, timeouts.REACH).version()
 
@@ -52,11 +52,11 @@ def model_server(settings: Settings) -> Callable[[], object] | None:
 def load_model(settings: Settings, packaged: Callable[[], Embedder] = load_packaged) -> Embedder:
     """Load the embedding model; this can take seconds. It is refused if its vectors have the wrong length."""
     if settings.embedding_backend == "hashing":
-        from learning_memory_server.embedding.hashing import HashingEmbedder  # noqa: PLC0415
+        from learning_memory_server.embedding.hashing import HashingEmbedder
 
         return HashingEmbedder(settings.embedding_dimension or 384)
     if settings.embedding_backend == "ollama":
-        from learning_memory_server.embedding.extras.ollama import OllamaEmbedder  # noqa: PLC0415
+        from learning_memory_server.embedding.extras.ollama import OllamaEmbedder
 
         return OllamaEmbedder(settings.embedding_model, settings.embedding_dimension, settings.ollama_url)
     return load_embedder(settings.embedding_model, settings.embedding_dimension, packaged)
@@ -74,7 +74,7 @@ def redaction_gate(settings: Settings) -> RedactionGate:
 
 def load_reranker(model: str) -> Reranker:
     """Load a re-ranking model; this takes seconds."""
-    from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker  # noqa: PLC0415 - leads to torch
+    from learning_memory_server.embedding.extras.sentence import CrossEncoderReranker
 
     return CrossEncoderReranker(model)
 
@@ -103,14 +103,14 @@ def chunkers(settings: Settings) -> Callable[[], Chunker]:
 
 def server_availability() -> Availability:
     """Return what is known of a server: nothing yet."""
-    from learning_memory_server.index.engines.qdrant_requests import Availability  # noqa: PLC0415
+    from learning_memory_server.index.engines.qdrant_requests import Availability
 
     return Availability()
 
 
 async def server_version(settings: Settings, url: str) -> dict[str, Any]:
     """Ask a Qdrant server for its version, without opening or creating anything; see `Availability.describe`."""
-    from learning_memory_server.index.engines.qdrant_requests import Requests  # noqa: PLC0415
+    from learning_memory_server.index.engines.qdrant_requests import Requests
 
     requests = Requests(
         urls_of(url), settings.qdrant_key, timeouts.REACH, allow_plaintext_key=settings.qdrant_allow_plaintext_key
@@ -124,7 +124,7 @@ async def server_version(settings: Settings, url: str) -> dict[str, Any]:
 
 def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStore:
     """Return the embedded engine for one identity."""
-    from learning_memory_server.index.engines.edge import EdgeStore  # noqa: PLC0415
+    from learning_memory_server.index.engines.edge import EdgeStore
 
     make_private_directory(settings.index_directory)
     return EdgeStore(settings.index_directory / identity.digest)
@@ -161,9 +161,9 @@ def open_server(
     The URL may differ from the one in the settings, and name several nodes. Before the first point is written there,
     `before_use` is called with it and the owner.
     """
-    from learning_memory_server.index.engines.owner import open_owner  # noqa: PLC0415
-    from learning_memory_server.index.engines.qdrant import QdrantStore  # noqa: PLC0415
-    from learning_memory_server.index.engines.qdrant_catalog import Spread  # noqa: PLC0415
+    from learning_memory_server.index.engines.owner import open_owner
+    from learning_memory_server.index.engines.qdrant import QdrantStore
+    from learning_memory_server.index.engines.qdrant_catalog import Spread
 
     spread = Spread(
         settings.qdrant_shard_number, settings.qdrant_replication_factor, settings.qdrant_write_consistency_factor

@@ -37,7 +37,7 @@ def configure_logging(level: str, file: Path | None = None) -> None:
     """Log to stderr, or to a file that is rotated when it is large; to stderr where it cannot be written."""
     handler: logging.Handler = logging.StreamHandler(sys.stderr)
     if file:
-        from logging.handlers import RotatingFileHandler  # noqa: PLC0415 - only the hub needs it
+        from logging.handlers import RotatingFileHandler
 
         with suppress(OSError):
             handler = RotatingFileHandler(file, maxBytes=_LOG_BYTES, backupCount=2, encoding="utf-8")

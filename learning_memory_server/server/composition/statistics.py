@@ -98,7 +98,7 @@ class Statistics:
 
 
 def _versions() -> dict[str, str]:
-    from importlib import metadata  # noqa: PLC0415 - a sixteenth of a hub's imports
+    from importlib import metadata
 
     libraries = ("mcp", "qdrant-client", "qdrant-edge-py")
     return {

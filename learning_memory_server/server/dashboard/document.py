@@ -135,7 +135,7 @@ class Dashboard:
 
     async def _places(self, entries: Sequence[Ghap]) -> dict[Axis, dict[str, Any]]:
         """Return where the entries are that are in the index, on each axis."""
-        import numpy as np  # noqa: PLC0415 - not before a map is wanted
+        import numpy as np
 
         def matrix_of(axis: Axis, found: Mapping[str, NDArray[np.float32]]) -> None:
             # Sorted, because the order of writing must not matter.

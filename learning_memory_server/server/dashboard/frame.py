@@ -85,7 +85,7 @@ def new_frame(vectors: Floats, forgotten: int, origin: str, before: Frame | None
 def _landmarks(vectors: Floats) -> Floats:
     if len(vectors) <= LANDMARKS:
         return vectors
-    from sklearn.cluster import MiniBatchKMeans  # noqa: PLC0415 - a second of imports
+    from sklearn.cluster import MiniBatchKMeans
 
     # A tenth of the time that a careful start and more rounds take, for centres that are within 1 % as near.
     means = MiniBatchKMeans(LANDMARKS, init="random", random_state=_SEED, n_init=1, batch_size=1024, max_iter=5)
@@ -98,8 +98,8 @@ def _arranged(marks: Floats, start: Floats | None) -> Floats:
     """Return places for the landmarks, near those they start from."""
     if len(marks) <= 1 or not np.ptp(marks, axis=0).any():
         return np.zeros((len(marks), _PLANE), np.float32)
-    from sklearn.decomposition import PCA  # noqa: PLC0415 - as above
-    from sklearn.manifold import TSNE  # noqa: PLC0415
+    from sklearn.decomposition import PCA
+    from sklearn.manifold import TSNE
 
     depth = min(_DIMENSIONS, *marks.shape)
     parts = PCA(depth, random_state=_SEED).fit_transform(marks)
@@ -123,7 +123,7 @@ def _arranged(marks: Floats, start: Floats | None) -> Floats:
 
 def _aligned(places: Floats, start: Floats) -> Floats:
     """Return the places turned and mirrored so that they are as near as can be to where they started."""
-    from scipy.linalg import orthogonal_procrustes  # noqa: PLC0415 - as above
+    from scipy.linalg import orthogonal_procrustes
 
     centred = places - places.mean(axis=0)
     turn, _ = orthogonal_procrustes(centred, start - start.mean(axis=0))

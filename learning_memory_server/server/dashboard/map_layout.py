@@ -58,9 +58,9 @@ class FrameStore:
 
     def _read(self, axis: str) -> Frame | None:
         if axis not in self._frames:
-            import numpy as np  # noqa: PLC0415 - not before a map is wanted
+            import numpy as np
 
-            from learning_memory_server.server.dashboard.frame import Frame  # noqa: PLC0415 - numpy
+            from learning_memory_server.server.dashboard.frame import Frame
 
             # What cannot be read is made again.
             with suppress(OSError, ValueError, KeyError, EOFError), np.load(self._path(axis)) as kept:
@@ -74,7 +74,7 @@ class FrameStore:
         return self._frames.get(axis)
 
     def _write(self, axis: str, frame: Frame) -> None:
-        import numpy as np  # noqa: PLC0415 - as above
+        import numpy as np
 
         content = io.BytesIO()
         np.savez(
@@ -98,7 +98,7 @@ class FrameStore:
 def made_in_child(asked: Asked) -> dict[str, Frame]:
     """Return the frames that are asked for, made in a child, or in this process if no child can be started."""
     try:
-        done = subprocess.run(  # noqa: S603 - our own module
+        done = subprocess.run(
             module_command("learning_memory_server.server.dashboard.map_layout"),
             input=pickle.dumps(asked),
             capture_output=True,
@@ -116,11 +116,11 @@ def made_in_child(asked: Asked) -> dict[str, Frame]:
 def made(asked: Asked) -> dict[str, Frame]:
     """Return the frames that are asked for, made in this process."""
     # Before the limit, which holds for what is loaded already.
-    import sklearn.cluster  # noqa: PLC0415 - a second of imports
-    import sklearn.manifold  # noqa: F401, PLC0415
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]  # noqa: PLC0415
+    import sklearn.cluster
+    import sklearn.manifold  # noqa: F401
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    from learning_memory_server.server.dashboard.frame import new_frame  # noqa: PLC0415 - numpy
+    from learning_memory_server.server.dashboard.frame import new_frame
 
     # Threads that wait for each other in loops take ten times as long on a busy machine, and gain nothing here.
     with threadpool_limits(1):

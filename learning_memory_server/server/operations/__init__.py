@@ -37,7 +37,7 @@ async def call(
     return await boundary.run(tool, arguments, Caller(project, session))
 
 
-async def search_memories(  # noqa: PLR0913 - one for each option
+async def search_memories(
     services: Services,
     _report: Report,
     *,

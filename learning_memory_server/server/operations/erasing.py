@@ -64,7 +64,7 @@ def forgetful(services: Services) -> dict[str, Forgetful]:
     }
 
 
-async def forget(  # noqa: PLR0913 - one for each option
+async def forget(
     services: Services, report: Report, *, ids: list[str], project: str | None, purge: bool, preview: bool
 ) -> dict[str, Any]:
     """Permanently forget entries, values, memories and failures by their ids, or everything in a project.

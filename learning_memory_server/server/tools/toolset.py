@@ -71,7 +71,7 @@ class Wire:
     is_structured = False
     """Whether replies are data with a schema."""
 
-    def payload(self, reply: Any) -> dict[str, Any]:  # noqa: ANN401 - what the tool returns
+    def payload(self, reply: Any) -> dict[str, Any]:
         """Return what a tool returned as JSON data."""
         return {"text": reply}
 

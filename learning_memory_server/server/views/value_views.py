@@ -332,7 +332,7 @@ def _rounded(view: type, source: object, **given: object) -> dict[str, Any]:
 def tested(trial: Validation) -> dict[str, Any]:
     """Return what testing a text as a value found."""
     # Metrics need numpy; listings do not.
-    from learning_memory_server.learning.clustering.topic import MARGIN, STRICT_DEVIATIONS  # noqa: PLC0415
+    from learning_memory_server.learning.clustering.topic import MARGIN, STRICT_DEVIATIONS
 
     topic = trial.topic
     rival = topic.rival and _rounded(Rival, topic.rival, cluster_id=topic.rival.name, margin_needed=MARGIN)

@@ -96,7 +96,7 @@ def changed(path: Path) -> float:
         return 0.0
 
 
-def settings_kept(hub: Any, others: Any) -> str:  # noqa: ANN401 - as somebody else sent it
+def settings_kept(hub: Any, others: Any) -> str:
     """Return what to say of a hub to which others have told other settings than its own; nothing if they have not."""
     if not isinstance(others, dict) or others == hub:
         return ""

@@ -52,7 +52,7 @@ class Frame:
 
     __slots__ = ("code", "flaw", "identity", "is_answered", "message", "method", "parameters")
 
-    def __init__(  # noqa: PLR0913 - a record; dataclasses are slow to import
+    def __init__(
         self,
         identity: str | int | None,
         method: str,
@@ -199,7 +199,7 @@ def _unreadable(text: str, flaw: str, code: int = PARSE_ERROR) -> Frame:
             # A part at the very end may be half of one.
             found.setdefault(key, _value(part))
         previous = part
-        if part == '"' or depth < 1 or len(found) == 2:  # noqa: PLR2004 - both
+        if part == '"' or depth < 1 or len(found) == 2:
             break
     method = found.get('"method"')
     return Frame(_identity(found.get('"id"')), method if isinstance(method, str) else "", flaw=flaw, code=code)

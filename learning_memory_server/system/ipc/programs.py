@@ -39,12 +39,12 @@ def this_program() -> dict[str, Any]:
     """Return what this process runs, how to start it, and a fingerprint of the sources that are on the disk now."""
     sources = []
     # os.walk is three times as fast as Path.rglob.
-    package = os.path.dirname(learning_memory_server.__file__)  # noqa: PTH120
+    package = os.path.dirname(learning_memory_server.__file__)
     for folder, folders, files in os.walk(package):
         folders[:] = [name for name in folders if name != "__pycache__"]
         for name in files:
             if name.endswith(".py"):
-                state = os.stat(os.path.join(folder, name))  # noqa: PTH116, PTH118
+                state = os.stat(os.path.join(folder, name))
                 sources.append(f"{folder[len(package) :]}/{name} {state.st_size} {state.st_mtime_ns}")
     return {
         "version": VERSION,
@@ -53,7 +53,7 @@ def this_program() -> dict[str, Any]:
         # Version 0.1.0 breaks ties by it.
         "newest": 0,
         "executable": sys.executable,
-        "folder": os.path.dirname(package),  # noqa: PTH120
+        "folder": os.path.dirname(package),
     }
 
 
@@ -81,7 +81,7 @@ def to_start(storage: Path) -> list[Program]:
         if (
             program["folder"] not in found
             and os.access(program["executable"], os.X_OK)
-            and os.path.isdir(os.path.join(program["folder"], _PACKAGE))  # noqa: PTH112, PTH118
+            and os.path.isdir(os.path.join(program["folder"], _PACKAGE))
         ):
             found[program["folder"]] = program
     return sorted(found.values(), key=_rank, reverse=True)
@@ -98,7 +98,7 @@ def record(storage: Path, program: Program, successor: Program | None = None) ->
 
 def _recorded(storage: Path) -> list[Program]:
     try:
-        with open(storage / RECORD, "rb") as file:  # noqa: PTH123 - for its descriptor
+        with open(storage / RECORD, "rb") as file:
             state = os.fstat(file.fileno())
             written = json.loads(file.read())
         last = {**written["build"], "executable": written["executable"], "folder": written["folder"]}

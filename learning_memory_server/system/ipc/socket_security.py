@@ -111,14 +111,14 @@ def user_of(connection: socket.socket) -> int:
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
         user: int = struct.unpack(_CREDENTIALS, credentials)[1]
         return user
-    import ctypes  # noqa: PLC0415 - slow to import, and not needed on Linux
+    import ctypes
 
     return user_by_getpeereid(connection, ctypes.CDLL(None, use_errno=True))
 
 
-def user_by_getpeereid(connection: socket.socket, library: Any) -> int:  # noqa: ANN401 - as ctypes loads it
+def user_by_getpeereid(connection: socket.socket, library: Any) -> int:
     """Return what `getpeereid` says, for macOS and the BSDs. No test has run with the C library of macOS."""
-    import ctypes  # noqa: PLC0415 - see above
+    import ctypes
 
     user, group = ctypes.c_uint32(), ctypes.c_uint32()
     if library.getpeereid(connection.fileno(), ctypes.byref(user), ctypes.byref(group)):

@@ -31,7 +31,7 @@ TOLERANCE = 1e-4
 
 
 def made(number: int) -> Ghap:
-    draw = random.Random(number)  # noqa: S311 - reproducible
+    draw = random.Random(number)
     words = draw.sample(WORDS, 8)
     return numbered(
         number,

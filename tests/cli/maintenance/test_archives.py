@@ -192,7 +192,7 @@ def test_importing_a_raw_segment_does_not_restore_an_entry_that_it_forgets(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", ["command", "hub"])
-def test_an_import_that_was_killed_halfway_can_be_repeated(  # noqa: PLR0913 - fixtures
+def test_an_import_that_was_killed_halfway_can_be_repeated(
     run: Any, environment: dict[str, str], start_hub: Callable[[], int], storage: Path, tmp_path: Path, victim: str
 ) -> None:
     elsewhere = Journal(tmp_path / "elsewhere" / "journal")
@@ -224,7 +224,7 @@ def test_a_command_that_opens_the_index_says_that_the_journal_is_damaged(run: An
 def test_secrets_in_an_archive_are_not_restored_and_a_changed_text_is_chunked_again(
     run: Any, storage: Path, elsewhere: Path, tmp_path: Path
 ) -> None:
-    token = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)  # noqa: S311 - a made-up secret
+    token = "gh" + "p_" + drawn(random.Random(41), ALNUM, 36)
     off = {"LEARNING_MEMORY_REDACTION": "false"}
     journal = Journal(storage / "journal")
     start(ObservationCollector(journal, utc_now), goal=f"use {token}")

@@ -55,7 +55,7 @@ def backups_in(storage: Path) -> list[Path]:
     return sorted((storage / "backups").glob("*.tar.gz"))
 
 
-def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(  # noqa: PLR0913 - fixtures
+def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(
     run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path, write_lines: Any
 ) -> None:
     there = {"LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}

@@ -17,7 +17,7 @@ from tests.command_line import in_line, old_entry, printed, refusal
 from tests.terminals import on_a_terminal, read_until
 from tests.traces import files_with
 
-TOKEN = "gh" + "p_" + drawn(random.Random(31), ALNUM, 36)  # noqa: S311 - a made-up secret
+TOKEN = "gh" + "p_" + drawn(random.Random(31), ALNUM, 36)
 MARKED = "[redacted: github token]"
 
 

@@ -117,7 +117,7 @@ def test_edits_until_an_error_was_gone_are_learned_too(learn: Any, run: Any, own
 
 
 def test_no_secret_reaches_the_screen(run: Any, learn: Any, own: Path) -> None:
-    token = "gh" + "p_" + drawn(random.Random(3), ALNUM, 36)  # noqa: S311 - a made-up secret
+    token = "gh" + "p_" + drawn(random.Random(3), ALNUM, 36)
     error = f"Exit code 1\nValueError: {token} is wrong"
     write_transcript(own / "first.jsonl", failed(f"T={token} python a.py", error), ran(f"T={token} python3 a.py"))
     assert learn()["new"] == 1
@@ -145,7 +145,7 @@ def test_only_this_project_unless_all_wanted(learn: Any, own: Path, projects: Pa
 
 def test_worktrees_and_subfolders_are_of_the_same_project(learn: Any, own: Path, projects: Path) -> None:
     here = Path.cwd()
-    subprocess.run(["git", "init", "-q", str(here)], check=True)  # noqa: S607 - the user's git
+    subprocess.run(["git", "init", "-q", str(here)], check=True)
     (here / "docs").mkdir()
     write_transcript(projects / folder_name(here / "docs") / "a.jsonl", *MENDED, folder=str(here / "docs"))
     assert own.is_dir()
@@ -208,7 +208,7 @@ def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, s
 
 @pytest.mark.slow
 def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any, own: Path) -> None:
-    token = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)  # noqa: S311 - a made-up secret
+    token = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)
     long = "The tests pass. " * 300
     write_transcript(own / "a.jsonl", *MENDED, prompt=f"Use {token} in {Path.home()}/x", ending=long)
     write_transcript(own / "b.jsonl", ran("ls"), session="b", at=datetime.now(UTC))

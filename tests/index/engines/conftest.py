@@ -41,7 +41,7 @@ async def ann(double: QdrantDouble, tmp_path: Path, spec: CollectionSpec) -> Asy
 
 
 async def remove_collections(url: str, variant: str) -> None:
-    from qdrant_client import AsyncQdrantClient  # noqa: PLC0415 - only where there is a server
+    from qdrant_client import AsyncQdrantClient
 
     client = AsyncQdrantClient(url=url, api_key=SERVER_KEY, check_compatibility=False)
     for collection in (await client.get_collections()).collections:

@@ -47,7 +47,7 @@ async def answering(store: QdrantStore) -> None:
     """Wait until the store's circuits have seen that the server answers again."""
     availability = store.requests.availability
     async with asyncio.timeout(30):
-        while availability.is_open:  # noqa: ASYNC110 - closed by probes
+        while availability.is_open:
             await asyncio.sleep(0.01)
 
 

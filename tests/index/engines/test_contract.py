@@ -132,7 +132,7 @@ async def test_scroll_returns_more_points_than_any_page_ordered_by_id(
 ) -> None:
     # A page has 10,000 at the most. The double takes the square of what it has, and has pages of 100 here.
     count = 1_050 if "qdrant-double" in request.node.name else 10_050
-    drawn = [n * 2**90 for n in random.Random(7).sample(range(2**30), count)]  # noqa: S311 - reproducible
+    drawn = [n * 2**90 for n in random.Random(7).sample(range(2**30), count)]
     await store.upsert("notes", [point(n, [1.0, 2.0, 2.0, 0.0]) for n in drawn])
     records = await store.scroll("notes", with_vectors=True)
     assert numbers(records) == sorted(drawn)
@@ -190,7 +190,7 @@ async def test_search_returns_no_more_than_its_limit(store: VectorStore) -> None
 
 
 async def test_equal_scores_are_ordered_by_id_even_across_the_limit(store: VectorStore) -> None:
-    shuffled = random.Random(3).sample(range(60), 60)  # noqa: S311 - reproducible
+    shuffled = random.Random(3).sample(range(60), 60)
     await store.upsert("notes", [point(n, NORTH if n < 3 else EAST) for n in shuffled])
     assert numbers(await store.search("notes", EAST, limit=5)) == [3, 4, 5, 6, 7]
     assert numbers(await store.search("notes", EAST, limit=59)) == [*range(3, 60), 0, 1]

@@ -32,7 +32,7 @@ async def test_what_hangs_ends_when_the_server_is_healed(double: QdrantDouble, a
     double.refuse(Wrong.HANGS, only=lambda request: request.path.endswith("/points"))
     writing = asyncio.create_task(ann.upsert("notes", [point(1)]))
     async with asyncio.timeout(10):
-        while not double.asked[-1].path.endswith("/points"):  # noqa: ASYNC110 - another thread appends
+        while not double.asked[-1].path.endswith("/points"):
             await asyncio.sleep(0.01)
     assert not writing.done()
     double.heal()

@@ -35,7 +35,7 @@ from tests.index.engines.points import worded as point
         ("count with a filter on a field without an index", "search", "still being created"),
     ],
 )
-async def test_each_refusal_has_its_words(  # noqa: PLR0913 - three parameters and three fixtures
+async def test_each_refusal_has_its_words(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble, situation: str, operation: str, message: str
 ) -> None:
     double.refuse(recorded(situation), only=lambda each: each.method == "PUT" or each.path.endswith("/query"))

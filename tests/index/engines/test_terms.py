@@ -42,7 +42,7 @@ def bm25(texts: Mapping[int, Terms], wanted: Terms) -> list[tuple[int, float]]:
 
 
 async def test_scores_are_bm25_over_the_whole_collection(store: VectorStore) -> None:
-    draw = random.Random(5)  # noqa: S311 - reproducible
+    draw = random.Random(5)
     texts = {
         number: {min(int(draw.expovariate(0.1)), LARGEST): draw.uniform(0.1, 3) for _ in range(12)}
         for number in range(300)
@@ -78,7 +78,7 @@ async def test_points_without_terms_do_not_affect_the_rarity_of_a_term(store: Ve
 
 
 async def test_equal_scores_are_ordered_by_id_even_across_the_limit(store: VectorStore) -> None:
-    order = random.Random(3).sample(range(60), 60)  # noqa: S311 - reproducible
+    order = random.Random(3).sample(range(60), 60)
     await store.upsert("notes", [point(n, {7: 2.0} if n < 50 else {7: 1.0}) for n in order])
 
     assert numbers(await store.search("notes", query(7), limit=5)) == [0, 1, 2, 3, 4]

@@ -209,7 +209,7 @@ async def test_who_leaves_a_server_leaves_nothing_there_and_takes_nothing_of_oth
 async def test_who_leaves_is_not_stopped_by_a_collection_that_cannot_be_read(
     ann: QdrantStore, double: QdrantDouble
 ) -> None:
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
+    from qdrant_client import models
 
     await ann.upsert("notes", [point(1)])
     vectors = {"dense": models.VectorParams(size=4, distance=models.Distance.COSINE)}
@@ -244,7 +244,7 @@ async def test_nothing_is_removed_from_a_copied_folder(
 async def test_collections_of_the_layout_before_are_named_and_left_alone(
     ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
 ) -> None:
-    from qdrant_client import models  # noqa: PLC0415 - a second to import
+    from qdrant_client import models
 
     # The last two: from before there were aliases, and what an interrupted rebuild left.
     former = ["experiences_full-0123456789ab-89abcdef", "memories-0123456789ab", "values_next-0123456789ab-89abcdef"]

@@ -99,7 +99,7 @@ def test_a_text_is_one_line_without_control_characters(text: str) -> None:
 
 @pytest.mark.slow
 def test_a_thousand_random_states_keep_their_budgets_and_have_only_whole_items() -> None:
-    draw = random.Random(1)  # noqa: S311 - a simulation
+    draw = random.Random(1)
 
     def text() -> str:
         return "".join(draw.choices(LETTERS, k=draw.randint(1, 300))) + "x"

@@ -40,7 +40,7 @@ def more_and_more(draw: random.Random, number: int) -> float:
 
 def store(seed: str, outcome: Outcome, probability: float, saved: int, sessions: int = SESSIONS) -> list[Trial]:
     """Sessions that are told, or not, at random; those that are told have so many failing calls less."""
-    draw = random.Random(seed)  # noqa: S311 - a simulation
+    draw = random.Random(seed)
     made = []
     for number in range(sessions):
         withheld = draw.random() < probability

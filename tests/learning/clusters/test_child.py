@@ -74,7 +74,7 @@ async def test_a_child_is_kept_for_the_next_request_and_ends_when_it_is_not_used
     first = await fitting_long.fit(ready(request_of()))
     assert len(first.clusters) == 3
     assert kept - {child} == _children() - before - {child}
-    while child in _children():  # noqa: ASYNC110 - the kernel has no event for it
+    while child in _children():
         await asyncio.sleep(0.05)
 
     assert len((await fitting.fit(ready(request_of()))).clusters) == 3
@@ -124,7 +124,7 @@ async def test_a_request_that_cannot_be_prepared_ends_the_child() -> None:
 async def test_cancelling_the_call_ends_the_child(turns: int) -> None:
     task = asyncio.create_task(ChildFitting(None, 3).fit(ready(request_of(2000))))
     before = _children()
-    while not (children := _children() - before):  # noqa: ASYNC110 - the kernel has no event for it
+    while not (children := _children() - before):
         await asyncio.sleep(0)
     for _ in range(turns):
         await asyncio.sleep(0)

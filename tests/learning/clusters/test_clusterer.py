@@ -110,7 +110,7 @@ async def test_an_answer_without_clusters_explains_itself(tmp_path: Path) -> Non
 
 @pytest.mark.slow
 async def test_the_same_experiences_give_the_same_clusters_whatever_their_order(tmp_path: Path) -> None:
-    shuffled = random.Random(3).sample(ALL, len(ALL))  # noqa: S311 - no secret
+    shuffled = random.Random(3).sample(ALL, len(ALL))
     async with learning(tmp_path / "one", *ALL) as each:
         at_once = await each.clusters()
     async with learning(tmp_path / "other", *shuffled[:12]) as each:

@@ -24,7 +24,7 @@ def edited(file: str, old: str, new: str) -> Call:
     return {"tool": "Edit", "input": given, "content": "", "is_error": False}
 
 
-def lines_of(  # noqa: PLR0913 - what differs between sessions
+def lines_of(
     *calls: Call,
     session: str = "first",
     folder: str = "/work/shop",

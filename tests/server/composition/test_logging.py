@@ -91,7 +91,7 @@ def test_paths_and_urls_in_a_line_of_the_program_are_replaced(tmp_path: Path, sa
 
 
 def test_a_secret_does_not_reach_the_log(tmp_path: Path) -> None:
-    token = "gh" + "p_" + drawn(random.Random(51), ALNUM, 36)  # noqa: S311 - a made-up secret
+    token = "gh" + "p_" + drawn(random.Random(51), ALNUM, 36)
     with log_to(tmp_path / "log", "info") as path:
         structlog.get_logger("learning_memory_server").info("index.opened", place=f"at {token}", count=3)
         logging.getLogger("a_library").warning("a sentence with %s", token)

@@ -206,7 +206,7 @@ async def test_an_option_that_the_error_does_not_name_needs_two_days(shield: Shi
         ("cat kiln.log | tail -3", "kiln: cone bent", False, "", set()),
     ],
 )
-async def test_lessons_are_asked_at_what_failed_and_with_the_tool_s_name_where_that_is_in_doubt(  # noqa: PLR0913
+async def test_lessons_are_asked_at_what_failed_and_with_the_tool_s_name_where_that_is_in_doubt(
     shield: Shield, command: str, output: str, has_failed: bool | None, expected: str, tools: set[str]
 ) -> None:
     agent = shield.session("first")
