@@ -232,13 +232,11 @@ def report(said: Sequence[Said]) -> dict[str, dict[str, float]]:
         pairs = list(zip(words, (each.truth for each in said), strict=True))
         changed = rates([(word != "same", truth != "same") for word, truth in pairs])
         gone = rates([(word == "gone", truth == "gone") for word, truth in pairs])
-        silenced = [word == "gone" for word, truth in pairs if truth == "same"]
         figures[way] = {
             "changed_precision": changed[0],
             "changed_recall": changed[1],
             "gone_precision": gone[0],
             "gone_recall": gone[1],
-            "true_silenced": sum(silenced) / max(len(silenced), 1),
         }
     return figures
 

@@ -42,7 +42,7 @@ def context() -> Result:
         ordered(standings, ValueOrder.SUPPORT),
         lessons,
         settings.budget_bytes,
-        validity.silenced(lessons, caller.folder),
+        validity.successors(),
         about=words_about(place_in(folder_of(os.environ)), still_open),
         freshness=lambda entry: validity.words(entry, caller.folder),
     )

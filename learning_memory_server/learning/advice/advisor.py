@@ -140,11 +140,11 @@ class Advisor:
         named = self.collector.timeline.wrong_about(caller.project, file)[-_WRONG:]
         entries = [each for each in self.collector.look_up(reversed(named)).found if each.resolution]
         await self.validity.freshness.judge(entries, caller.project, caller.folder)
-        silenced, effects = self.validity.silenced(entries, caller.folder), self.log.effects()
+        successors, effects = self.validity.successors(), self.log.effects()
         for entry in entries:
             misled, helped = effects.get(entry.id, (0, 0))
             if (
-                entry.id not in silenced
+                entry.id not in successors
                 and entry.id not in shown
                 and entry.agent_session != caller.session
                 and misled <= helped

@@ -70,7 +70,7 @@ class SessionContext:
             self.values.list_values(project=caller.project),
             lessons,
             self.budget,
-            self.advisor.loaded(caller.session) | self.advisor.validity.silenced(lessons, caller.folder),
+            self.advisor.loaded(caller.session) | self.advisor.validity.successors().keys(),
             elsewhere,
             words_about(place if "\n" in place else f"{place}\n{self._last_files(caller)}", still_open),
             lambda entry: self.advisor.validity.words(entry, caller.folder),

@@ -81,7 +81,7 @@ class Validity:
         return bool(entry and before and is_instructive(entry) and entry.project == before.project)
 
     async def current(self, ranked: Ranked, project: str, folder: str) -> Ranked:
-        """Return candidates without those that have a successor or whose files are gone; lost lines cost rank."""
+        """Return candidates without those that have a successor; lost lines cost rank."""
         successors = self.successors()
         experiences = [each for each in ranked.experiences if each.entry.id not in successors]
         best = sorted(experiences, key=lambda each: -each.score)[:_JUDGED]
@@ -93,14 +93,8 @@ class Validity:
             if fate and fate.changed and fate.by_lines
             else each
             for each, fate in fates
-            if not fate or not fate.is_gone
         ]
         return replace(ranked, experiences=experiences)
-
-    def silenced(self, entries: Iterable[Ghap], folder: str) -> set[str]:
-        """Return the ids of those that are not said unasked, as far as that is known."""
-        gone = {each.id for each in entries if (fate := self.freshness.find(each, folder)) and fate.is_gone}
-        return {*self.successors(), *gone}
 
     def words(self, entry: Ghap, folder: str) -> str:
         """Return what was judged last of an experience in about five words, if there is something to say."""

@@ -6,9 +6,7 @@ import os
 import posixpath
 import re
 import zlib
-from array import array
-from collections import Counter, defaultdict
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -99,21 +97,10 @@ def split_digests(lines: str) -> list[str]:
     return [lines[at : at + limits.DIGEST] for at in range(0, len(lines), limits.DIGEST)]
 
 
-def tracked_by_git(root: Path) -> dict[str, str]:
-    """Return git's ids of the regular files that a repository tracks, by name."""
+def tracked_by_git(root: Path) -> list[str]:
+    """Return the names of the regular files that a repository tracks."""
     lines = (line.partition("\t") for line in _listed(root, "--stage"))
-    return {name: about.split()[1] for about, _, name in lines if about.startswith("100")}
-
-
-def index_stamp(root: Path) -> int:
-    """Return when git's index of a project was written, in nanoseconds; 0 if there is none."""
-    git = root / ".git"
-    try:
-        # A file in a worktree.
-        place = git.read_text("utf-8").removeprefix("gitdir:").strip() if git.is_file() else ".git"
-        return (root / place / "index").stat().st_mtime_ns
-    except (OSError, ValueError):
-        return 0
+    return [name for about, _, name in lines if about.startswith("100")]
 
 
 def known_to_git(root: Path, names: list[str]) -> list[str]:
@@ -126,28 +113,14 @@ def _listed(root: Path, *options: str) -> list[str]:
 
 
 _REMEMBERED: Final = 20_000
-"""How many verdicts are remembered, of files by their stamps, of those that are away, and of entries."""
-_SEARCHED: Final = 2_000
-"""Files that are searched for lines that were in another one. With 800 of 250 lines it takes half a second."""
+"""How many verdicts are remembered, of files by their stamps, and of entries."""
 
 
 class _Seen(NamedTuple):
-    """What became of one file: the name that it has now, and how many of the anchor's lines are lost.
+    """What became of one file: how many of the anchor's lines are lost. One without lines counts as one."""
 
-    Of an anchor without lines, the whole file counts as one.
-    """
-
-    place: str
-    lost: int = 0
-
-
-class _Tracked(NamedTuple):
-    """A project's files as of one state of git's index."""
-
-    root: Path
-    stamp: int
-    blobs: dict[str, str]  # git's id of each
-    lines: dict[str, "array[int]"]  # the digests of the lines of those that were searched: 4 bytes for a line
+    lost: int
+    is_there: bool = True
 
 
 class Judged(NamedTuple):
@@ -169,8 +142,6 @@ class Freshness:
 
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
     _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
-    _moved: dict[tuple[Path, Anchor], tuple[int, _Seen | None]] = field(default_factory=dict, init=False)
-    _tracked: _Tracked | None = field(default=None, init=False)
     _looking: asyncio.Future[None] | None = field(default=None, init=False)
 
     async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
@@ -186,22 +157,13 @@ class Freshness:
         wanted = [each for each in entries if each.anchors and each.project == project]
         if root is None or not wanted or not root.is_dir():
             return
-        for each in (self._last, self._seen, self._moved):
+        for each in (self._last, self._seen):
             if len(each) > _REMEMBERED:
                 each.clear()
         inside: dict[str, bool] = {}
-        seen = {each: self._look_at(root, each, inside) for entry in wanted for each in _main(entry)}
-        away = {each for each, found in seen.items() if found and found.lost == _size(each)}
-        # The search takes longer, so what needs none is judged before it.
-        self._keep([each for each in wanted if away.isdisjoint(_main(each))], seen, folder)
-        if away:
-            seen |= self._elsewhere(root, away)
-            self._keep(wanted, seen, folder)
-
-    def _keep(self, entries: Iterable[Ghap], seen: Mapping[Anchor, _Seen | None], folder: str) -> None:
-        for entry in entries:
-            if found := [(each, there) for each in _main(entry) if (there := seen[each])]:
-                self._last[entry.id, folder] = _judged(entry, found)
+        for entry in wanted:
+            if seen := [(each, found) for each in _main(entry) if (found := self._look_at(root, each, inside))]:
+                self._last[entry.id, folder] = _judged(entry, seen)
             else:
                 self._last.pop((entry.id, folder), None)
 
@@ -210,7 +172,7 @@ class Freshness:
         return self._last.get((entry.id, folder))
 
     def _look_at(self, root: Path, anchor: Anchor, inside: dict[str, bool]) -> _Seen | None:
-        """Return what became of a file in its place; None if that cannot be told. `inside` knows folders by now."""
+        """Return what became of a file; None if that cannot be told. `inside` knows folders by now."""
         folder = anchor.file.rpartition("/")[0]
         if folder not in inside and is_allowed(anchor.file):
             inside[folder] = os.path.realpath(root / folder) == str(root / folder)
@@ -220,7 +182,7 @@ class Freshness:
         try:
             now = os.lstat(f"{root}/{anchor.file}")
         except (FileNotFoundError, NotADirectoryError):
-            return _Seen("", _size(anchor))
+            return _Seen(_size(anchor), is_there=False)
         except OSError:
             return None
         stamp = now.st_size, now.st_mtime_ns
@@ -231,40 +193,9 @@ class Freshness:
         if (content := read(root / anchor.file)) is not None:
             is_same = anchor.blob in blob_ids(content)
             there = frozenset() if is_same else frozenset(digests(content.splitlines()))
-            seen = _Seen(anchor.file, 0 if is_same else _lost(anchor, there))
+            seen = _Seen(0 if is_same else _lost(anchor, there))
         self._seen[root, anchor] = stamp, seen
         return seen
-
-    def _elsewhere(self, root: Path, anchors: Collection[Anchor]) -> dict[Anchor, _Seen]:
-        """Return where the content is of files that are gone or lack all lines: in which tracked file."""
-        stamp = index_stamp(root)
-        known = {each: self._moved.get((root, each), (None, None)) for each in anchors}
-        new = [each for each, (state, _) in known.items() if state != stamp]
-        found = {each: moved for each, (state, moved) in known.items() if state == stamp and moved}
-        if not new:
-            return found
-        tracked = self._tracked
-        if tracked is None or (tracked.root, tracked.stamp) != (root, stamp):
-            self._tracked = tracked = _Tracked(root, stamp, tracked_by_git(root), {})
-        files = {each.file for each in anchors}
-        places = {blob: name for name, blob in tracked.blobs.items() if name not in files}
-        for anchor in new:
-            place = places.get(anchor.blob)
-            if place and anchor.blob in blob_ids(_content(root, place)):
-                found[anchor] = _Seen(place)
-        searched = [each for each in new if each.lines and each not in found]
-        for name, kept in _with_lines_of(searched, tracked):
-            for anchor, count in kept.items():
-                lost = _size(anchor) - count
-                if lost <= _size(anchor) // 2 and (anchor not in found or lost < found[anchor].lost):
-                    found[anchor] = _Seen(name, lost)
-        self._moved |= {(root, each): (stamp, found.get(each)) for each in new}
-        return found
-
-
-def _content(root: Path, name: str) -> bytes:
-    """Return what a file of the project holds; nothing if it cannot be read."""
-    return (read(root / name) if name_in(root, name) == name else None) or b""
 
 
 def _main(entry: Ghap) -> Sequence[Anchor]:
@@ -278,44 +209,21 @@ def _size(anchor: Anchor) -> int:
     return -(-len(anchor.lines) // limits.DIGEST) or 1
 
 
-def _with_lines_of(anchors: Iterable[Anchor], tracked: _Tracked) -> Iterator[tuple[str, Counter[Anchor]]]:
-    """Yield files of the same kind, and how many of each anchor's lines they have."""
-    suffixes = {Path(each.file).suffix for each in anchors}
-    with_line: dict[int, list[Anchor]] = defaultdict(list)
-    for anchor in anchors:
-        for line in set(map(_number, split_digests(anchor.lines))):
-            with_line[line].append(anchor)
-    for name in [each for each in tracked.blobs if Path(each).suffix in suffixes][:_SEARCHED]:
-        if name not in tracked.lines:
-            lines = _content(tracked.root, name).splitlines()
-            tracked.lines[name] = array("I", set(map(_number, digests(lines))))
-        there = with_line.keys() & set(tracked.lines[name])
-        yield name, Counter(anchor for line in there for anchor in with_line[line])
-
-
-def _number(digest: str) -> int:
-    try:
-        return int(digest, 16)
-    except ValueError:
-        # From an archive that somebody made.
-        return 0
-
-
 def _lost(anchor: Anchor, there: Container[str]) -> int:
     """Return how many of an anchor's lines are not among these; of one without lines, it is the file that differs."""
     return sum(each not in there for each in split_digests(anchor.lines)) if anchor.lines else 1
 
 
 def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
-    if not any(found.place for _, found in seen):
+    if not any(found.is_there for _, found in seen):
         words = f"its {len(seen)} files are gone" if len(seen) > 1 else "its file is gone"
-        return Judged(1.0, is_gone=True, words=words)
+        # Their lines may have moved.
+        return Judged(1.0, is_gone=True, words=words, by_lines=False)
     lost = sum(found.lost for _, found in seen)
     total = sum(_size(anchor) for anchor, _ in seen)
     differ = sum(found.lost > 0 for _, found in seen)
-    moved = next((found.place for anchor, found in seen if found.place not in {"", anchor.file}), "")
     if not lost:
-        return Judged(0.0, is_gone=False, words=f"its file moved to {moved}" if moved else "")
+        return Judged(0.0, is_gone=False, words="")
     has_lines = any(anchor.lines for anchor, _ in seen)
     what = f"{lost} of {total} lines" if has_lines else f"{differ} of {len(seen)} files"
     words = f"{what} changed since {entry.outcome.resolved_at:%Y-%m-%d}"

@@ -1,4 +1,4 @@
-"""What is not said unasked any more: what misled and has a successor, and what is about files that are gone."""
+"""What is not said unasked any more, because it misled and has a successor; and what is said with changed files."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -51,14 +51,19 @@ async def test_what_has_changed_is_said_with_what_is_shown(parts: Parts, tmp_pat
     assert ids(list(shown.experiences)) == [OLD.id]
 
 
-async def test_what_is_about_a_file_that_is_gone_is_not_said(parts: Parts, tmp_path: Path) -> None:
+async def test_what_is_about_a_file_that_is_gone_says_so(parts: Parts, tmp_path: Path) -> None:
     by, shop = advisor(parts), tmp_path / "shop"
+    before = await advised(by, started(parts), shop)
     (shop / "a.py").unlink()
     by.validity.freshness.look([OLD], OLD.project, str(shop))
 
-    assert await advised(by, started(parts), shop) == Related()
+    gone = await advised(by, started(parts), shop)
+    assert gone == replace(before, freshness={OLD.id: "its file is gone"})
+    # It ranks as before: the lines may be elsewhere.
+    earlier, later = (each.items[0].score for each in AdviceLog(parts.journal.advice).all())
+    assert earlier == pytest.approx(later)
     # Somewhere else nothing is known of it.
-    assert ids(list((await advised(by, started(parts), Path())).experiences)) == [OLD.id]
+    assert await advised(by, started(parts), Path()) == before
 
 
 @pytest.mark.parametrize(("has_lines", "loss"), [(True, 0.2), (False, 0.0)])

@@ -82,7 +82,8 @@ async def test_who_reads_a_file_is_told_what_was_believed_of_it_and_was_wrong(se
     (shop / "f0.py").unlink()
     look(services, shop)
     async with session_in(services, shop, "fourth") as fourth:
-        assert await fourth.fire("PostToolUse", session="fourth", file="f0.py", folder=str(shop)) == ""
+        told = await fourth.fire("PostToolUse", session="fourth", file="f0.py", folder=str(shop))
+        assert told.endswith(f"({entry}; its file is gone)")
         (found,) = (await fourth.call("list_ghap_entries"))["results"]
         assert found["freshness"] == "its file is gone"
         assert await fourth.fire("SessionStart", session="fourth", folder=str(shop)) == ""

@@ -86,8 +86,8 @@ LM.bytes = (size) => {
   return `${unit && size < 100 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
 };
 LM.takeaway = (entry) => (entry.lesson && (entry.lesson.takeaway || entry.lesson.what_worked)) || entry.surprise || "";
-// Stale: its files changed, or a later entry replaced it. A file that only moved makes nothing stale.
-LM.isStale = (entry) => Boolean(entry.superseded_by || (entry.freshness && !entry.freshness.startsWith("its file moved to ")));
+// Stale: its files changed, or a later entry replaced it.
+LM.isStale = (entry) => Boolean(entry.superseded_by || entry.freshness);
 // Below this many judged entries a share says little, so counts are shown instead.
 LM.few = 10;
 LM.share = (part, of) => (of < LM.few ? `${part.toLocaleString("en")} of ${of.toLocaleString("en")}` : LM.percent(part / of));

@@ -80,8 +80,8 @@ LM.openParts = (entry) => [
   LM.part("Prediction", entry.prediction),
 ];
 LM.staleNote = (entry) => {
-  if (!entry.freshness && !entry.superseded_by) return null;
-  return LM.make("p", {class: "notice"}, LM.isStale(entry) ? LM.make("strong", {}, "Stale: ") : null, [LM.plain(entry.freshness), entry.superseded_by && "a later entry contradicts it"].filter(Boolean).join("; "), entry.superseded_by ? [": ", LM.entryLink(entry.superseded_by)] : ".");
+  if (!LM.isStale(entry)) return null;
+  return LM.make("p", {class: "notice"}, LM.make("strong", {}, "Stale: "), [LM.plain(entry.freshness), entry.superseded_by && "a later entry contradicts it"].filter(Boolean).join("; "), entry.superseded_by ? [": ", LM.entryLink(entry.superseded_by)] : ".");
 };
 
 // The values that an entry supports or contradicts.
