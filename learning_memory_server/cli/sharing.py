@@ -1,4 +1,4 @@
-"""Sharing lessons through a repository: `share`, `join`, `leave`, `lessons check` and `lessons fold`.
+"""Sharing lessons through a repository: `share`, `join`, `leave` and `lessons check`.
 
 And `promote`, which proposes what has proved itself as a rule that clients load.
 """
@@ -24,7 +24,6 @@ from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.entry import WEIGHTS
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Tier
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.redactor import build_redactor
@@ -33,7 +32,7 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import files, tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of
 from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
-from learning_memory_server.sharing.shared import SHARED, SharedLessons, foldable, identity_of, state_of
+from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of, state_of
 from learning_memory_server.system.files import replace as replace_file
 
 _COMMITS: Final = 5_000
@@ -157,22 +156,6 @@ def lessons_check(
     out.say(f"{out.counted(len(shared), 'shared file')}, {out.counted(len(problems), 'problem')}.")
     if problems:
         raise typer.Exit(1)
-
-
-@lessons.command("fold")
-def lessons_fold(yes: YesOption = False) -> None:
-    """Remove what is withdrawn, corrected or a copy, and leave one file that names it: once a year, in one commit."""
-    top = repository()
-    gone = foldable(tree.sound_files(top))
-    for name in gone:
-        out.say(f"{files.FOLDER}/{name}")
-    if not gone or not out.agrees(f"Remove {out.counted(len(gone), 'file')}?", yes=yes):
-        out.say("Nothing was removed.")
-        return
-    written = _write(top, files.fold(gone, f"{utc_now():%Y-%m-%d}"))
-    for name in gone:
-        (top / files.FOLDER / name).unlink()
-    out.say(f"Removed. {written} names them: commit all of it together.")
 
 
 @commands.command()

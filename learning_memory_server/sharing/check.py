@@ -46,7 +46,7 @@ _ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 
 def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:
     """Yield why a file must not be shared, or read, and the words that are the reason. The words may be secret."""
-    text = "\n".join(text for heading, text in file.texts.items() if heading != "Removed")
+    text = "\n".join(file.texts.values())
     redacted = redactor.redact(text)
     if redacted.kinds:
         yield "redaction would mark a part of it", " ".join(each for each in text.split() if each not in redacted.text)

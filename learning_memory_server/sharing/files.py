@@ -4,7 +4,7 @@ Whoever can write to a repository can write such a file, so what is not exactly 
 
 Git takes two files that are alike for one that was renamed, and then finds conflicts between removals. So each file
 differs from all others in nearly every line, also from a copy: words are one or two spaces apart, as in justified text,
-lines end elsewhere, and a fold has its names in an order of its own.
+and lines end elsewhere.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import json
 import random
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from datetime import date as Date  # noqa: N812 - `date` is a field
@@ -27,10 +27,10 @@ from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootC
 
 FOLDER: Final = ".learning-memory/lessons"
 """Where the files are in a repository."""
-NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")
+_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")
 """Lower case, so that no two names are one on a system that does not tell the case."""
 _WIDTHS: Final = 62, 90
-"""Columns. A line has two names of a fold, with two spaces between them."""
+"""Columns."""
 
 
 class Kind(StrEnum):
@@ -41,17 +41,14 @@ class Kind(StrEnum):
     CONFIRMS = "confirms"
     CONTRADICTS = "contradicts"
     WITHDRAWS = "withdraws"
-    FOLD = "fold"
 
 
 TEACHING: Final = frozenset({Kind.LESSON, Kind.VALUE})
 TITLE: Final = ""
 _HEADINGS: Final = (
     *(TITLE, "What was believed", "What happened", "What was surprising", "Why", "What worked", "Lesson"),
-    *("Files", "Reason", "Removed"),
+    *("Files", "Reason"),
 )
-_LISTS: Final = "Files", "Removed"
-"""Headings over names, of which there may be many."""
 _HEADING: Final = re.compile(r"^(?:## +(.+)$|#)", re.MULTILINE)
 _DIGEST: Final = "[0-9a-f]{32}"
 _FIELDS: Final = {
@@ -72,7 +69,6 @@ _FIRST: Final = re.compile(
 _NEEDED: Final = {
     Kind.LESSON: {TITLE, "What was believed", "What happened", "outcome", "domain", "strategy"},
     Kind.VALUE: {TITLE, "Lesson"},
-    Kind.FOLD: {"Removed"},
 }
 
 
@@ -127,11 +123,6 @@ class SharedFile:
     def about(self) -> str:
         """The content of the lesson that it is about, or that it corrects; empty for none."""
         return self.fields.get("about", "")
-
-    @property
-    def removed(self) -> list[str]:
-        """The names of the files that a fold has removed."""
-        return self.texts.get("Removed", "").split()
 
     @property
     def name(self) -> str:
@@ -202,14 +193,6 @@ def verdict(kind: Kind, about: SharedFile, entry: Ghap | None = None) -> SharedF
     return shared_file(kind, date, {}, {"about": about.content, "evidence": evidence})
 
 
-def fold(names: Iterable[str], date: str) -> SharedFile:
-    """Return the file that names what is removed."""
-    names = sorted(names)
-    chance = random.Random(f"{date} {names}")
-    texts = {"Reason": f"Folded on {date}.", "Removed": " ".join(chance.sample(names, len(names)))}
-    return shared_file(Kind.FOLD, date, texts)
-
-
 def entry_of(file: SharedFile, identity: str, project: str, **marks: Any) -> SharedEntry:
     """Return a lesson or a value as an entry, with its author and the like."""
     said, words = file.texts.get, file.fields.get
@@ -240,7 +223,7 @@ def entry_of(file: SharedFile, identity: str, project: str, **marks: Any) -> Sha
 
 def parse(name: str, data: bytes | None) -> SharedFile | str:
     """Return what a file says, or why it is refused, which quotes nothing of it. Without data it could not be read."""
-    if not NAME.fullmatch(name):
+    if not _NAME.fullmatch(name):
         return "its name is not a date and a digest in lower case"
     if data is None:
         return "it is no plain file, or too long"
@@ -256,10 +239,11 @@ def parse(name: str, data: bytes | None) -> SharedFile | str:
     said = [re.sub(r"(?<!\S)\\", "", " ".join(each.split())) for each in rest[1::2]]
     texts = dict(zip(headings, said, strict=True))
     file = SharedFile(Kind(fields.pop("kind")), fields.pop("date"), texts, fields)
-    longest = max((len(text) for heading, text in texts.items() if heading not in _LISTS), default=0)
+    # There may be many files.
+    longest = max((len(text) for heading, text in texts.items() if heading != "Files"), default=0)
     is_whole = all(said) and _NEEDED.get(file.kind, {"about"}) <= {*texts, *fields}
-    if not is_whole or longest > limits.NARRATIVE_MAX or not all(map(NAME.fullmatch, file.removed)):
-        return "it lacks a part, has one that is too long, or names what is no file of this folder"
+    if not is_whole or longest > limits.NARRATIVE_MAX:
+        return "it lacks a part, or has one that is too long"
     # Whatever the format does not know is not in what would be written.
     if name != file.name or text.split() != file.render().split():
         return "its name or its id do not go with its content: it was changed after it was shared"

@@ -26,7 +26,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_a_value_is_shared_confirmed_corrected_withdrawn_and_folded(run: Any, repository: Path) -> None:
+def test_a_value_is_shared_and_withdrawn(run: Any, repository: Path) -> None:
     shown = run("share", VALUE)
     assert "Isolate" in shown.stdout
     assert shown.exit_code == 1
@@ -38,10 +38,6 @@ def test_a_value_is_shared_confirmed_corrected_withdrawn_and_folded(run: Any, re
     assert run("share", "--kind", "withdraws", "--about", name, "--yes").exit_code == 0
     assert len(files_of(repository)) == 2
     assert run("lessons", "check").exit_code == 0
-    assert "Nothing was removed" in run("lessons", "fold").stdout
-    assert name in run("lessons", "fold", "--yes").stdout
-    assert name not in files_of(repository)
-    assert "Nothing was removed" in run("lessons", "fold", "--yes").stdout
 
 
 def test_what_is_refused_is_not_written_and_the_words_are_named(run: Any, repository: Path) -> None:

@@ -5,8 +5,8 @@ import random
 import subprocess
 from pathlib import Path
 
-from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, fold, shared_file
-from learning_memory_server.sharing.shared import foldable, state_of
+from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, shared_file
+from learning_memory_server.sharing.shared import state_of
 from learning_memory_server.sharing.tree import sound_files as files_of
 
 TITLES = ("Make the checkout load", "Keep the totals right", "Let the deploy finish", "Find the slow query")
@@ -85,9 +85,9 @@ class Team:
     def work(self) -> Path:
         """Do one thing in one clone, and return it."""
         clone = self.pick.choice(self.clones)
-        acts = [self.share, self.correct, self.judge, self.withdraw, self.fold]
+        acts = [self.share, self.correct, self.judge, self.withdraw]
         acts += [self.merge, self.rebase, self.squash, self.cherry_pick, self.revert]
-        (act,) = self.pick.choices(acts, (22, 8, 8, 6, 3, 20, 8, 8, 10, 7))
+        (act,) = self.pick.choices(acts, (22, 8, 8, 6, 20, 8, 8, 10, 7))
         act(clone)
         assert not git(clone, "status", "--porcelain").strip()
         return clone
@@ -118,12 +118,6 @@ class Team:
         if there := list(state_of(files_of(clone))):
             fields = {"about": self.pick.choice(there), "evidence": evidence}
             self._add(clone, shared_file(kind, "2026-05-01", {}, fields))
-
-    def fold(self, clone: Path) -> None:
-        if gone := foldable(files_of(clone)):
-            for name in gone:
-                (clone / FOLDER / name).unlink()
-            self._add(clone, fold(gone, f"2026-06-{self.pick.randint(1, 28):02}"))
 
     def _fetched(self, clone: Path) -> str:
         other = self.pick.choice([each for each in self.clones if each != clone])

@@ -7,19 +7,8 @@ import pytest
 
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
-from learning_memory_server.sharing.files import (
-    FOLDER,
-    Kind,
-    SharedFile,
-    entry_of,
-    fold,
-    of_entry,
-    of_value,
-    parse,
-    verdict,
-)
+from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, entry_of, of_entry, of_value, parse, verdict
 from learning_memory_server.sharing.tree import sound_files, working_files
-from learning_memory_server.system.files import READ_MAX
 from tests.sharing.repositories import lesson, write
 from tests.support import NOON, full_ghap, ghap
 
@@ -50,7 +39,7 @@ def test_every_kind_is_read_as_it_was_written() -> None:
     value = Value("value_1", "Measure first.", ClusterId(Axis.FULL, 1), "acme/shop", NOON, evidence)
     about = lesson(1)
     for file in (
-        *(of_value(value), fold([about.name, lesson(2).name], "2026-05-01")),
+        of_value(value),
         *(verdict(kind, about, full_ghap()) for kind in (Kind.CONFIRMS, Kind.CONTRADICTS)),
         verdict(Kind.WITHDRAWS, about),
     ):
@@ -98,7 +87,7 @@ def hostile_files() -> dict[str, bytes]:
         text.encode().replace(b"Lesson", b"Less\xf6n"),
         b"<!-- learning-memory: 2; kind: lesson -->",
         b"<!-- " + b"a: b; " * 10_000 + b"a: b -->",
-        b"<!-- learning-memory: 1; date: 2026-03-01; id: " + b"0" * 32 + b"; kind: fold -->\n\n## Removed\n\n../../x\n",
+        b"<!-- learning-memory: 1; date: 2026-03-01; id: " + b"0" * 32 + b"; kind: fold -->\n\n## Removed\n\nall\n",
         *(
             changed.encode()
             for changed in (
@@ -142,11 +131,10 @@ def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert sound_files(tmp_path / "repository") == {}
 
 
-def test_a_fold_may_be_longer_than_a_lesson() -> None:
-    names = [f"2026-03-01-{number:016x}.md" for number in range(5_000)]
-    file = fold(names, "2026-05-01")
-    assert set(read(file).removed) == set(names)
-    assert len(file.render()) < READ_MAX
+def test_a_lesson_may_be_about_more_files_than_a_text_is_long() -> None:
+    file = lesson(1, Files=" ".join(f"src/module_{number}.py" for number in range(500)))
+    assert read(file) == file
+    assert isinstance(parse((long := lesson(1, Lesson="x " * 2_000)).name, long.render().encode()), str)
 
 
 def test_an_open_entry_has_nothing_to_share() -> None:

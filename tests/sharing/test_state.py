@@ -2,8 +2,8 @@
 
 import itertools
 
-from learning_memory_server.sharing.files import Kind, SharedFile, fold, shared_file, verdict
-from learning_memory_server.sharing.shared import foldable, state_of
+from learning_memory_server.sharing.files import Kind, SharedFile, shared_file, verdict
+from learning_memory_server.sharing.shared import state_of
 from tests.sharing.repositories import lesson
 from tests.support import full_ghap, numbered
 
@@ -51,18 +51,7 @@ def test_the_same_evidence_counts_once() -> None:
     assert len(only.confirming) == 2
 
 
-def test_what_a_fold_names_is_withdrawn_wherever_it_comes_from() -> None:
-    before = files(ONE, COPY, TWO, BETTER)
-    gone = foldable(before)
-    assert set(gone) == {ONE.name, COPY.name}
-    folded = fold(gone, "2026-05-01")
-    assert said(TWO, BETTER, folded) == said(*before.values())
-    # Another branch brings them back.
-    assert said(*before.values(), folded) == {TWO.content, BETTER.content}
-    assert foldable(files(TWO, BETTER, folded)) == []
-
-
 def test_the_order_of_the_files_does_not_matter() -> None:
-    given = (ONE, COPY, TWO, BETTER, GONE, fold([TWO.name], "2026-05-01"))
+    given = (ONE, COPY, TWO, BETTER, GONE, verdict(Kind.CONFIRMS, TWO))
     states = [state_of(files(*order)) for order in itertools.permutations(given)]
     assert all(state == states[0] for state in states)
