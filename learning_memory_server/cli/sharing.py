@@ -40,8 +40,6 @@ _COMMITS: Final = 5_000
 _CONFIRMATIONS, _SESSIONS = 3, 2
 """How often a lesson must have helped, and in how many sessions."""
 _TEXT_MAX: Final = 240
-_FILES: Final = (LEARNED, "AGENTS.md", "CLAUDE.md")
-
 _PLAIN: Final = re.compile(r"[\w./-]+").fullmatch
 """A path that means itself in a glob."""
 
@@ -159,24 +157,18 @@ def lessons_check(
 
 
 @commands.command()
-def promote(
-    into: Annotated[
-        str, typer.Option("--into", metavar="FILE", help=f"{_FILES[0]}, {_FILES[1]} or {_FILES[2]}.")
-    ] = LEARNED,
-    yes: Annotated[bool, typer.Option("--yes", help="Make the change, and do not ask.")] = False,
-) -> None:
+def promote(yes: Annotated[bool, typer.Option("--yes", help="Make the change, and do not ask.")] = False) -> None:
     """Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
 
     A lesson has helped three times, in two sessions, and never misled. What no
     longer holds, or is about files that are gone, is proposed for removal. All
-    rules together take at most 1 kB. Without a terminal, nothing is written.
+    rules together take at most 1 kB, in .claude/rules/learned.md. Other files can
+    import it. Without a terminal, nothing is written.
     """
     settings, top = open_settings(), repository()
-    if into not in _FILES:
-        raise InvalidInputError(f"--into: {into} is none of {', '.join(_FILES)}.")
-    path = top / into
-    if path.resolve() != top.resolve() / into:
-        raise InvalidInputError(f"{into} is a link, so it is not looked at.")
+    path = top / LEARNED
+    if path.resolve() != top.resolve() / LEARNED:
+        raise InvalidInputError(f"{LEARNED} is a link, so it is not looked at.")
     before = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
     stored = Stored(settings)
     standings = stored.standings(stored.values.all())
@@ -195,12 +187,12 @@ def promote(
         for name in promoted(before)
         if name not in sound and (name in known or stored.entries.find_resolved(name) or lessons.find(name))
     ]
-    after = with_rules(before, list(sound.values()), gone, is_ours=into == LEARNED)
-    if not (change := patch(into, before, after)):
+    after = with_rules(before, list(sound.values()), gone)
+    if not (change := patch(before, after)):
         out.notice("There is nothing to promote, and nothing to remove.")
         return
     typer.echo(change, nl=False)
-    if out.agrees(f"Change {into}?", yes=yes):
+    if out.agrees(f"Change {LEARNED}?", yes=yes):
         if after:
             path.parent.mkdir(parents=True, exist_ok=True)
             replace_file(path, after.encode("utf-8", "surrogateescape"), mode=0o644)

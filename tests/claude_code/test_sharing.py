@@ -71,7 +71,7 @@ def cites(name: str, how: str) -> Block:
     return use(f"{TOOLS}resolve_ghap", status="confirmed", result="as before", **{how: [name]})
 
 
-def test_a_promoted_rule_is_loaded_contradicted_and_removed_byte_for_byte(both: tuple[ClaudeCode, ClaudeCode]) -> None:
+def test_a_promoted_rule_is_loaded_contradicted_and_removed(both: tuple[ClaudeCode, ClaudeCode]) -> None:
     ann, _ = both
     ann.session("look at the price cache", [load(), start(), resolve(), say("Closed.")], **MODEL)
     (found,) = json.loads(command(ann, "list", "--json"))["results"]

@@ -64,13 +64,18 @@ def test_a_person_is_asked_about_names_and_yes_is_no_answer(run: Any, repository
 def test_promote_prints_a_patch_and_writes_after_a_yes(run: Any, repository: Path) -> None:
     assert run("promote").stdout.startswith("--- /dev/null\n+++ b/.claude/rules/learned.md\n")
     assert not (repository / ".claude").exists()
-    (repository / "AGENTS.md").write_text("# Agents\n")
-    assert run("promote", "--into", "AGENTS.md", "--yes").exit_code == 0
-    assert "- Isolate the worker before you blame it\n" in (repository / "AGENTS.md").read_text()
-    assert "nothing to promote" in run("promote", "--into", "AGENTS.md").stderr
+    assert run("promote", "--yes").exit_code == 0
+    assert "- Isolate the worker before you blame it\n" in (repository / ".claude/rules/learned.md").read_text()
+    assert "nothing to promote" in run("promote").stderr
     assert run("forget", VALUE, "--yes").exit_code == 0
-    assert "nothing to promote" in run("promote", "--into", "AGENTS.md").stderr
-    assert run("promote", "--into", "../AGENTS.md").exit_code == 1
+    assert "nothing to promote" in run("promote").stderr
+
+
+def test_promote_follows_no_link(run: Any, repository: Path) -> None:
+    (repository / ".claude" / "rules").mkdir(parents=True)
+    (repository / ".claude" / "rules" / "learned.md").symlink_to(repository / "README")
+    assert run("promote", "--yes").exit_code == 1
+    assert (repository / "README").read_text() == "A garden.\n"
 
 
 def test_joining_and_leaving_say_what_they_did(run: Any, repository: Path) -> None:

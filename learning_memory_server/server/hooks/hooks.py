@@ -143,9 +143,8 @@ class Hooks:
         lessons = latest(self.collector, caller.project, self.advisor.finder.shared)
         await self.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
         if event.folder and event.session:
-            # Claude Code loads these before it knows the hooks of plugins.
-            for name in (LEARNED, "CLAUDE.md"):
-                await self._loaded(replace(event, file=str(Path(event.folder, name))), caller)
+            # Claude Code loads it before it knows the hooks of plugins.
+            await self._loaded(replace(event, file=str(Path(event.folder, LEARNED))), caller)
         return self.context.text(caller, place)
 
     async def _loaded(self, event: Event, caller: Caller) -> str:
