@@ -21,8 +21,8 @@ _JUDGED: Final = 5
 """How many of the best are judged, of which two are shown at most. With 20 files each, it takes 2 ms."""
 _CHANGED: Final = 0.2
 """What the score of an experience loses if all of its lines have changed; half of it if hardly any has.
-`benchmarks.freshness`: .07 of the lessons that are still true are taken for changed. Of the experiences of `ranking`,
-.6 would not be shown after this loss: with the .003 that are silenced, at most .04 of what is true is not shown."""
+`benchmarks.freshness`: .08 of the lessons that are still true are taken for changed. Of the experiences of `ranking`,
+.6 would not be shown after this loss: .05 of what is true is not shown."""
 
 
 @dataclass(eq=False)
