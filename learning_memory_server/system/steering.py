@@ -1,8 +1,9 @@
 """What a project's files may not decide: whose memory an agent reads, and where the hub of all projects connects.
 
 A client gives a server the variables that files of the project name, and whoever wrote the project wrote those. So at
-the start of the process a variable that such a file may have set is removed. Only a file that names one is parsed; to
-look for them takes a fraction of a millisecond, because the session's start waits for it.
+the start of the process a variable that such a file sets is removed, whatever its value: what a client makes of a value
+in a file is the client's affair. Only a file that names one is parsed; to look for them takes a fraction of a
+millisecond, because the session's start waits for it.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def is_guarded(name: str) -> bool:
 
 
 def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
-    """Remove the variables that the project's files may have set, and return a sentence for each.
+    """Remove the variables that the project's files set, and return a sentence for each.
 
     HOME becomes what the user database says. If there is any such variable, settings of network, model and redaction
     are removed as well: they decide for all projects. Those of the settings file are not concerned.
@@ -59,9 +60,11 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     files = locations.project_files(environment) if names else []
     if not any(_may_name(data, names) for _, data in files):
         return []
-    from learning_memory_server.system.project_files import find_ignored
+    from learning_memory_server.system.project_files import find_set
 
-    ignored = find_ignored(files, environment, names)
+    ignored: dict[str, str] = {}
+    for name, file in find_set(files, names, names.__contains__):
+        ignored.setdefault(name, file)
     said = [f"{name} is ignored: {file} names it." for name, file in ignored.items()]
     for name in ignored:
         del environment[name]
@@ -75,10 +78,10 @@ def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
 
 
 def find_steering(environment: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return each guarded variable that a file of the project sets, whatever its value, and the file."""
+    """Return each guarded variable that a file of the project sets, and the file."""
     from learning_memory_server.system.project_files import find_set
 
-    return find_set(locations.project_files(environment), environment, is_guarded)
+    return list(find_set(locations.project_files(environment), environment, is_guarded))
 
 
 def for_hub(environment: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a project's files may not decide: tables of file, value and what is seen."""
+"""What a project's files may not decide: tables of files and variables."""
 
 import json
 import os
@@ -69,12 +69,12 @@ def is_ignored(name: str = PROJECT, seen: str = "victim", **others: str) -> bool
 
 
 @pytest.mark.parametrize("file", locations.PROJECT_FILES)
-def test_a_value_that_a_file_of_the_project_has_is_ignored(shop: Path, file: str) -> None:
+def test_a_variable_that_a_file_of_the_project_sets_is_ignored(shop: Path, file: str) -> None:
     put(shop, file, content(file, PROJECT, "victim"))
     git(shop, "add", "--force", ".")
 
     assert is_ignored()
-    assert not is_ignored(seen="mine")
+    assert is_ignored(seen="mine")
 
 
 @pytest.mark.parametrize("file", locations.PROJECT_FILES)
@@ -95,71 +95,24 @@ def test_files_of_the_folders_above_count_and_from_wherever_the_client_starts(
 
 
 @pytest.mark.parametrize(
-    ("file", "value", "seen", "is_expected"),
+    ("file", "value"),
     [
-        # Claude Code's own settings are literal, and so is Codex's file.
-        (CLAUDE, "${HOME}/x", "${HOME}/x", True),
-        (CLAUDE, "victim2", "victim", False),
-        (CLAUDE, 5, "5", True),
-        (CLAUDE, 5, "6", True),
-        (".codex/config.toml", "${HOME}/x", "${HOME}/x", True),
-        # Claude Code in .mcp.json, as tried: the default, the value, or the text as it is.
-        (".mcp.json", "${GIVEN}", "given", True),
-        (".mcp.json", "${GIVEN}", "other", False),
-        (".mcp.json", "${GIVEN:-victim}", "victim", True),
-        (".mcp.json", "${GIVEN:-victim}", "given", True),
-        (".mcp.json", "${GIVEN:-victim}", "other", False),
-        (".mcp.json", "vic${GIVEN}tim", "victim", True),
-        (".mcp.json", "vic${GIVEN}tim", "vicgiventim", True),
-        (".mcp.json", "vic${GIVEN}tim", "victims", False),
-        (".mcp.json", "${NOWHERE}", "anything", True),
-        (".mcp.json", "${NOWHERE:-x}", "anything", True),
-        # It sets this for the server, and expands without it.
-        (".mcp.json", "${CLAUDE_PROJECT_DIR:-victim}", "victim", True),
-        (".mcp.json", "${GIVEN:-${GIVEN}}", "anything", True),
-        # VS Code and Cursor.
-        (".vscode/mcp.json", "${env:GIVEN}", "given", True),
-        (".vscode/mcp.json", "${env:GIVEN}", "other", False),
-        (".vscode/mcp.json", "${input:project}", "anything", True),
-        (".vscode/mcp.json", "${userHome}", "anything", True),
-        (".vscode/mcp.json", "${workspaceFolder}/data", "SHOP/data", True),
-        (".vscode/mcp.json", "${workspaceFolder}/data", "LINK/data", True),
-        (".vscode/mcp.json", "${workspaceFolder}/data", "/elsewhere/data", False),
-        (".vscode/mcp.json", "x${workspaceFolder}", "anything", True),
-        (".cursor/mcp.json", "${workspaceFolder}/${env:GIVEN}", "anything", True),
-        (".cursor/mcp.json", "~/data", "anything", True),
-        # Gemini CLI.
-        ("opencode.json", "{env:GIVEN}", "anything", True),
-        ("opencode.json", "{file:name.txt}", "anything", True),
-        (".gemini/settings.json", "$GIVEN", "given", True),
-        (".gemini/settings.json", "$GIVEN", "other", False),
-        (".gemini/settings.json", "$NOWHERE", "anything", True),
-        (".gemini/.env", "victim", "victim", True),
-        (".env", "'victim'", "victim", True),
-        (".env", '"victim"', "other", False),
-        (".env", "victim # really", "victim", True),
-        (".env", "", "anything", True),
-        (".env", '"victim\nsecond"', "victim\nsecond", True),
-        (".env", "${GIVEN}", "anything", True),
+        (CLAUDE, "${HOME}/x"),
+        (CLAUDE, 5),
+        (".mcp.json", "${GIVEN:-victim}"),
+        (".vscode/mcp.json", "${input:project}"),
+        (".vscode/mcp.json", "${workspaceFolder}/data"),
+        ("opencode.json", "{file:name.txt}"),
+        (".gemini/settings.json", "$NOWHERE"),
+        (".env", "victim # really"),
+        (".env", ""),
+        (".env", '"victim\nsecond"'),
     ],
 )
-def test_a_value_is_kept_only_if_no_client_makes_it_of_what_the_file_has(
-    shop: Path, tmp_path: Path, file: str, value: object, seen: str, *, is_expected: bool
-) -> None:
-    (tmp_path / "link").symlink_to(shop)
+def test_a_variable_that_a_file_sets_is_ignored_whatever_the_value(shop: Path, file: str, value: object) -> None:
     put(shop, file, content(file, PROJECT, value))
-    seen = seen.replace("SHOP", str(shop)).replace("LINK", str(tmp_path / "link"))
 
-    assert is_ignored(seen=seen, GIVEN="given", CLAUDE_PROJECT_DIR="/x") is is_expected
-
-
-def test_a_reference_to_what_a_project_file_sets_is_not_certain(shop: Path) -> None:
-    put(shop, ".mcp.json", content(".mcp.json", PROJECT, "${GIVEN}"))
-    assert not is_ignored(seen="other", GIVEN="given")
-
-    put(shop, CLAUDE, content(CLAUDE, "GIVEN", "anything"))
-
-    assert is_ignored(seen="other", GIVEN="given")
+    assert is_ignored(seen="mine", GIVEN="given")
 
 
 @pytest.mark.parametrize(
@@ -211,23 +164,30 @@ def test_what_only_mentions_a_variable_sets_nothing(shop: Path, text: str) -> No
 
 @pytest.mark.parametrize("file", [".vscode/mcp.json", ".cursor/mcp.json", ".mcp.json"])
 @pytest.mark.parametrize(
-    ("named", "seen", "is_expected"),
+    ("named", "is_expected"),
     [
-        ("${workspaceFolder}/conf/vars", "victim", True),
-        ("${workspaceFolder}/conf/vars", "other", False),
-        ("conf/vars", "victim", True),
-        ("${workspaceFolder}/none", "victim", False),
-        ("${input:file}", "anything", True),
-        (7, "anything", True),
+        ("${workspaceFolder}/conf/vars", True),
+        ("conf/vars", True),
+        ("${workspaceFolder}/none", False),
+        ("${workspaceFolder}/conf/others", False),
+        ("${input:file}", True),
+        (7, True),
     ],
 )
 def test_variables_of_a_file_that_a_client_is_told_to_read_count(
-    shop: Path, file: str, named: object, seen: str, *, is_expected: bool
+    shop: Path, file: str, named: object, *, is_expected: bool
 ) -> None:
     put(shop, "conf/vars", f"A=1\n{PROJECT}=victim\n")
+    put(shop, "conf/others", "A=1\n")
     put(shop, file, json.dumps({"servers": {"other": {"envFile": named}}}))
 
-    assert is_ignored(seen=seen) is is_expected
+    assert is_ignored() is is_expected
+
+
+def test_a_file_of_variables_that_cannot_be_found_out_may_set_any(shop: Path) -> None:
+    put(shop, ".vscode/mcp.json", '{"servers": {"other": {"envFile": ')
+
+    assert is_ignored()
 
 
 @pytest.mark.parametrize(
@@ -257,7 +217,6 @@ def test_these_are_not_a_projects_to_set(shop: Path, name: str) -> None:
     put(shop, CLAUDE, content(CLAUDE, name, "/victim"))
 
     assert is_ignored(name, "/victim")
-    assert not is_ignored(name, "/mine")
     assert [(each, file) for each, file in find_steering({}) if each == name] == [(name, str(shop / CLAUDE))]
 
 

@@ -55,7 +55,7 @@ def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Name the variables that files of the project set, and that sessions ignore there."""
     for name, file in find_steering(environment):
         yield yellow(
-            f"{file} sets {name}, which a project may not: sessions and commands ignore it if they get that value. "
+            f"{file} sets {name}, which a project may not: sessions and commands ignore it there. "
             f"What you want for yourself belongs into {paths.config_file()} or the client's own settings."
         )
 
