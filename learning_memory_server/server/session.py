@@ -100,9 +100,7 @@ class Session:
         answers: MemoryObjectSendStream[SessionMessage | bytes],
     ) -> None:
         if len(line) > FRAME_MAX:
-            flaw = f"The message is longer than {FRAME_MAX} bytes. Split it."
-            frame = jsonrpc.read_ends(line[: jsonrpc.HEAD], b"", flaw)
-            await answers.send(jsonrpc.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code))
+            await answers.send(_failure(jsonrpc.too_long(FRAME_MAX)))
             return
         message: types.JSONRPCMessage | ValidationError
         try:
@@ -184,11 +182,15 @@ def refusal(line: bytes) -> bytes | None:
     frame = jsonrpc.read(line)
     if not frame.is_answered:
         return None
-    flaw = frame.flaw or (
+    frame.flaw = frame.flaw or (
         "The message is not a JSON-RPC request, or it contains an unpaired surrogate (such as half an emoji), or "
         "too long a number, or too deep an array."
     )
-    return jsonrpc.failure(frame.identity, frame.method, InvalidInputError(flaw), frame.code)
+    return _failure(frame)
+
+
+def _failure(frame: jsonrpc.Frame) -> bytes:
+    return jsonrpc.failure(frame.identity, frame.method, InvalidInputError(frame.flaw or ""), frame.code)
 
 
 log = structlog.get_logger()

@@ -105,14 +105,14 @@ class Relay:
         for line in self._from_client.feed(data or b"\n"):
             self._take(line)
 
-    def _take(self, line: bytes | jsonrpc.Ends) -> None:
+    def _take(self, line: bytes | None) -> None:
         """Answer a line from the client, or keep it for the hub."""
         frame = self._read(line)
         if frame.flaw and frame.is_answered:
             error = InvalidInputError(frame.flaw)
             _write(self._client_out, jsonrpc.failure(frame.identity, frame.method, error, frame.code))
             return
-        if isinstance(line, tuple):
+        if line is None:
             return
         answered = self._answers.answer(line, frame)
         if answered is not None:
@@ -141,10 +141,9 @@ class Relay:
         elif self._hub or not is_kept:
             self._to_hub += line
 
-    def _read(self, line: bytes | jsonrpc.Ends) -> jsonrpc.Frame:
-        if isinstance(line, tuple):
-            flaw = f"The message is longer than {self._frame_max} bytes and was not processed. Split it."
-            return jsonrpc.read_ends(*line, flaw)
+    def _read(self, line: bytes | None) -> jsonrpc.Frame:
+        if line is None:
+            return jsonrpc.too_long(self._frame_max)
         frame = jsonrpc.read(line)
         if line.startswith(discovery.PRIVATE):
             # The hub would take it for one of the front's own lines.

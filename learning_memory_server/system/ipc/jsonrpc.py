@@ -1,23 +1,18 @@
 """JSON-RPC messages as clients send them: which are valid, and how the others are answered.
 
-Without an answer a client would wait forever, so whatever is not valid is answered under its id, wherever one can be
-read, and under no id (null) otherwise. A front answers such messages itself, so that no hub has to.
+Whatever is not valid is answered: under its id, or under null where it cannot be parsed, as JSON-RPC says. A front
+answers such messages itself, so that no hub has to.
 """
 
 from __future__ import annotations
 
 import json
-import re
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
     from learning_memory_server.errors import LearningMemoryError
-
-    Ends = tuple[bytes, bytes]
-    """The first and the last bytes of a line that was too long to keep."""
-
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
@@ -29,18 +24,6 @@ OWN_ID: Final = "learning-memory-front/"
 
 NOTHING_SAID: Final = "{}"
 """What a hook's call is answered with if there is nothing to say: of an empty text, Claude Code tells its model."""
-
-HEAD: Final = 1 << 16
-"""Bytes of the beginning of a message that is too long to keep, where its id may be."""
-TAIL: Final = 1 << 12
-"""Bytes of its end; some clients write the id last."""
-
-_STRING: Final = r'"(?:[^"\\]|\\.)*"'
-_PART: Final = re.compile(rf"{_STRING}|[{{}}\[\],:\"]|[^\s{{}}\[\],:\"]+", re.DOTALL)
-"""A string, a sign, a number or a word. A quote by itself begins a string that does not end."""
-_LAST: Final = re.compile(
-    rf'"id"\s*:\s*({_STRING}|-?\d+)\s*(?:,\s*"(?:jsonrpc|method)"\s*:\s*({_STRING})\s*)*\}}\s*\Z', re.DOTALL
-)
 
 
 class Frame:
@@ -77,60 +60,53 @@ class Frame:
 
 
 class LineSplitter:
-    """Splits a stream into lines. Of a line of more than `limit` bytes, only the two ends are kept."""
+    """Splits a stream into lines. A line of more than `limit` bytes is not kept: None stands for it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._rest = bytearray()
-        self._head: bytes | None = None
+        self._is_too_long = False
 
-    def feed(self, data: bytes) -> list[bytes | Ends]:
+    def feed(self, data: bytes) -> list[bytes | None]:
         """Add data from the stream and return the lines that are now complete."""
-        lines: list[bytes | Ends] = []
+        lines: list[bytes | None] = []
         start = 0
         while (end := data.find(b"\n", start)) >= 0:
             self._add(data[start : end + 1])
-            if self._head is not None:
-                lines.append((self._head, bytes(self._rest)))
+            if self._is_too_long:
+                lines.append(None)
             elif self._rest.strip():
                 lines.append(bytes(self._rest))
             self._rest.clear()
-            self._head = None
+            self._is_too_long = False
             start = end + 1
         self._add(data[start:])
         return lines
 
     def _add(self, data: bytes) -> None:
         self._rest += data
-        if self._head is None and len(self._rest) > self._limit:
-            self._head = bytes(self._rest[:HEAD])
-        if self._head is not None:
-            del self._rest[:-TAIL]
+        if self._is_too_long or len(self._rest) > self._limit:
+            self._is_too_long = True
+            self._rest.clear()
 
 
 def read(line: bytes) -> Frame:
     """Return what a line is."""
     try:
-        text = line.decode()
+        message = json.loads(line.decode())
     except UnicodeDecodeError:
-        return _unreadable(line.decode("utf-8", "replace"), "The message is not valid UTF-8.")
-    try:
-        message = json.loads(text)
+        return Frame(None, "", flaw="The message is not valid UTF-8.", code=PARSE_ERROR)
     except (ValueError, RecursionError):
         # Python also refuses numbers of thousands of digits, and arrays that are nested a thousand deep.
-        return _unreadable(text, "The message is not valid JSON.")
+        return Frame(None, "", flaw="The message is not valid JSON.", code=PARSE_ERROR)
     if not isinstance(message, dict):
         return Frame(None, "", flaw="The message is not a JSON object; batches are not supported.")
     return _checked(message)
 
 
-def read_ends(head: bytes, tail: bytes, flaw: str) -> Frame:
-    """Return what a message is of which the first `HEAD` and the last `TAIL` bytes were kept. The flaw says why."""
-    frame = _unreadable(head.decode("utf-8", "replace"), flaw, INVALID_REQUEST)
-    is_object = head.lstrip().startswith(b"{")
-    if frame.identity is None and is_object and (last := _LAST.search(tail.decode("utf-8", "replace"))):
-        frame.identity = _identity(_value(last[1]))
-    return frame
+def too_long(limit: int) -> Frame:
+    """Return what stands for a line that was not kept."""
+    return Frame(None, "", flaw=f"The message is longer than {limit} bytes and was not processed. Split it.")
 
 
 def failure(identity: str | int | None, method: str, error: LearningMemoryError, code: int = INTERNAL_ERROR) -> bytes:
@@ -180,36 +156,6 @@ def _checked(message: dict[str, Any]) -> Frame:
     frame = Frame(identity, name, parameters, flaw=flaw, is_answered=is_answered)
     frame.message = {} if flaw else message
     return frame
-
-
-def _unreadable(text: str, flaw: str, code: int = PARSE_ERROR) -> Frame:
-    """Return a frame with the id and method that the beginning of a broken message names."""
-    text = text[:HEAD].rstrip()
-    found: dict[str, object] = {}
-    depth, key, previous = 0, "", ""
-    for match in _PART.finditer(text):
-        part = match[0]
-        if part in "{[":
-            depth += 1
-        elif part in "}]":
-            depth -= 1
-        elif part == ":" and depth == 1:
-            key = previous
-        elif previous == ":" and depth == 1 and key in {'"id"', '"method"'} and match.end() < len(text):
-            # A part at the very end may be half of one.
-            found.setdefault(key, _value(part))
-        previous = part
-        if part == '"' or depth < 1 or len(found) == 2:
-            break
-    method = found.get('"method"')
-    return Frame(_identity(found.get('"id"')), method if isinstance(method, str) else "", flaw=flaw, code=code)
-
-
-def _value(part: str) -> object:
-    try:
-        return json.loads(part)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _identity(value: object) -> str | int | None:
