@@ -7,7 +7,7 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for every file: children do not inherit it, and Windows does not translate its line ends."""
@@ -19,19 +19,7 @@ _BLOCK: Final = 512
 """Bytes: the unit of st_blocks on every file system."""
 
 
-class System(Protocol):
-    """The calls made to the operating system: the module `os`, or a stand-in that fails on demand."""
-
-    def mkdir(self, path: Path, mode: int, /) -> None: ...  # noqa: D102 - as in `os`
-    def open(self, path: Path, flags: int, mode: int = ..., /) -> int: ...  # noqa: D102
-    def write(self, descriptor: int, data: memoryview, /) -> int: ...  # noqa: D102
-    def fsync(self, descriptor: int, /) -> None: ...  # noqa: D102
-    def ftruncate(self, descriptor: int, length: int, /) -> None: ...  # noqa: D102
-    def replace(self, source: Path, destination: Path, /) -> None: ...  # noqa: D102
-    def unlink(self, path: Path, /) -> None: ...  # noqa: D102
-
-
-def make_private_directory(path: Path, *, system: System = os) -> None:
+def make_private_directory(path: Path) -> None:
     """Create the directory and its missing parents for their owner alone; existing ones are left as they are."""
     # Every write asks, and six looks at the parents took an eighth of a busy hub's time.
     if path.is_dir():
@@ -40,53 +28,53 @@ def make_private_directory(path: Path, *, system: System = os) -> None:
     for directory in (*reversed(path.parents), path):
         if not directory.exists():
             with suppress(FileExistsError):
-                system.mkdir(directory, 0o700)
+                os.mkdir(directory, 0o700)
                 # A file does not survive a power loss that its directory does not survive. Some directories are
                 # writable, but cannot be opened for a sync.
                 with suppress(PermissionError):
-                    sync_directory(directory.parent, system=system)
+                    sync_directory(directory.parent)
 
 
-def append(path: Path, data: bytes, *, system: System = os) -> None:
+def append(path: Path, data: bytes) -> None:
     """Append `data` to the file and wait for the disk. On failure the file is as it was."""
-    make_private_directory(path.parent, system=system)
+    make_private_directory(path.parent)
     is_new = not path.exists()
-    descriptor = system.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o600)
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | PLAIN, 0o600)
     try:
         size = os.fstat(descriptor).st_size
         try:
-            _write_all(descriptor, data, system)
-            system.fsync(descriptor)
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
             if is_new:
-                sync_directory(path.parent, system=system)
+                sync_directory(path.parent)
         except OSError:
-            system.ftruncate(descriptor, size)
+            os.ftruncate(descriptor, size)
             raise
     finally:
         os.close(descriptor)
 
 
-def replace(path: Path, data: bytes, *, mode: int = 0o600, system: System = os) -> None:
+def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
     """Replace the file's content with `data`, and its mode. A crash or a failure leaves the old or the new."""
-    make_private_directory(path.parent, system=system)
+    make_private_directory(path.parent)
     temporary = path.with_name(path.name + TEMPORARY)
-    descriptor = system.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | PLAIN, 0o600)
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | PLAIN, 0o600)
     try:
         try:
-            _write_all(descriptor, data, system)
+            _write_all(descriptor, data)
             if hasattr(os, "fchmod"):
                 # The process's umask has taken bits from what was opened.
                 os.fchmod(descriptor, mode)
-            system.fsync(descriptor)
+            os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        system.replace(temporary, path)
+        os.replace(temporary, path)
     except OSError:
         # A full disk stays full otherwise, and what could not be written may be private.
         with suppress(OSError):
-            system.unlink(temporary)
+            os.unlink(temporary)
         raise
-    sync_directory(path.parent, system=system)
+    sync_directory(path.parent)
 
 
 def read(path: Path) -> bytes | None:
@@ -102,33 +90,33 @@ def read(path: Path) -> bytes | None:
     return content if content is not None and len(content) <= READ_MAX else None
 
 
-def remove(path: Path, *, system: System = os) -> None:
+def remove(path: Path) -> None:
     """Remove the file; a missing one counts as removed."""
     with suppress(FileNotFoundError):
-        system.unlink(path)
+        os.unlink(path)
     # Also when it was missing: an earlier try may have ended before this.
     if path.parent.is_dir():
-        sync_directory(path.parent, system=system)
+        sync_directory(path.parent)
 
 
-def truncate(path: Path, size: int, *, system: System = os) -> None:
+def truncate(path: Path, size: int) -> None:
     """Truncate the file to `size` bytes."""
-    descriptor = system.open(path, os.O_WRONLY | PLAIN)
+    descriptor = os.open(path, os.O_WRONLY | PLAIN)
     try:
-        system.ftruncate(descriptor, size)
-        system.fsync(descriptor)
+        os.ftruncate(descriptor, size)
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def sync_directory(path: Path, *, system: System = os) -> None:
+def sync_directory(path: Path) -> None:
     """Make created, renamed and removed names in the directory survive a power loss."""
     if os.name == "nt":
         # Windows cannot open directories, but its file system journals name changes.
         return
-    descriptor = system.open(path, os.O_RDONLY | PLAIN)
+    descriptor = os.open(path, os.O_RDONLY | PLAIN)
     try:
-        system.fsync(descriptor)
+        os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
@@ -158,7 +146,7 @@ def disk_use(folder: Path) -> int:
     return total
 
 
-def _write_all(descriptor: int, data: bytes, system: System) -> None:
+def _write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
-        view = view[system.write(descriptor, view) :]
+        view = view[os.write(descriptor, view) :]

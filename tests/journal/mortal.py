@@ -3,7 +3,11 @@
 import errno
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from learning_memory_server.system import files
 
@@ -82,6 +86,9 @@ class MortalSystem:
         path.unlink()
         self.dirty.add(_inode(path.parent))
 
+    def __getattr__(self, name: str) -> Any:
+        return getattr(os, name)
+
     def _step(self) -> None:
         if self._left is not None:
             if self._left == 0 and self._refuses:
@@ -99,16 +106,27 @@ class MortalDisk:
         self._system = system
 
     def append(self, path: Path, data: bytes, /) -> None:
-        files.append(path, data, system=self._system)
+        with self._in_place():
+            files.append(path, data)
 
     def replace(self, path: Path, data: bytes, /) -> None:
-        files.replace(path, data, system=self._system)
+        with self._in_place():
+            files.replace(path, data)
 
     def remove(self, path: Path, /) -> None:
-        files.remove(path, system=self._system)
+        with self._in_place():
+            files.remove(path)
 
     def truncate(self, path: Path, size: int, /) -> None:
-        files.truncate(path, size, system=self._system)
+        with self._in_place():
+            files.truncate(path, size)
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Let `files` use the system in place of `os`."""
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(files, "os", self._system)
+            yield
 
 
 def deaths(begin: Callable[[], object], act: Callable[[MortalDisk], object]) -> Iterator[None]:
