@@ -114,7 +114,7 @@ async def of_sessions(sessions: Sequence[Session], embedder: Embedder, memories:
     """Return the figures of each arm for the errors of sessions."""
     found = failures(sessions)
     cures, told = last_success(found), await tell(Settings(), sessions)
-    without, edits = await tell(Settings(episodes=False), sessions), edits_of(sessions, found)
+    edits = edits_of(sessions, found)
     last = last_edit(found, edits)
     happened, said, known = [], list[dict[str, str]](), dict[str, list[tuple[str, Lesson]]]()
     for failed in found:
@@ -140,7 +140,7 @@ async def of_sessions(sessions: Sequence[Session], embedder: Embedder, memories:
     at_failures = [(failed.session, failed.place) for failed in found]
     others = {
         "last edit": {"event": [last.get(place, "") for place in at_failures]},
-        "remedies": {"event": [without[place] for place in at_failures]},
+        "remedies": {"event": ["" if _EPISODE in told[place] else told[place] for place in at_failures]},
         "episodes": {"event": [told[place] if _EPISODE in told[place] else "" for place in at_failures]},
     }
     asked = [

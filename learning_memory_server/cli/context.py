@@ -25,7 +25,7 @@ def context() -> Result:
     """Show what a new session of this project should know, or nothing if there is nothing.
 
     These are open entries, values in force and the latest lessons, in at most
-    `budget_bytes` bytes, which MCP clients read as the resource `context`; and
+    800 bytes, which MCP clients read as the resource `context`; and
     the commands that failed again and again, with what is told when they do.
     """
     settings = open_settings()
@@ -41,7 +41,6 @@ def context() -> Result:
         still_open,
         ordered(standings, ValueOrder.SUPPORT),
         lessons,
-        settings.budget_bytes,
         validity.successors(),
         about=words_about(place_in(folder_of(os.environ)), still_open),
         freshness=lambda entry: validity.words(entry, caller.folder),

@@ -118,6 +118,8 @@ ADVICE_GOAL_MAX: Final = 70
 """Characters of a goal in advice: enough to recognise the situation."""
 ADVICE_LINE_MAX: Final = 240
 """Characters of what was learned in advice, if there is room."""
+CONTEXT_MAX: Final = 800
+"""Bytes of the context that a new session is given."""
 CONTEXT_SHOWN: Final = 3
 """Items of each kind at the start of a session: more are not read."""
 CONTEXT_ITEM_MAX: Final = 200

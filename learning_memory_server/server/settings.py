@@ -101,15 +101,6 @@ class Settings(BaseModel):
     qdrant_allow_plaintext_key: bool = Field(
         default=False, description="Whether the key may be sent over http:// to another machine than this one."
     )
-    qdrant_shard_number: Annotated[Number, Field(ge=1)] | None = Field(
-        default=None, description="How many shards a new collection at qdrant_url has; by default the server decides."
-    )
-    qdrant_replication_factor: Annotated[Number, Field(ge=1)] | None = Field(
-        default=None, description="How many copies a Qdrant cluster keeps of each shard of a new collection."
-    )
-    qdrant_write_consistency_factor: Annotated[Number, Field(ge=1)] | None = Field(
-        default=None, description="How many of those copies must acknowledge a write."
-    )
     embedding_backend: Literal["sentence-transformers", "ollama", "hashing"] = Field(
         default="sentence-transformers",
         description="What runs the model. `hashing` needs no model and finds shared words only; it is meant for tests.",
@@ -156,10 +147,6 @@ class Settings(BaseModel):
         description="After how many commands with the same open entry the plugin for Claude Code asks the agent about "
         "it; 0: never.",
     )
-    episodes: bool = Field(
-        default=True,
-        description="Whether what an agent edited until an error was gone is kept, and told where it comes again.",
-    )
     redaction: bool = Field(
         default=True,
         description="Replace secrets (keys, tokens, passwords) in what is stored by a marker such as "
@@ -175,10 +162,6 @@ class Settings(BaseModel):
         default=(),
         description="What is not a secret: a list of regular expressions; what one of them matches is kept. A variable "
         "holds it as JSON.",
-    )
-    budget_bytes: Annotated[Number, Field(ge=0)] = Field(
-        default=800,
-        description="Bytes that the context for a new session has at most: the resource and the command `context`.",
     )
     hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
         default=30, description="The hub shuts down after this time without a session."

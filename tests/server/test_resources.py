@@ -9,6 +9,7 @@ from mcp.types import TextContent, TextResourceContents
 
 from learning_memory_server.learning.advice.log import Trials
 from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
@@ -27,9 +28,7 @@ async def read_context(agent: Agent) -> str:
     return content.text
 
 
-async def test_the_context_is_empty_and_then_names_what_is_open_and_what_was_learned(
-    services: Services, agent: Agent
-) -> None:
+async def test_the_context_is_empty_and_then_names_what_is_open_and_what_was_learned(agent: Agent) -> None:
     assert [each.uri for each in (await agent.client.list_resources()).resources] == [CONTEXT_URI]
     assert await read_context(agent) == ""
     await agent.call("start_ghap", **ENTRY)
@@ -38,7 +37,7 @@ async def test_the_context_is_empty_and_then_names_what_is_open_and_what_was_lea
     shown = await read_context(agent)
     assert f"- {started['id']}: {ENTRY['goal']}\n" in shown
     assert "- deploys must clear the cache\n" in shown
-    assert len(shown.encode()) <= services.settings.budget_bytes
+    assert len(shown.encode()) <= limits.CONTEXT_MAX
 
 
 async def test_the_context_is_the_projects_own(services: Services) -> None:
@@ -85,7 +84,7 @@ async def test_another_resource_is_refused(agent: Agent) -> None:
 
 
 async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services, agent: Agent) -> None:
-    broken = SessionContext(object(), object(), object(), 800)  # type: ignore[arg-type]
+    broken = SessionContext(object(), object(), object())  # type: ignore[arg-type]
     server = build_server(Calls({**services.injectable(), SessionContext: broken}, Caller("shop", "a1")))
     async with type(agent.client)(server) as client:
         with pytest.raises(MCPError) as caught:

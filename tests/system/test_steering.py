@@ -278,7 +278,7 @@ def test_a_front_that_was_to_be_steered_decides_nothing_for_all_projects(shop: P
         "LEARNING_MEMORY_REDACTION": "false",
         "LEARNING_MEMORY_REDACTION_ALLOW": "[]",
     }
-    of_it = {"LEARNING_MEMORY_BUDGET_BYTES": "5", "PATH": "/bin"}
+    of_it = {"LEARNING_MEMORY_MIN_EXPERIENCES": "5", "PATH": "/bin"}
     assert kept(**mine, **of_it) == mine | of_it
 
     put(shop, CLAUDE, content(CLAUDE, PROJECT, "victim"))

@@ -83,8 +83,8 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
             )
         yield from _check_writable(journal, [log for _, log, _ in readers])
         episodes = sum(each.episode is not None for each in command.Stored(settings).failures.all())
-        state = "are told where they come again" if settings.episodes else "are not told: `episodes` is off"
-        yield green(f"{out.counted(episodes, 'error')} went away after edits; these {state}.", topic="episodes")
+        counted = out.counted(episodes, "error")
+        yield green(f"{counted} went away after edits; these are told where they come again.", topic="episodes")
     except LearningMemoryError as error:
         yield red(_explained(error))
     try:

@@ -256,8 +256,7 @@ async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings
             for ran in transcripts.commands_in(path, lesson.passed, progress):
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
-                edits = ran.edits if settings.episodes else ()
-                await learner.saw(replace(ran, project=project, edits=edits))
+                await learner.saw(replace(ran, project=project))
             if (
                 tasks
                 and (task := transcripts.task_in(path))

@@ -26,7 +26,7 @@ from learning_memory_server.index.engines.base import (
     VectorStore,
 )
 from learning_memory_server.index.engines.owner import Owner
-from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place, Spread
+from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
 from learning_memory_server.index.engines.vectors import REBUILD, VECTOR, best_hits, checked_matrix, checked_terms
@@ -55,7 +55,6 @@ class QdrantStore(VectorStore):
         *,
         api_key: str | None = None,
         timeout: float = timeouts.QDRANT,
-        spread: Spread | None = None,
         allow_plaintext_key: bool = False,
         availability: Availability | None = None,
         before_use: Callable[[], None] = lambda: None,
@@ -63,7 +62,7 @@ class QdrantStore(VectorStore):
         self.requests = Requests(
             urls, api_key, timeout, allow_plaintext_key=allow_plaintext_key, availability=availability
         )
-        self.catalog = Catalog(self.requests, spread or Spread())
+        self.catalog = Catalog(self.requests)
         self._owner = owner
         self._before_use = before_use
         self._points = OwnPoints(self.requests, owner)

@@ -37,17 +37,7 @@ REBUILD: Final = "rebuild"
 """The payload fields that only the adapter reads and writes: whose a point is, and which rebuild wrote it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How a cluster distributes new collections; None leaves it to the server."""
-
-    shard_number: int | None = None
-    replication_factor: int | None = None  # the number of copies of each shard
-    write_consistency_factor: int | None = None
-    """How many copies must have accepted a write before it counts as done."""
-
-
-def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
+def collection_settings(spec: CollectionSpec) -> dict[str, Any]:
     """Return the arguments of the vendor's `create_collection`, except the name and the metadata.
 
     There is no graph over all owners' points (`m` is 0), because every search is among those of one owner: only the
@@ -69,9 +59,6 @@ def collection_settings(spec: CollectionSpec, spread: Spread) -> dict[str, Any]:
         "strict_mode_config": models.StrictModeConfig(
             enabled=True, unindexed_filtering_retrieve=False, unindexed_filtering_update=False
         ),
-        "shard_number": spread.shard_number,
-        "replication_factor": spread.replication_factor,
-        "write_consistency_factor": spread.write_consistency_factor,
     }
 
 
@@ -144,7 +131,6 @@ class Catalog:
     """Finds collections, and creates them. It never removes, renames or replaces one."""
 
     requests: Requests
-    spread: Spread
 
     async def find(self, spec: CollectionSpec) -> Place | None:
         """Return the collection for `spec` if there is one."""
@@ -223,7 +209,7 @@ class Catalog:
         raise AssertionError
 
     async def _create(self, spec: CollectionSpec, name: str) -> models.CollectionInfo:
-        settings = collection_settings(spec, self.spread)
+        settings = collection_settings(spec)
         try:
             await self.requests.ask(
                 name,

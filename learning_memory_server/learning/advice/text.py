@@ -53,7 +53,6 @@ class SessionContext:
     collector: ObservationCollector  # where the entries are
     values: ValueStore  # where the values are
     advisor: Advisor  # records what is shown, and knows from whom it is withheld
-    budget: int  # bytes of UTF-8 that the text has at most
 
     def text(self, caller: Caller, place: str = "") -> str:
         """Return the text for a caller's project; empty if there is nothing to say.
@@ -69,7 +68,6 @@ class SessionContext:
             still_open,
             self.values.list_values(project=caller.project),
             lessons,
-            self.budget,
             self.advisor.loaded(caller.session) | self.advisor.validity.successors().keys(),
             elsewhere,
             words_about(place if "\n" in place else f"{place}\n{self._last_files(caller)}", still_open),
@@ -79,7 +77,7 @@ class SessionContext:
             return UNCONFIRMED if found.text else ""
         if self.advisor.may_show(caller, Channel.CONTEXT, found.items):
             return found.text
-        return context(still_open, (), (), self.budget, elsewhere=elsewhere).text
+        return context(still_open, (), (), elsewhere=elsewhere).text
 
     def _last_files(self, caller: Caller) -> str:
         newest = islice(self.collector.timeline.newest(caller.project), _LAST)
@@ -112,11 +110,11 @@ def context(
     still_open: Sequence[Ghap],
     values: Sequence[Standing],
     resolved: Sequence[Ghap],
-    budget: int,
     withheld: Container[str] = (),
     elsewhere: Sequence[Ghap] = (),
     about: AbstractSet[str] = frozenset(),
     freshness: Callable[[Ghap], str] = lambda _entry: "",
+    budget: int = limits.CONTEXT_MAX,
 ) -> Context:
     """Return the open entries, the values in force, the latest lessons and what others do, each on a line.
 

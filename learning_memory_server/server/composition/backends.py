@@ -163,17 +163,12 @@ def open_server(
     """
     from learning_memory_server.index.engines.owner import open_owner
     from learning_memory_server.index.engines.qdrant import QdrantStore
-    from learning_memory_server.index.engines.qdrant_catalog import Spread
 
-    spread = Spread(
-        settings.qdrant_shard_number, settings.qdrant_replication_factor, settings.qdrant_write_consistency_factor
-    )
     owner = open_owner(settings.owner_file)
     return QdrantStore(
         urls_of(url),
         owner,
         api_key=key,
-        spread=spread,
         allow_plaintext_key=settings.qdrant_allow_plaintext_key,
         availability=availability,
         before_use=partial(before_use, url, owner.name) if before_use else lambda: None,

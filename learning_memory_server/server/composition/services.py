@@ -191,8 +191,8 @@ class Services(Indexed):
         finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere, shared=self.shared)
         self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
-        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, episodes=settings.episodes)
-        self.session_context = SessionContext(collector, self.values, self.advisor, settings.budget_bytes)
+        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
+        self.session_context = SessionContext(collector, self.values, self.advisor)
         self.anchoring = Anchoring(collector, self.redaction)
         self.validity = self.advisor.validity
         self.validity.failures = self.failure_log

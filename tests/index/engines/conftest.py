@@ -10,14 +10,12 @@ import pytest
 from learning_memory_server.index.engines.base import CollectionSpec, Point, SparseVector, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_catalog import Spread
 from tests.index.engines.double import QdrantDouble, opened, serving, store_of
 from tests.index.engines.points import EAST, uid
 
 SERVER_URL = os.environ.get("LMS_TEST_QDRANT_URL")
 # A double asks for no key.
 SERVER_KEY = os.environ.get("LMS_TEST_QDRANT_API_KEY")
-SPREAD = Spread(*(int(os.environ.get(f"LMS_TEST_QDRANT_{what}", "0")) or None for what in ("SHARDS", "COPIES")))
 STORES = ["edge", "qdrant-double", *(["qdrant-server"] if SERVER_URL else [])]
 
 
@@ -69,7 +67,7 @@ async def bare_store(server: str | None, tmp_path: Path) -> AsyncIterator[Vector
     """A store without a collection."""
     store: VectorStore = EdgeStore(tmp_path / "index")
     if server:
-        store = store_of(server, tmp_path / "owner.json", SERVER_KEY, SPREAD)
+        store = store_of(server, tmp_path / "owner.json", SERVER_KEY)
     async with opened(store):
         yield store
 
@@ -80,6 +78,6 @@ async def store(bare_store: VectorStore, spec: CollectionSpec, server: str | Non
     await bare_store.ensure(spec)
     if server:
         others = [Point(uid(n), EAST, {"project": "a"}, SparseVector([7], [3.0])) for n in range(20)]
-        async with opened(store_of(server, tmp_path / "neighbour.json", SERVER_KEY, SPREAD), spec) as neighbour:
+        async with opened(store_of(server, tmp_path / "neighbour.json", SERVER_KEY), spec) as neighbour:
             await neighbour.upsert("notes", others)
     return bare_store

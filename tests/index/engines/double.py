@@ -21,15 +21,14 @@ from typing import Any, NamedTuple, TypeVar
 from learning_memory_server.index.engines.base import CollectionSpec, VectorStore
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_catalog import Spread
 from tests.index.engines.double_engine import Answer, Engine
 
 _Store = TypeVar("_Store", bound=VectorStore)
 
 
-def store_of(url: str, owner: Path, key: str | None = None, spread: Spread | None = None) -> QdrantStore:
+def store_of(url: str, owner: Path, key: str | None = None) -> QdrantStore:
     """Return the store of an owner on a server, by the file that says who it is."""
-    return QdrantStore([url], open_owner(owner), api_key=key, spread=spread)
+    return QdrantStore([url], open_owner(owner), api_key=key)
 
 
 @asynccontextmanager

@@ -18,10 +18,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, SparseVector
 from learning_memory_server.index.engines.owner import Owner, open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_catalog import Spread
 from learning_memory_server.index.engines.qdrant_errors import Kind
-from learning_memory_server.server.composition.backends import open_server
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
 from tests.index.engines import points
 from tests.index.engines.double import QdrantDouble, Wrong, answering, opened
@@ -130,7 +127,7 @@ async def test_a_refused_connection_is_a_clear_error(server: Stub, store: Qdrant
 
 async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server: Stub, owner: Owner) -> None:
     server.answer = FreshServer()
-    async with opened(QdrantStore([server.url], owner, spread=Spread(replication_factor=2)), SPEC):
+    async with opened(QdrantStore([server.url], owner), SPEC):
         pass
     writes = [(path, body) for method, path, body in server.asked if method != "GET"]
     path, created = writes[0]
@@ -139,7 +136,6 @@ async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server
     assert created["sparse_vectors"] == {"bm25": {}}
     assert created["hnsw_config"] == {"m": 0, "payload_m": 16}
     assert created["quantization_config"] == {"scalar": {"type": "int8", "always_ram": True}}
-    assert created["replication_factor"] == 2
     assert created["strict_mode_config"]["enabled"] is True
     # The stub says that `tags` is already indexed.
     fields = {body["field_name"]: body["field_schema"] for path, body in writes[1:] if path.endswith("/index")}
@@ -152,18 +148,6 @@ async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server
     }
     assert next(iter(fields)) == "owner"
     assert len(writes) == 1 + len(fields)
-
-
-async def test_the_settings_decide_how_a_cluster_distributes_a_new_collection(server: Stub, tmp_path: Path) -> None:
-    server.answer = FreshServer()
-    settings = Settings(
-        storage_path=tmp_path, qdrant_shard_number=6, qdrant_replication_factor=3, qdrant_write_consistency_factor=2
-    )
-    async with opened(open_server(settings, server.url, None), SPEC):
-        pass
-    created = next(body for method, _, body in server.asked if method == "PUT")
-    spread = ("shard_number", "replication_factor", "write_consistency_factor")
-    assert [created[name] for name in spread] == [6, 3, 2]
 
 
 async def test_a_search_among_given_points_is_exact_and_terms_have_their_own_vector(

@@ -183,13 +183,6 @@ async def test_files_outside_and_credentials_are_not_known(shield: Shield, tmp_p
     assert not any(each.episode for each in shield.failures.all())
 
 
-async def test_the_setting_turns_it_off(tmp_path: Path) -> None:
-    shield = Shield(tmp_path, episodes=False)
-    await mends(shield.session("first"))
-    assert await told(shield, "second") == ""
-    assert not any(each.episode for each in shield.failures.all())
-
-
 async def test_it_outlives_the_process_and_is_checked_in_archives(shield: Shield) -> None:
     await mends(shield.session("first"))
     (kept,) = shield.failures.all()
