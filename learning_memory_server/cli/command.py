@@ -32,7 +32,7 @@ from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.moment import parse_moment, utc_now
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
+from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
 
@@ -151,11 +151,11 @@ _MINUTE: Final = 60
 
 
 def open_settings() -> Settings:
-    """Load the settings, set up logging, and warn about environment variables that name no setting."""
+    """Load the settings, set up logging, and warn about variables and keys that name no setting."""
     from learning_memory_server.server.composition.logging import configure_logging
 
     settings = load_settings()
-    for sentence in unknown_variables(os.environ):
+    for sentence in unknown_variables(os.environ) + removed_keys():
         out.notice(sentence)
     # Commands report in sentences, not in log lines.
     configure_logging("debug" if settings.log_level == "debug" else "critical")

@@ -34,7 +34,7 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import damage_notice
 from learning_memory_server.server.hooks.event import answer_for, arguments_of
-from learning_memory_server.server.settings import Settings, unknown_variables
+from learning_memory_server.server.settings import Settings, removed_keys, unknown_variables
 from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ending import leave_shortly
@@ -63,7 +63,7 @@ def run(
     """Serve on the socket until the hub is not needed. Return whether Ctrl-C ended it."""
     configure_logging(settings.log_level, settings.storage_path / discovery.LOG)
     sys.setswitchinterval(_TURN_SECONDS)
-    for sentence in unknown_variables(os.environ):
+    for sentence in unknown_variables(os.environ) + removed_keys():
         log.warning("setting.unknown", message=sentence)
 
     async def serve() -> bool:
@@ -95,6 +95,7 @@ class Hub:
         self._last_needed = time.monotonic()
         self._folders = Folders(services.claims, services.knows)
         self._cleared: dict[str, str] = {}
+        self._removed_keys = removed_keys()
         self._renamed: dict[str, str] = {}
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
@@ -183,7 +184,9 @@ class Hub:
             "refused": refused,
             "gives_way": self._gives_way_to(hello, writer),
             # Commands do this by themselves. A front cannot: the module that knows the settings is slow to import.
-            "notices": [] if is_command else unknown_variables(hello.get("variables", ())) + self._damage(),
+            "notices": []
+            if is_command
+            else unknown_variables(hello.get("variables", ())) + self._removed_keys + self._damage(),
         }
         await connections.send(writer, ack)
         return ack

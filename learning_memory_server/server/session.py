@@ -26,7 +26,7 @@ from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders, caller_of
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import load_settings, unknown_variables
+from learning_memory_server.server.settings import load_settings, removed_keys, unknown_variables
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import jsonrpc
 
@@ -200,7 +200,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
     """Serve one client on stdin and stdout until it leaves."""
     settings = load_settings()
     configure_logging(settings.log_level)
-    for sentence in unknown_variables(os.environ):
+    for sentence in unknown_variables(os.environ) + removed_keys():
         log.warning("setting.unknown", message=sentence)
     caller = caller_of(os.environ, settings)
     used = asyncio.Event()

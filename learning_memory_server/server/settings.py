@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import (
@@ -76,6 +76,11 @@ RedactionPatterns = Annotated[tuple[str, ...] | dict[str, str], BeforeValidator(
 RedactionAllow = Annotated[
     tuple[str, ...], BeforeValidator(_from_json), _sound(partial(numbered_patterns, "redaction_allow"))
 ]
+REMOVED: Final = frozenset(
+    ("budget_bytes", "episodes", "qdrant_replication_factor", "qdrant_shard_number", "qdrant_write_consistency_factor")
+)
+"""Keys of the file that once were settings."""
+
 UserPath = Annotated[Path, AfterValidator(_user_path)]
 Number = Annotated[int, BeforeValidator(_no_boolean)]
 
@@ -252,9 +257,10 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
     """Return the settings.
 
     Raises `InvalidSettingsError` if the file cannot be read, one of its keys is unknown, or a value is invalid. The
-    message names the setting and where it was set.
+    message names the setting and where it was set. Keys in `REMOVED` are passed over.
     """
-    from_file = paths.settings_from_file(environment)
+    in_file = paths.settings_from_file(environment)
+    from_file = {key: value for key, value in in_file.items() if key not in REMOVED}
     for key in from_file:
         if key not in Settings.model_fields:
             raise InvalidSettingsError(
@@ -281,6 +287,17 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 def is_secret(name: str, value: object) -> bool:
     """Return whether a setting holds a key, or a URL with a password."""
     return name == "qdrant_api_key" or (name.endswith("_url") and "@" in str(value))
+
+
+def removed_keys(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Return a sentence for each key of the file that once was a setting; none if the file cannot be read."""
+    try:
+        keys = paths.settings_from_file(environment)
+    except InvalidSettingsError:
+        return []
+    return [
+        f"`{key}` was removed: delete the line in {paths.config_file(environment)}." for key in keys if key in REMOVED
+    ]
 
 
 def unknown_variables(environment: Iterable[str]) -> list[str]:

@@ -274,8 +274,11 @@ def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
     assert refusal(run("list", LEARNING_MEMORY_LOG_LEVEL="loud")).startswith("error: LEARNING_MEMORY_LOG_LEVEL:")
 
 
-def test_an_unknown_variable_is_mentioned(run: Any) -> None:
-    assert "LEARNING_MEMORY_PROJECT" in refusal(run("list", LEARNING_MEMORY_PROJEKT="x"), 0)
+def test_an_unknown_variable_and_a_key_that_was_removed_are_mentioned(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("episodes = false\n")
+    said = refusal(run("list", LEARNING_MEMORY_PROJEKT="x"), 0)
+    assert "LEARNING_MEMORY_PROJECT" in said
+    assert "`episodes` was removed" in said
 
 
 @pytest.mark.parametrize(

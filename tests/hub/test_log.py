@@ -38,3 +38,12 @@ def test_a_session_is_told_of_damaged_lines_that_the_hub_has_met(tmp_path: Path)
         assert told.close() == 0
     assert "1 line of the journal cannot be read" in told.stderr()
     assert "learning-memory-server doctor" in told.stderr()
+
+
+def test_a_session_is_told_of_a_key_of_the_settings_file_that_was_removed(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("episodes = false\n")
+    with memory_in(tmp_path) as memory:
+        front = memory.greeted(config=str(tmp_path / "config.toml"))
+        assert front.call("list_values")["count"] == 0
+        assert front.close() == 0
+        assert "`episodes` was removed: delete the line in" in front.stderr()

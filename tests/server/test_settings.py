@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.server.settings import Settings, load_settings, unknown_variables
+from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
 from learning_memory_server.system.paths import data_directory
 
 
@@ -149,6 +149,16 @@ def test_what_is_wrong_in_the_file_is_refused_with_its_name(file: Path, content:
     file.write_bytes(content)
     with pytest.raises(InvalidSettingsError, match=re.escape(said.format(file=file))):
         load(file)
+
+
+def test_a_key_that_once_was_a_setting_is_a_warning(file: Path) -> None:
+    file.write_text('episodes = false\nbudget_bytes = "many"\nmin_experiences = 5\n')
+
+    assert load(file).min_experiences == 5
+    assert removed_keys({"LEARNING_MEMORY_CONFIG": str(file)}) == [
+        f"`episodes` was removed: delete the line in {file}.",
+        f"`budget_bytes` was removed: delete the line in {file}.",
+    ]
 
 
 def test_an_unknown_variable_is_a_warning_with_a_suggestion(file: Path) -> None:

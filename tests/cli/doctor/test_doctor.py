@@ -286,6 +286,13 @@ def test_a_settings_file_that_cannot_be_read_is_red(run: Any, tmp_path: Path) ->
     assert "✗ settings" in printed(run("doctor", LEARNING_MEMORY_CONFIG=str(tmp_path)), 1)
 
 
+def test_a_key_that_was_removed_is_yellow_and_the_rest_is_checked(run: Any, tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text("episodes = false\n")
+    shown = printed(run("doctor", "--quick"), 0)
+    assert "! settings     `episodes` was removed: delete the line in" in shown
+    assert "journal" in shown
+
+
 def test_wrong_settings_are_red_and_unknown_ones_yellow(run: Any) -> None:
     result = printed(run("doctor", LEARNING_MEMORY_MIN_EXPERIENCES="few", LEARNING_MEMORY_QDRANT_URI="x"), 1)
     assert "✗ settings     LEARNING_MEMORY_MIN_EXPERIENCES" in result
