@@ -1,8 +1,7 @@
 """What the project of a folder is called, and which folders are told unasked what it knows.
 
 Without a remote, a project is named after its folder and a digest, because many folders are called `app`. The name is
-decided once for a folder. Earlier versions used the folder's name alone: where something is kept under that, it stays
-the name of the first such folder, unless others of that name were seen here; then a person decides.
+decided once for a folder.
 
 With a remote, only folders in which the project's history begins are told unasked.
 
@@ -19,7 +18,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -52,7 +51,7 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
 
 def claims_of(settings: Settings) -> Claims:
     """Return what is known of the folders of this data."""
-    return Claims(settings.storage_path / "claims.json", settings.journal_directory)
+    return Claims(settings.storage_path / "claims.json")
 
 
 @dataclass(slots=True)
@@ -60,7 +59,6 @@ class Claims:
     """Knows the projects of folders, and which folders are the projects that they claim to be."""
 
     file: Path
-    journal: Path
     _told: set[tuple[Path, str]] = field(default_factory=set)
 
     def project_of(self, directory: Path, *, keep: bool = True) -> str:
@@ -70,36 +68,10 @@ class Claims:
         kept, place = self._read(), _place(directory)
         if place not in kept["names"]:
             bare = bare_name(directory)
-            is_only = not any(self._others(kept, directory, bare))
-            kept["names"][place] = [bare, bare if is_only and self._mentions(bare) else _unique(bare, directory)]
+            kept["names"][place] = [bare, _unique(bare, directory)]
             if keep:
                 self._try_to_write(kept)
         return str(kept["names"][place][1])
-
-    def find_earlier_name(self, directory: Path) -> str | None:
-        """Return the folder's bare name if something is kept under it, and it is nobody's."""
-        bare, name = self._read()["names"].get(_place(directory), ("", ""))
-        is_free = bare != name and all(other != bare for _, other in self._read()["names"].values())
-        return bare if is_free and self._mentions(bare) else None
-
-    def take_earlier_name(self, directory: Path) -> None:
-        """Note that a person says that what is kept under a folder's bare name is of this folder."""
-        kept = self._read()
-        bare, _ = kept["names"][_place(directory)]
-        kept["names"][_place(directory)] = [bare, bare]
-        self._write(kept)
-
-    def _others(self, kept: dict[str, Any], directory: Path, bare: str) -> Iterator[object]:
-        """Yield signs of other folders of a name: those that were named here, and those that the client has seen."""
-        yield from (each for each, (other, _) in kept["names"].items() if other == bare)
-        own = {folder_name(each) for each in (_git_folder(directory).parent, directory, *directory.parents)}
-        ending = folder_name(directory / bare).removeprefix(folder_name(directory))
-        yield from (each for each in projects_folder(os.environ).glob(f"*{ending}") if each.name not in own)
-
-    def _mentions(self, project: str) -> bool:
-        """Return whether anything is kept of a project. Asked once for a folder, so that files are read as they are."""
-        wanted = f'"project":{json.dumps(project, ensure_ascii=False)}'.encode()
-        return any(wanted in file.read_bytes() for file in self.journal.rglob("*.json*"))
 
     def may_tell(self, directory: Path, project: str) -> bool:
         """Return whether what a project knows may be said in a folder unasked, as far as that is known by now.

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.server.claims import Claims, caller_of
 from learning_memory_server.server.settings import Settings
@@ -20,7 +19,7 @@ from tests.sharing.repositories import git
 @pytest.fixture
 def claims(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Claims:
     monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "client"))
-    return Claims(tmp_path / "data" / "claims.json", tmp_path / "journal")
+    return Claims(tmp_path / "data" / "claims.json")
 
 
 def repository(folder: Path, message: str = "first") -> Path:
@@ -128,14 +127,7 @@ def test_another_repository_in_the_same_place_is_another_folder(tmp_path: Path, 
     shop.rename(tmp_path / "moved")
     repository(tmp_path / "shop", "another")
 
-    assert not Claims(tmp_path / "data" / "claims.json", tmp_path / "journal").may_tell(shop, SHOP)
-
-
-def keep_something(tmp_path: Path, project: str) -> None:
-    """Let the journal have something of a project."""
-    folder = tmp_path / "journal" / "entries"
-    folder.mkdir(parents=True)
-    (folder / "2026-01.jsonl").write_text(f'{{"data":{{"id":"x","project":"{project}"}}}}\n', "utf-8")
+    assert not Claims(tmp_path / "data" / "claims.json").may_tell(shop, SHOP)
 
 
 def test_without_a_remote_a_project_is_named_after_its_folder_and_where_its_history_begins(
@@ -167,37 +159,6 @@ def test_a_folder_keeps_its_name_when_its_history_begins(tmp_path: Path, claims:
     named = claims.project_of(shop)
     git(shop, "commit", "--quiet", "--allow-empty", "--message", "first")
     assert claims.project_of(shop) == named
-
-
-def test_what_earlier_versions_kept_stays_with_the_first_folder_of_that_name(
-    tmp_path: Path, claims: Claims, shop: Path
-) -> None:
-    keep_something(tmp_path, "shop")
-    used(tmp_path, shop, time.time())
-    used(tmp_path, tmp_path, time.time())
-    assert claims.project_of(shop) == "shop"
-    other = repository(tmp_path / "others" / "shop", "another")
-    assert re.fullmatch(r"shop-[0-9a-f]{6}", claims.project_of(other))
-    # It has an owner.
-    assert claims.find_earlier_name(other) is None
-    assert claims.find_earlier_name(shop) is None
-
-
-async def test_doctor_asks_whose_it_is_where_several_folders_of_that_name_were_seen(
-    tmp_path: Path, claims: Claims, shop: Path
-) -> None:
-    keep_something(tmp_path, "shop")
-    used(tmp_path, tmp_path / "others" / "shop", time.time())
-    name = claims.project_of(shop)
-    assert name != "shop"
-    settings = Settings(storage_path=tmp_path / "data", journal_path=tmp_path / "journal")
-    environment = {"CLAUDE_PROJECT_DIR": str(shop)}
-    (finding,) = check_claim(settings, environment)
-    assert f"This one is {name!r}" in finding.sentence
-    assert finding.repair is not None
-    finding.repair()
-    assert list(check_claim(settings, environment)) == []
-    assert caller_of(environment, settings).project == "shop"
 
 
 def test_a_setting_names_the_project_whatever_its_folder_is_called(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
-from learning_memory_server.server.claims import Claims, caller_of, claims_of
+from learning_memory_server.server.claims import caller_of, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system import paths
 from learning_memory_server.system.ipc.socket_security import has_hubs
@@ -66,8 +66,6 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     if settings.project:
         return
     project = claims.project_of(directory)
-    if earlier := claims.find_earlier_name(directory):
-        yield _named_before(claims, directory, project, earlier)
     if claims.may_tell(directory, project):
         return
     if not Stored(settings).entries.timeline.count(project):
@@ -101,20 +99,6 @@ def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Itera
             f"{gone:,} of {out.counted(len(lessons), 'lesson')} of this project are about files that are gone, and {changed:,} "
             "about what has changed since."
         )
-
-
-def _named_before(claims: Claims, directory: Path, project: str, earlier: str) -> Finding:
-    def take() -> str:
-        claims.take_earlier_name(directory)
-        return f"{directory} is {earlier}."
-
-    return yellow(
-        f"Something is kept of a project {earlier!r}, as earlier versions called every folder of that name, and several "
-        f"of them were seen here. This one is {project!r}. If what is kept is of this folder, run in it: "
-        f"{paths.APPLICATION} doctor --fix",
-        take,
-        f"Is what is kept of {earlier!r} of {directory}? What was kept as {project!r} keeps that name.",
-    )
 
 
 def check_redaction(settings: Settings) -> Iterator[Finding]:
