@@ -47,7 +47,15 @@ _CACHES: Final = (
     *(LOG, f"{LOG}.1", "hub.json"),
 )
 """What is in the storage folder and can be made again."""
-_DATA: Final = ("backups", SHARED, "claims.json", "sessions.json", "qdrant-owner.json", "outdated-points.json")
+_DATA: Final = (
+    "backups",
+    SHARED,
+    "claims",
+    "claims.json",
+    "sessions.json",
+    "qdrant-owner.json",
+    "outdated-points.json",
+)
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
 
 commands = Commands()

@@ -6,9 +6,9 @@ decided once for a folder.
 With a remote, only folders in which the project's history begins are told unasked.
 
 The author of a repository chooses its remote, and with it the project that it claims to be. What cannot be chosen is
-the commit that a history begins with. So the first folder of a project leaves its root commits in a file of the data
-folder, and others must have the same; a person can say yes for one that cannot show them. Asked searches are not
-concerned.
+the commit that a history begins with. So the first folder of a project leaves its root commits in the data folder, and
+others must have the same; a person can say yes for one that cannot show them, and for one of which something is known
+that cannot be read. Asked searches are not concerned.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
+from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.learning.failures.transcripts import folder_name, projects_folder
 from learning_memory_server.model.caller import Caller, bare_name, folder_of, git_output, remote_name, session_of
-from learning_memory_server.system import files, timeouts
+from learning_memory_server.server.facts import FactFiles, Facts
+from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.server.settings import Settings
 
 _LETTERS: Final = 6
 """Letters of the digest in a name."""
+_FIRST_LOOK: Final = "first look"
+"""What is known under this is an hour before the first look-up: sessions that ended by then are from before roots."""
 
 
 def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
@@ -51,41 +55,50 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
 
 def claims_of(settings: Settings) -> Claims:
     """Return what is known of the folders of this data."""
-    return Claims(settings.storage_path / "claims.json")
+    return Claims(settings.storage_path / "claims")
 
 
 @dataclass(slots=True)
 class Claims:
     """Knows the projects of folders, and which folders are the projects that they claim to be."""
 
-    file: Path
+    folder: Path
     _told: set[tuple[Path, str]] = field(default_factory=set)
+    _is_read_in: bool = False
 
     def project_of(self, directory: Path, *, keep: bool = True) -> str:
         """Return the name of a folder's project: `host/owner/name` of its remote, else what is decided once."""
         if remote := remote_name(directory):
             return remote
-        kept, place = self._read(), _place(directory)
-        if place not in kept["names"]:
-            bare = bare_name(directory)
-            kept["names"][place] = [bare, _unique(bare, directory)]
-            if keep:
-                self._try_to_write(kept)
-        return str(kept["names"][place][1])
+        here = _subject(directory)
+        known = self._known(here)
+        name = known.first("name")
+        if name is None:
+            name = _unique(bare_name(directory), directory)
+            if keep and known.is_whole:
+                with suppress(OSError):
+                    self._files.learn(here, name=name)
+                # Somebody else may have been first.
+                name = self._known(here).first("name") or name
+        return str(name)
 
     def may_tell(self, directory: Path, project: str) -> bool:
         """Return whether what a project knows may be said in a folder unasked, as far as that is known by now.
 
         A name without a remote is the folder's own, or a setting's.
         """
-        if "/" in project and (directory, project) not in self._told:
-            kept, place = self._read(), _place(directory)
-            roots = kept["folders"].get(place)
-            is_same = bool(roots) and kept["roots"].get(project) == roots
-            if not is_same and [place, project] not in kept["confirmed"]:
+        if (directory, project) not in self._told:
+            here, there = self._known(_subject(directory)), self._known(_subject(project))
+            is_same = "/" not in project or (here.first("roots") and here.first("roots") == there.first("roots"))
+            if not (here.is_whole and there.is_whole and (is_same or project in here.every("confirmed"))):
                 return False
             self._told.add((directory, project))
         return True
+
+    def find_unreadable(self, directory: Path, project: str) -> Path | None:
+        """Return a file of what is known of a folder or its project, if it cannot be read."""
+        found = map(self._known, (_subject(directory), _subject(project)))
+        return next((each.file for each in found if not each.is_whole), None)
 
     def look_up(self, directory: Path, project: str, *, is_new: bool) -> None:
         """Look for a folder's root commits, once, and keep them for a project that has none on record.
@@ -94,40 +107,68 @@ class Claims:
         in the folder: it was used there before roots were recorded. A shallow clone does not have the roots. What
         cannot be kept is looked for again.
         """
-        kept = self._read()
-        if "since" not in kept:
-            self._try_to_write(kept | {"since": time.time() - timeouts.USED_BEFORE})
-        is_first = is_new or _was_used_before(directory, self._read().get("since", 0.0))
-        place = _place(directory)
-        roots = self._read()["folders"].get(place) or _roots(directory)
-        kept = self._read()
-        if roots and (kept["folders"].get(place) != roots or project not in kept["roots"]):
-            kept["folders"][place] = roots
-            if is_first:
-                kept["roots"].setdefault(project, roots)
-            self._try_to_write(kept)
+        here, there = _subject(directory), _subject(project)
+        with suppress(OSError):
+            begun, known = self._known(_FIRST_LOOK), self._known(here)
+            if begun.is_whole and not begun.lines:
+                self._files.learn(_FIRST_LOOK, at=time.time() - timeouts.USED_BEFORE)
+            is_first = is_new or _was_used_before(directory, self._known(_FIRST_LOOK).first("at") or 0.0)
+            roots = known.first("roots") or _roots(directory)
+            if not roots or not known.is_whole:
+                return
+            if not known.first("roots"):
+                self._files.learn(here, roots=roots)
+            if is_first and self._known(there).is_whole and not self._known(there).first("roots"):
+                self._files.learn(there, roots=roots)
 
     def confirm(self, directory: Path, project: str) -> None:
-        """Note that a person says that a folder is the project's."""
-        kept = self._read()
-        kept["confirmed"].append([_place(directory), project])
-        if roots := kept["folders"].get(_place(directory)):
-            kept["roots"].setdefault(project, roots)
-        self._write(kept)
+        """Note that a person says that a folder is the project's. What cannot be read is put aside."""
+        if not self._read_in():
+            self._former.rename(self._former.with_suffix(f"{SET_ASIDE}{time.time_ns()}"))
+            # What was refused before must not count as used before.
+            self._files.learn(_FIRST_LOOK, at=0.0)
+        here, there = _subject(directory), _subject(project)
+        roots = self._known(here).first("roots")
+        for subject in (here, there):
+            if not self._known(subject).is_whole:
+                self._files.set_aside(subject)
+        self._files.learn(here, confirmed=project, **({} if "/" in project else {"name": project}))
+        if roots:
+            self._files.learn(there, roots=roots)
 
-    def _read(self) -> dict[str, Any]:
-        kept: dict[str, Any] = {"roots": {}, "folders": {}, "names": {}, "confirmed": []}
-        with suppress(OSError, ValueError, TypeError):
-            kept |= json.loads(self.file.read_bytes())
-        return kept
+    @property
+    def _files(self) -> FactFiles:
+        return FactFiles(self.folder)
 
-    def _try_to_write(self, kept: dict[str, Any]) -> None:
-        with suppress(OSError):
-            self._write(kept)
+    @property
+    def _former(self) -> Path:
+        return self.folder.with_suffix(".json")
 
-    def _write(self, kept: dict[str, Any]) -> None:
-        self.file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        files.replace(self.file, json.dumps(kept, indent=1).encode())
+    def _known(self, subject: str) -> Facts:
+        if not self._read_in():
+            return Facts(self._former, is_whole=False)
+        return self._files.of(subject)
+
+    def _read_in(self) -> bool:
+        """Keep what was kept in one file once, in files of their own. Return whether that could be read."""
+        if self._is_read_in:
+            return True
+        try:
+            kept = json.loads(self._former.read_bytes())
+            facts = [(f"folder {place}", {"name": name}) for place, (_, name) in kept.get("names", {}).items()]
+            facts += [(f"folder {place}", {"roots": roots}) for place, roots in kept.get("folders", {}).items()]
+            facts += [(_subject(project), {"roots": roots}) for project, roots in kept.get("roots", {}).items()]
+            facts += [(f"folder {place}", {"confirmed": project}) for place, project in kept.get("confirmed", [])]
+            facts += [(_FIRST_LOOK, {"at": kept["since"]})] if "since" in kept else []
+            for subject, fact in facts:
+                self._files.learn(subject, **fact)
+            self._former.unlink(missing_ok=True)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, TypeError, AttributeError):
+            return False
+        self._is_read_in = True
+        return True
 
 
 @dataclass(slots=True)
@@ -159,6 +200,11 @@ class Folders:
             looking = in_daemon_thread(partial(self.claims.look_up, folder, project, is_new=is_new))
             await asyncio.wait([asyncio.wrap_future(looking)], timeout=timeouts.CLAIM)
         return telling
+
+
+def _subject(of: Path | str) -> str:
+    """Return under what something is known of a folder, or of a project: no project can pass itself off as a folder."""
+    return f"project {of}" if isinstance(of, str) else f"folder {_place(of)}"
 
 
 def _was_used_before(directory: Path, since: float) -> bool:

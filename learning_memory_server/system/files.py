@@ -4,6 +4,7 @@ They raise what the operating system raises; callers say what the file is.
 """
 
 import os
+import secrets
 import stat
 from contextlib import suppress
 from pathlib import Path
@@ -33,6 +34,27 @@ def make_private_directory(path: Path) -> None:
                 # writable, but cannot be opened for a sync.
                 with suppress(PermissionError):
                     sync_directory(directory.parent)
+
+
+def create(path: Path, data: bytes) -> bool:
+    """Create the file with `data`, and return whether that was done: an existing one stays. Nobody sees it in part."""
+    make_private_directory(path.parent)
+    temporary = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o600)
+    try:
+        try:
+            _write_all(descriptor, data)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        # Unlike a renamed one, a linked file takes nobody's place.
+        os.link(temporary, path)
+    except FileExistsError:
+        return False
+    finally:
+        os.unlink(temporary)
+    sync_directory(path.parent)
+    return True
 
 
 def append(path: Path, data: bytes) -> None:

@@ -73,7 +73,7 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
     assert LESSON not in everything
     assert f"{tmp_path}/evil/.claude/settings.json sets LEARNING_MEMORY_PROJECT" in session.results()[-1]
     assert not (tmp_path / "evil" / "data").exists()
-    claims = Claims(claude.memory.storage / "claims.json")
+    claims = Claims(claude.memory.storage / "claims")
     collector = ObservationCollector(Journal(claude.memory.storage / "journal"), utc_now)
     assert collector.list_orphans(Caller("shop", "-")) == []
     assert len(collector.list_orphans(Caller(claims.project_of(claude.project), "-"))) == 2

@@ -28,10 +28,10 @@ CODE: Final = re.compile(r"`([^`\n]+)`")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|toml|txt|yml|yaml|jsonl?))")
 """A name that ends like a file, or like a folder."""
-FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|clusters|\.learning-memory/lessons)/?")
+FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|clusters|claims|\.learning-memory/lessons)/?")
 """Folders of the journal and the data, which documents mention too."""
 MADE_ELSEWHERE: Final = re.compile(
-    r"(?:settings(?:\.local)?|\.?mcp|claims|server|about|shared|compared|hub|sessions|qdrant-owner"
+    r"(?:settings(?:\.local)?|\.?mcp|server|about|shared|compared|hub|sessions|qdrant-owner"
     r"|claude_desktop_config|learning-memory|modules|tokenizer|config_sentence_transformers)\.json"
     r"|(?:values|verdicts|advice|trials|failures|servers|clusters|old)\.jsonl|(?:learned|bench)\.md|config\.toml"
 )

@@ -2,6 +2,7 @@ import shutil
 import threading
 from pathlib import Path
 
+from learning_memory_server.system import files
 from learning_memory_server.system.files import disk_use
 
 
@@ -31,3 +32,19 @@ def test_folders_may_disappear_while_their_use_is_added_up(tmp_path: Path) -> No
     finally:
         is_over.set()
         thread.join()
+
+
+def test_a_file_is_created_once_and_whole_and_leaves_nothing_beside_it(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "file"
+    assert files.create(path, b"first")
+    assert not files.create(path, b"second")
+    assert path.read_bytes() == b"first"
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_link_that_was_planted_in_place_of_a_new_file_is_not_followed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.symlink_to(tmp_path / "elsewhere")
+    assert not files.create(path, b"first")
+    assert not (tmp_path / "elsewhere").exists()

@@ -68,20 +68,27 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     project = claims.project_of(directory)
     if claims.may_tell(directory, project):
         return
-    if not Stored(settings).entries.timeline.count(project):
-        # There is nothing to tell, and the first session records where its history begins.
-        return
-    claims.look_up(directory, project, is_new=False)
-    if claims.may_tell(directory, project):
-        return
+    unreadable = claims.find_unreadable(directory, project)
+    if unreadable is None:
+        if not Stored(settings).entries.timeline.count(project):
+            # There is nothing to tell, and the first session records where its history begins.
+            return
+        claims.look_up(directory, project, is_new=False)
+        if claims.may_tell(directory, project):
+            return
 
     def confirm() -> str:
         claims.confirm(directory, project)
         return f"{directory} is {project}."
 
+    reason = (
+        f"{unreadable} cannot be read, and may say that {directory} is not {project}"
+        if unreadable
+        else f"The remote of {directory} says that it is {project}, and its history does not show it"
+    )
     yield yellow(
-        f"The remote of {directory} says that it is {project}, and its history does not show it, so sessions here are "
-        f"told nothing of that project unasked. If it is, run in this folder: {paths.APPLICATION} doctor --fix",
+        f"{reason}, so sessions here are told nothing of that project unasked. If it is, run in this folder: "
+        f"{paths.APPLICATION} doctor --fix",
         confirm,
         f"Is {directory} the project {project}, and may its sessions be told what is known of that?",
     )

@@ -1,0 +1,83 @@
+"""What is known of folders and projects: a file of each, so that processes need no lock to write at the same time.
+
+Whoever is first creates the file, whole. What is learned later is one more line. Of lines that contradict each other,
+the first holds, so two processes that learn at once agree about what they have learned.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from learning_memory_server.journal.log import SET_ASIDE
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.system import files
+
+_SUBJECT: Final = "of"
+"""The key in each line under which it says whom it is about: names of files are digests."""
+_LETTERS: Final = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What is known of one folder or project.
+
+    Attributes:
+        file: Where it is kept.
+        lines: The facts that can be read, the oldest first.
+        is_whole: Whether all can be read. Otherwise something is known that nobody here knows: a person must be asked.
+    """
+
+    file: Path
+    lines: tuple[dict[str, Any], ...] = ()
+    is_whole: bool = True
+
+    def first(self, name: str) -> Any:
+        """Return the fact that holds under a name, or None."""
+        return next(iter(self.every(name)), None)
+
+    def every(self, name: str) -> list[Any]:
+        """Return all facts under a name."""
+        return [line[name] for line in self.lines if name in line]
+
+
+class FactFiles:
+    """The files of a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def of(self, subject: str) -> Facts:
+        """Return what is known of a subject."""
+        file = self._file(subject)
+        lines: list[dict[str, Any]] = []
+        try:
+            for line in file.read_bytes().splitlines():
+                fact = json.loads(line)
+                if fact[_SUBJECT] != subject:
+                    return Facts(file, tuple(lines), is_whole=False)
+                lines.append(fact)
+        except FileNotFoundError:
+            return Facts(file)
+        except (OSError, ValueError, TypeError, KeyError):
+            return Facts(file, tuple(lines), is_whole=False)
+        # No file is created empty.
+        return Facts(file, tuple(lines), is_whole=bool(lines))
+
+    def learn(self, subject: str, **facts: object) -> None:
+        """Keep what holds from now on, unless something else is known already."""
+        line = json.dumps({_SUBJECT: subject, **facts}).encode() + b"\n"
+        file = self._file(subject)
+        if not files.create(file, line):
+            files.append(file, line)
+
+    def set_aside(self, subject: str) -> None:
+        """Put a file that cannot be read out of the way."""
+        file = self._file(subject)
+        file.rename(file.with_suffix(f"{SET_ASIDE}{utc_now():%Y%m%dT%H%M%S%f}"))
+
+    def _file(self, subject: str) -> Path:
+        # A path need not be UTF-8.
+        digest = hashlib.sha256(subject.encode("utf-8", "surrogateescape")).hexdigest()
+        return self._folder / f"{digest[:_LETTERS]}.jsonl"
