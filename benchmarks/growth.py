@@ -117,21 +117,20 @@ class Measured(Memory):
             calling.join()
             other.close()
 
-    def command(self, *words: str, **settings: str) -> tuple[float, float]:
+    def command(self, *words: str) -> tuple[float, float]:
         """Return the seconds that a command takes, and those of a processor."""
-        environment = self.environment | {f"LEARNING_MEMORY_{name}": value for name, value in settings.items()}
         run = partial(
-            subprocess.run, [*FRONT, *words], env=environment, cwd=self.checkout, check=True, capture_output=True
+            subprocess.run, [*FRONT, *words], env=self.environment, cwd=self.checkout, check=True, capture_output=True
         )
         before = own_processor_seconds()[1]
         return timed(run), own_processor_seconds()[1] - before
 
-    def commands(self, where: str, **settings: str) -> None:
+    def commands(self) -> None:
         """Keep the shortest times of each command in a few turns."""
         for name, words in COMMANDS.items():
-            taken = [self.command(name, *words, **settings) for _ in range(_TURNS)]
-            self.note(f"{name}, {where}", min(seconds for seconds, _ in taken))
-            self.note(f"{name}, {where}, CPU", min(seconds for _, seconds in taken))
+            taken = [self.command(name, *words) for _ in range(_TURNS)]
+            self.note(f"{name}, hub", min(seconds for seconds, _ in taken))
+            self.note(f"{name}, hub, CPU", min(seconds for _, seconds in taken))
 
     def start(self, name: str) -> StdioSession:
         """Start a hub, and keep when the first call is answered and when the first search uses the index."""
@@ -161,7 +160,7 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
                 made.figures[f"disk {part}, MB"] = size / 2**20
             session = made.start("start without mark")
             _tools(made, session, calls)
-            made.commands("hub")
+            made.commands()
             made.note_ram("after commands")
             _clusters(made, session, calls)
             page = Path(folder) / "page.html"
@@ -170,7 +169,6 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
             session.close()
             made.start("restart").close()
             made.end_hub()
-            made.commands("no hub", COMMANDS_START_HUB="false")
         finally:
             made.end_hub()
     return made.figures

@@ -7,13 +7,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 import pytest
 from typer.testing import CliRunner, Result
 
+from learning_memory_server.cli.access import connection
 from learning_memory_server.cli.app import app
+from learning_memory_server.errors import LockUnavailableError
 from learning_memory_server.system.locking import holder
 from tests.logs import log_plainly
 
@@ -54,11 +57,15 @@ def unchanged_logging() -> Iterator[None]:
 
 
 @pytest.fixture
-def storage(tmp_path: Path) -> Path:
-    """The storage folder; private, as it should be."""
+def storage(tmp_path: Path) -> Iterator[Path]:
+    """The storage folder; private, as it should be. Any hub left at the end is ended."""
     path = tmp_path / "storage"
     path.mkdir(mode=0o700)
-    return path
+    yield path
+    # The lock itself is checked: its note outlives a hub that was killed. One that cannot be opened has no hub.
+    with suppress(LockUnavailableError):
+        if (who := holder(path / "journal")) and "socket" in who:
+            end_hub(int(str(who["pid"])))
 
 
 @pytest.fixture
@@ -75,13 +82,14 @@ def environment(storage: Path, tmp_path: Path, runtime: Path) -> dict[str, str]:
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
         "LEARNING_MEMORY_PROJECT": "garden",
         "LEARNING_MEMORY_HUB_IDLE_MINUTES": "1",
-        # A test that wants one starts it.
-        "LEARNING_MEMORY_COMMANDS_START_HUB": "false",
     }
 
 
 @pytest.fixture
-def run(environment: dict[str, str]) -> Run:
+def run(environment: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    # A test that wants a hub starts it.
+    monkeypatch.setattr(connection, "STARTS_HUB", False)
+
     def invoke(*arguments: str, **more: str) -> Result:
         return CliRunner().invoke(app, list(arguments), env={**environment, **more})
 
@@ -89,8 +97,8 @@ def run(environment: dict[str, str]) -> Run:
 
 
 @pytest.fixture
-def start_hub(environment: dict[str, str], storage: Path) -> Iterator[Callable[[], int]]:
-    """Start a hub as a session does, and return its process id. Any hub left at the end is ended."""
+def start_hub(environment: dict[str, str], storage: Path) -> Callable[[], int]:
+    """Start a hub as a session does, and return its process id."""
 
     def start() -> int:
         front = [sys.executable, "-m", "learning_memory_server"]
@@ -99,10 +107,7 @@ def start_hub(environment: dict[str, str], storage: Path) -> Iterator[Callable[[
         pid: int = json.loads((storage / "journal" / ".lock").read_bytes())["pid"]
         return pid
 
-    yield start
-    # The lock itself is checked: its note outlives a hub that was killed.
-    if who := holder(storage / "journal"):
-        end_hub(int(str(who["pid"])))
+    return start
 
 
 def end_hub(pid: int) -> None:

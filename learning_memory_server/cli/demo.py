@@ -14,7 +14,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import Connection, open_connection
+from learning_memory_server.cli.access.connection import Connection, open_alone
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.composition.logging import configure_logging
@@ -67,8 +67,7 @@ async def demo(
 
 def open_example(folder: Path) -> AbstractAsyncContextManager[Connection]:
     """Connect to the server's services over a folder, without a hub and the user's settings."""
-    settings = Settings(storage_path=folder, project="demo", commands_start_hub=False)
-    return open_connection(settings, "demo")
+    return open_alone(Settings(storage_path=folder, project="demo"), "demo")
 
 
 def examples() -> list[dict[str, Any]]:

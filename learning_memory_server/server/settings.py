@@ -77,7 +77,10 @@ RedactionAllow = Annotated[
     tuple[str, ...], BeforeValidator(_from_json), _sound(partial(numbered_patterns, "redaction_allow"))
 ]
 REMOVED: Final = frozenset(
-    ("budget_bytes", "episodes", "qdrant_replication_factor", "qdrant_shard_number", "qdrant_write_consistency_factor")
+    (
+        *("budget_bytes", "commands_start_hub", "episodes"),
+        *("qdrant_replication_factor", "qdrant_shard_number", "qdrant_write_consistency_factor"),
+    )
 )
 """Keys of the file that once were settings."""
 
@@ -170,11 +173,6 @@ class Settings(BaseModel):
     )
     hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
         default=30, description="The hub shuts down after this time without a session."
-    )
-    commands_start_hub: bool = Field(
-        default=True,
-        description="Whether a command such as `search` or `import` starts a hub if none runs. Otherwise it opens the "
-        "data itself, and sessions have to wait until it ends.",
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info",

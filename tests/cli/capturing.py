@@ -109,6 +109,7 @@ def _in_tmux(home: Path, width: int, environment: dict[str, str]) -> str:
         return "\n".join(line.rstrip() for line in tmux("capture-pane", "-p").rstrip().splitlines()) + "\n"
     finally:
         tmux("kill-server")
+        subprocess.run(["learning-memory-server", "hub", "stop"], env=environment, capture_output=True, check=True)
 
 
 def _environment(home: Path) -> dict[str, str]:
@@ -123,12 +124,15 @@ def _environment(home: Path) -> dict[str, str]:
         "LEARNING_MEMORY_STORAGE_PATH": str(home / "data"),
         "LEARNING_MEMORY_EMBEDDING_BACKEND": "hashing",
         "LEARNING_MEMORY_PROJECT": "garden",
-        "LEARNING_MEMORY_COMMANDS_START_HUB": "false",
     }
 
 
 def _shown(command: str) -> str:
-    return (
+    # What a hub says of itself is of its process and its time.
+    unseen = (
+        'learning-memory-server hub stop >/dev/null; rm -f "$HOME/data/hub.log"; ' if command == "hub status" else ""
+    )
+    return unseen + (
         f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}; learning-memory-server {command}; echo"
     )
 

@@ -144,7 +144,7 @@ def test_a_session_that_a_project_steers_replaces_no_hub(memory: Memory, double:
 
 
 def test_what_is_the_sessions_own_business_changes_no_hub(memory: Memory) -> None:
-    own: dict[str, Any] = {"project": "another", "log_level": "debug", "commands_start_hub": "false"}
+    own: dict[str, Any] = {"project": "another", "log_level": "debug"}
     hub = unused_hub(memory)
     second = memory.greeted("second", **own)
     assert "note" not in second.call("list_values")

@@ -32,6 +32,8 @@ from learning_memory_server.system.ipc.socket_security import has_hubs
 
 Operate = Callable[[out.Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
+STARTS_HUB = True
+"""Whether a command starts a hub if none runs. Tests of commands turn it off, except those of that."""
 _BATCH: Final = 50
 """Records per message."""
 _BATCH_BYTES: Final = 4 * 1024 * 1024
@@ -173,9 +175,18 @@ async def open_connection(
     could listen at its socket.
     """
     patience = timeouts.COMMAND_SEARCH_HUB if command.endswith("search") else timeouts.COMMAND_HUNG_AFTER
-    if hub := _reach_hub(settings, settings.commands_start_hub and load is None, patience):
+    if hub := _reach_hub(settings, STARTS_HUB and load is None, patience):
         yield Connection(hub.operate, settings, outlives_command=True)
         return
+    async with open_alone(settings, command, load) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def open_alone(
+    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
+) -> AsyncIterator[Connection]:
+    """Open the data in this process. Processes that find it locked meanwhile are shown the command's name."""
     from learning_memory_server.server.composition.services import open_services
     from learning_memory_server.server.operations import operate
 

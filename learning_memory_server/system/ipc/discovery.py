@@ -38,7 +38,7 @@ _PROGRESS: Final = b'{"hub":"progress"'
 LOG: Final = "hub.log"
 """The hub's log, in the storage folder."""
 
-_OF_THE_CALLER: Final = ("project", "log_level", "commands_start_hub")
+_OF_THE_CALLER: Final = ("project", "log_level")
 """Settings in which a front may differ from its hub."""
 
 

@@ -244,14 +244,6 @@ def test_commands_that_only_read_start_nothing(memory: Memory, run: Run, tmp_pat
         assert memory.processes() == [], command
 
 
-def test_no_hub_starts_if_settings_say_so(memory: Memory, run: Run) -> None:
-    journal_of(memory.storage, FEW)
-    status, shown, noticed = run("search", "the cache", commands_start_hub="false")
-    assert (status, noticed) == (0, "")
-    assert "mode: hybrid" in shown
-    assert memory.processes() == []
-
-
 def test_a_recorded_program_that_fails_is_replaced_by_the_commands_own(
     memory: Memory, run: Run, tmp_path: Path
 ) -> None:

@@ -33,7 +33,6 @@ def storage(tmp_path: Path) -> Path:
 def run(storage: Path, *arguments: str) -> Any:
     """What a command prints, with `--json`."""
     settings = {"STORAGE_PATH": str(storage), "EMBEDDING_BACKEND": "hashing", "CONFIG": os.devnull}
-    settings["COMMANDS_START_HUB"] = "false"
     done = subprocess.run(
         [sys.executable, "-m", "learning_memory_server", *arguments, "--json"],
         env={**os.environ, **{f"LEARNING_MEMORY_{name}": value for name, value in settings.items()}},
