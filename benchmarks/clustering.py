@@ -298,7 +298,7 @@ def value_rule(texts: Texts, rows: Labels, others: Labels) -> Figures:
 
     The labels themselves are the clusters, and the judged texts are in none of them. hard: a text claimed for the label
     with the centroid nearest to its own label's. random: for any other label. off_topic: a text about programming, for
-    the nearest label. Names with the prefix `strict_` are for a threshold of mean + 0.5 standard deviations.
+    the nearest label.
     """
     names = sorted(set(texts.labels[rows].tolist()))
     clusters = []
@@ -314,7 +314,6 @@ def value_rule(texts: Texts, rows: Labels, others: Labels) -> Figures:
     def claim(kind: str, vector: Vectors, place: int) -> None:
         verdict = match_topic(vector, clusters[place], clusters[:place] + clusters[place + 1 :])
         passed.setdefault(kind, []).append(verdict.valid)
-        passed.setdefault(f"strict_{kind}", []).append(verdict.centroid_distance <= verdict.strict_threshold)
 
     generator = np.random.default_rng(0)
     for place, name in enumerate(names):

@@ -67,15 +67,12 @@ async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> N
             "similarity",
             "centroid_distance",
             "threshold",
-            "strict_rule",
             "rival",
             "reason",
         }
         assert all(isinstance(verdict[key], float) for key in ("similarity", "centroid_distance", "threshold"))
         assert verdict["centroid_distance"] == pytest.approx(1 - verdict["similarity"], abs=2e-4)
-        strict = verdict["strict_rule"]
-        assert strict["k"] == 0.5
-        assert strict["threshold"] == pytest.approx(strict["mean"] + 0.5 * strict["std"], abs=2e-4)
+        assert verdict["threshold"] == 0.6
         assert verdict["rival"]["cluster_id"].startswith("full_")
         assert verdict["rival"]["margin_needed"] == 0.04
         assert verdict["reason"]

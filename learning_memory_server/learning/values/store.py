@@ -213,7 +213,7 @@ class ValueStore:
         found = await self.clusterer.clusters_with(cluster_id, within)
         cluster = found.get(cluster_id)
         others = [other.evidence for other in found.clusters if other is not cluster]
-        return cluster, match_topic(vector, cluster.evidence, others)
+        return cluster, match_topic(vector, cluster.evidence, others, self.index.scale.scale.stretch)
 
     async def _similar(self, vector: Vectors, axis: Axis, besides: str | None = None) -> tuple[Likeness, ...]:
         others = [value for value in self.log.current(axis) if value.id != besides]

@@ -200,15 +200,6 @@ class NearestFalsified(TypedDict):
     root_cause: NotRequired[str]
 
 
-class StrictRule(TypedDict):
-    """A stricter bound, for comparison: mean + k * std of the members' distances to their centroid."""
-
-    mean: float
-    std: float
-    k: float
-    threshold: float
-
-
 class Rival(TypedDict):
     """The nearest other cluster. `margin`: how much nearer the value's own cluster is, by centroid and nearest members.
 
@@ -233,7 +224,6 @@ class ValueTest(TypedDict):
     similarity: float
     centroid_distance: float
     threshold: float
-    strict_rule: StrictRule
     rival: NotRequired[Rival]
     reason: str
     similar: NotRequired[list[SimilarValue]]
@@ -331,14 +321,8 @@ def _rounded(view: type, source: object, **given: object) -> dict[str, Any]:
 
 def tested(trial: Validation) -> dict[str, Any]:
     """Return what testing a text as a value found."""
-    # Metrics need numpy; listings do not.
-    from learning_memory_server.learning.clustering.topic import MARGIN, STRICT_DEVIATIONS
-
     topic = trial.topic
-    rival = topic.rival and _rounded(Rival, topic.rival, cluster_id=topic.rival.name, margin_needed=MARGIN)
-    strict_rule = _rounded(
-        StrictRule, topic, std=topic.deviation, k=STRICT_DEVIATIONS, threshold=topic.strict_threshold
-    )
+    rival = topic.rival and _rounded(Rival, topic.rival, cluster_id=topic.rival.name)
     lessons = [
         fields(NearestLesson, entry, lesson=lesson_of(entry), outcome_status=entry.outcome.status)
         for entry in trial.closest.lessons
@@ -348,7 +332,6 @@ def tested(trial: Validation) -> dict[str, Any]:
             ValueTest,
             topic,
             checked="the topic only: compare the text with the lessons and the falsified hypotheses",
-            strict_rule=strict_rule,
             rival=rival,
             similar=similar(trial.similar),
             nearest_lessons=lessons,

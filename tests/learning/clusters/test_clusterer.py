@@ -28,7 +28,7 @@ async def test_topics_are_found_largest_first_and_labelled_with_their_words(each
         assert set(cluster.exemplars) <= set(cluster.members)
         assert cluster.mean_weight == pytest.approx(1.0)
         assert cluster.evidence.name == str(cluster.id)
-        assert cluster.evidence.size == len(cluster.members)
+        assert len(cluster.evidence.sample) == len(cluster.members)
 
 
 async def test_too_few_experiences_are_reported_with_both_numbers(tmp_path: Path) -> None:

@@ -116,6 +116,15 @@ async def test_a_text_outside_the_cluster_is_refused_and_not_stored(text: str, s
     assert parts.journal.values.read().records == []
 
 
+async def test_a_value_is_kept_of_forty_equal_entries(tmp_path: Path) -> None:
+    async with open_values(tmp_path, learn=False) as (store, parts):
+        await parts.learn(*(replace(POOL[0], id=f"ghap_20260301_120000_{number:06x}") for number in range(40)))
+        said = "a timeout at checkout means that the pool of the database is exhausted"
+        stored = await store.store(ALICE, said, FULL_0, Axis.FULL)
+
+    assert len(stored.standing.value.evidence.member_ids) == 40
+
+
 async def test_a_refusal_names_the_nearer_cluster(store: ValueStore) -> None:
     topic = (await store.validate(f"{TOPICS['cache']} first", FULL_0)).topic
 
