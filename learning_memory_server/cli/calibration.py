@@ -1,7 +1,7 @@
 """`calibration`: how well stated confidence fits what happened, read from the journal without a lock."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from rich.text import Text
 
@@ -10,8 +10,6 @@ from learning_memory_server.cli.command import Commands, ProjectOption, Result, 
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
-
-_PARTS: Final = ("brier", "reliability", "resolution", "uncertainty", "within_bin_variance", "within_bin_covariance")
 
 commands = Commands()
 
@@ -22,10 +20,8 @@ def calibration(project: ProjectOption = None) -> Result:
 
     The Brier score is the mean squared difference between confidence and
     outcome (1 confirmed, 0 falsified; abandoned entries do not count): 0 is
-    perfect, and always saying 0.5 gets 0.25. With ten bins of equal width,
-    brier = reliability - resolution + uncertainty
-    + within bin variance - 2 * within bin covariance.
-    The first and the last confidence stated for an entry are scored apart.
+    perfect, and always saying 0.5 gets 0.25. The first and the last
+    confidence stated for an entry are scored apart.
     """
     stored = Stored(open_settings())
     project = chosen_project(project, stored.settings)
@@ -53,19 +49,13 @@ def _show(document: dict[str, Any]) -> None:
         ]
     )
     if document["last"]["count"]:
-        _show_scores(document["first"], document["last"])
+        _show_bins(document["last"]["bins"])
     for group in ("domain", "strategy", "project"):
         _separate()
         _show_rates(group, document[f"by_{group}"])
 
 
-def _show_scores(first: dict[str, Any], last: dict[str, Any]) -> None:
-    _separate()
-    out.table(
-        ["score", "first", "last"],
-        [[name.replace("_", " "), f"{first[name]:.3f}", f"{last[name]:.3f}"] for name in _PARTS],
-        numbers=["first", "last"],
-    )
+def _show_bins(bins: Sequence[dict[str, Any]]) -> None:
     _separate()
     out.table(
         ["confidence", "entries", "mean", "held", "95 % interval"],
@@ -77,7 +67,7 @@ def _show_scores(first: dict[str, Any], last: dict[str, Any]) -> None:
                 f"{part['share']:.2f}",
                 _interval(part["interval"]),
             ]
-            for part in last["bins"]
+            for part in bins
         ],
         numbers=["entries", "mean", "held"],
     )
@@ -115,7 +105,7 @@ def _stated(score: dict[str, Any]) -> str:
     if not score["count"]:
         return "no confidence yet"
     entries = out.counted(score["count"], "entry")
-    return f"{score['confidence']:.2f} on average, and {score['share']:.2f} held ({entries})"
+    return f"{score['confidence']:.2f} on average, and {score['share']:.2f} held ({entries}); Brier score {score['brier']:.3f}"
 
 
 def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:

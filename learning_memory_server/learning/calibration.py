@@ -118,26 +118,13 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The Brier score of forecasts, and its parts. All but `bins` are None without a forecast.
-
-    `brier = reliability - resolution + uncertainty + within_bin_variance - 2 * within_bin_covariance`, exactly.
-
-    Sources: A. H. Murphy, A new vector partition of the probability score, J. Appl. Meteor. 12 (1973), 595-600; the two
-    parts within bins: D. B. Stephenson et al., Two extra components in the Brier score decomposition, Weather and
-    Forecasting 23 (2008), 752-757.
-    """
+    """The Brier score of forecasts, and what came true in each bin. All but `bins` are None without a forecast."""
 
     count: int  # the number of forecasts
     confidence: float | None = None  # their mean confidence
     share: float | None = None  # the share that came true. Confidence above it is overconfidence.
     brier: float | None = None
     """The mean squared difference between confidence and outcome: 0 is perfect, 0.25 is what always saying 0.5 gets."""
-    reliability: float | None = None
-    """How far the confidence in each bin is from the share that held there; 0 is best."""
-    resolution: float | None = None  # how far the bins' shares are from the overall share; more is better
-    uncertainty: float | None = None  # what always saying the overall share would get
-    within_bin_variance: float | None = None  # how much confidence varies within bins
-    within_bin_covariance: float | None = None  # how much of that variation goes along with the outcome
     bins: tuple[Bin, ...] = ()  # the bins that have forecasts, by confidence
 
 
@@ -152,26 +139,15 @@ def last_stated(entries: Iterable[Ghap]) -> list[Forecast]:
 
 
 def score(forecasts: Sequence[Forecast]) -> Score:
-    """Return the Brier score of the forecasts and its parts."""
+    """Return the Brier score of the forecasts, and their bins."""
     if not forecasts:
         return Score(0)
-    count = len(forecasts)
-    bins = _binned(forecasts)
-    share = _mean([float(forecast.held) for forecast in forecasts])
     return Score(
-        count=count,
+        count=len(forecasts),
         confidence=_mean([forecast.confidence for forecast in forecasts]),
-        share=share,
+        share=_mean([float(forecast.held) for forecast in forecasts]),
         brier=_mean([(forecast.confidence - forecast.held) ** 2 for forecast in forecasts]),
-        reliability=math.fsum(len(b.forecasts) * (b.confidence - b.share) ** 2 for b in bins) / count,
-        resolution=math.fsum(len(b.forecasts) * (b.share - share) ** 2 for b in bins) / count,
-        uncertainty=share * (1 - share),
-        within_bin_variance=math.fsum((f.confidence - b.confidence) ** 2 for b in bins for f in b.forecasts) / count,
-        within_bin_covariance=math.fsum(
-            (f.held - b.share) * (f.confidence - b.confidence) for b in bins for f in b.forecasts
-        )
-        / count,
-        bins=bins,
+        bins=_binned(forecasts),
     )
 
 

@@ -86,7 +86,7 @@ def test_one_project_is_counted_alone(run: Any, journal: Journal) -> None:
 def test_a_person_sees_shares_scores_and_bins(run: Any) -> None:
     shown = run("calibration").stdout
     assert "held          20 of 30 judged entries (67%)" in shown
-    for word in ("brier", "reliability", "0.9 to 1.0", "testing", "read-the-error", "orchard"):
+    for word in ("Brier score 0.", "0.9 to 1.0", "testing", "read-the-error", "orchard"):
         assert word in shown
 
 

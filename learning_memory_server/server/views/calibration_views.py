@@ -1,4 +1,4 @@
-"""Calibration as commands and statistics show it. Shares and scores are not rounded, so that they add up."""
+"""Calibration as commands and statistics show it. Shares and scores are not rounded."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NotRequired
@@ -53,20 +53,12 @@ BinView = TypedDict(
 
 
 class ScoreView(TypedDict):
-    """The Brier score of the stated confidence, its parts, and what came true in each bin. Only `count` if it is 0.
-
-    brier = reliability - resolution + uncertainty + within_bin_variance - 2 * within_bin_covariance.
-    """
+    """The Brier score of the stated confidence, and what came true in each bin. Only `count` if it is 0."""
 
     count: int
     confidence: NotRequired[float]
     share: NotRequired[float]
     brier: NotRequired[float]
-    reliability: NotRequired[float]
-    resolution: NotRequired[float]
-    uncertainty: NotRequired[float]
-    within_bin_variance: NotRequired[float]
-    within_bin_covariance: NotRequired[float]
     bins: NotRequired[list[BinView]]
 
 
