@@ -3,11 +3,9 @@
 HDBSCAN: Campello, Moulavi and Sander, "Density-Based Clustering Based on Hierarchical Density Estimates", 2013. With
 mutual-reachability distances on graph edges only, it is within .02 ARI of the exact run and 20 times as fast at 5,000.
 
-Neighbours are by cosine, and computed in blocks so that RAM stays bounded. Up to 12,000 points they are exact; beyond,
-points are compared with those of their own and the nearest cells alone, so that the time grows with the number of
-points and not with its square. For 12,000 points scikit-learn's `NearestNeighbors` needs 7.7 s of CPU time (3.7 s by
-distance) where this needs 1.6. The vectors are scaled here: values are judged in processes that never import
-scikit-learn.
+Neighbours are by cosine, exact, and computed in blocks so that RAM stays bounded. For 12,000 points scikit-learn's
+`NearestNeighbors` needs 7.7 s of CPU time (3.7 s by distance) where this needs 1.6. The vectors are scaled here: values
+are judged in processes that never import scikit-learn.
 
 Near copies, texts written again or almost, count as one text, however often they were written. Without this, 4,000 near
 copies of 1,000 requests made 193 clusters of 50 topics, with an ARI of .34 instead of .84: the copies of one text are
@@ -16,9 +14,7 @@ denser than any topic.
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -38,15 +34,6 @@ _BLOCK_FLOATS: Final = 4_000_000
 """Similarities in a block: 16 MB."""
 _MOST_THREADS: Final = 4
 """Each thread works on one block."""
-_ALL_PAIRS_UP_TO: Final = 12_000
-_IN_A_CELL: Final = 200
-"""Points in a cell, on average."""
-_COMPARED: Final = 6_000
-"""With how many points each is compared, at least."""
-_ASSIGNMENTS: Final = 2
-"""How often points are assigned to cells. With cells, 98.5 % of the neighbours of 10,000 requests are found and 97.6 %
-of 20,000, with an ARI against the exact fit of .96 and .91; against the labels it is .003 and .02 above the exact one.
-A fit of 40,000 takes 7.3 s of CPU time, of which two processors share 3.4 for the neighbours."""
 _GROUP: Final = 32
 """Columns whose maximum bounds the search for the nearest; wider groups give a looser bound."""
 
@@ -85,45 +72,15 @@ def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS, threads:
     if k == 0:
         return Neighbours(rows, similarities)
 
-    def find(some: NDArray[np.int64], others: NDArray[np.int64] | None) -> None:
-        block = units[some] @ (units if others is None else units[others]).T
-        itself = some if others is None else np.searchsorted(others, some)
-        block[np.arange(len(some)), itself] = -np.inf
-        found, similarities[some] = _largest(block, k)
-        rows[some] = found if others is None else others[found]
+    def find(some: NDArray[np.int64]) -> None:
+        block = units[some] @ units.T
+        block[np.arange(len(some)), some] = -np.inf
+        rows[some], similarities[some] = _largest(block, k)
 
+    height = max(1, _BLOCK_FLOATS // count)
     with ThreadPoolExecutor(threads or min(os.cpu_count() or 1, _MOST_THREADS)) as pool:
-        list(pool.map(find, *zip(*_comparisons(units), strict=True)))
+        list(pool.map(find, np.split(np.arange(count), range(height, count, height))))
     return Neighbours(rows, similarities)
-
-
-def _comparisons(units: NDArray[np.float32]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64] | None]]:
-    """Yield rows, and the rows that these are compared with, which include them; None for all. Both ascend."""
-    count = len(units)
-    if count <= _ALL_PAIRS_UP_TO:
-        yield from ((some, None) for some in _in_blocks(np.arange(count), count))
-        return
-    centres = units[:: math.ceil(count / max(2, count // _IN_A_CELL))]
-    for _ in range(_ASSIGNMENTS):
-        cell = np.concatenate(
-            [(units[some] @ centres.T).argmax(axis=1) for some in _in_blocks(np.arange(count), count)]
-        )
-        centres = means_of(units, cell)
-    members = [np.flatnonzero(cell == number) for number in range(len(centres))]
-    sizes = np.array([len(each) for each in members])
-    for own, nearness in zip(members, centres @ centres.T, strict=True):
-        if len(own):
-            nearest = np.argsort(-nearness, kind="stable")
-            enough = int(np.searchsorted(np.cumsum(sizes[nearest]), _COMPARED)) + 1
-            others = np.sort(
-                np.concatenate([own, *(members[each] for each in nearest[:enough] if members[each] is not own)])
-            )
-            yield from ((some, others) for some in _in_blocks(own, len(others)))
-
-
-def _in_blocks(rows: NDArray[np.int64], width: int) -> list[NDArray[np.int64]]:
-    height = max(1, _BLOCK_FLOATS // width)
-    return [rows[start : start + height] for start in range(0, len(rows), height)]
 
 
 def _largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:

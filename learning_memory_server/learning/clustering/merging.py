@@ -1,4 +1,4 @@
-"""Merge groups that the density step split too finely, readmit noise, and drop misplaced members.
+"""Merge groups that the density step split too finely, and readmit noise.
 
 Groups are merged pairwise, nearest first, up to the level of this hierarchy with the largest silhouette times
 modularity. No later step splits groups, so density looks for small ones: at three times the size, a fifth more members
@@ -246,26 +246,3 @@ def readmitted(units: NDArray[np.float32], groups: Groups, neighbours: Neighbour
         np.sort(np.concatenate([members, noise[taken & (winner == position)]]))
         for position, members in enumerate(groups)
     ]
-
-
-def without_misplaced(units: NDArray[np.float32], groups: Groups, neighbours: Neighbours, size: int) -> Groups:
-    """Drop members that are nearer to the mean of a neighbour's group than to the mean of their own group's others.
-
-    In balanced and skewed draws this raised purity by .01 and noise by .01, and lowered ARI by .003 at most. A group
-    that falls below `size` is dissolved.
-    """
-    outside = len(groups)
-    now = group_of(groups, len(units))
-    sums = [units[members].sum(axis=0) for members in groups]
-    centres = unit_rows(np.stack(sums)) if sums else units[:0]
-    kept = []
-    for position, members in enumerate(groups):
-        own = likeness_to_others(units[members])
-        beside = now[neighbours.rows[members, :_VOTERS]]
-        stays = np.ones(len(members), dtype=bool)
-        for rival in np.unique(beside[(beside != position) & (beside != outside)]).tolist():
-            near = np.flatnonzero((beside == rival).any(axis=1))
-            stays[near] &= own[near] >= units[members[near]] @ centres[rival]
-        if stays.sum() >= size:
-            kept.append(members[stays])
-    return kept

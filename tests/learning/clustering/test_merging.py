@@ -5,14 +5,7 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.metrics import silhouette_score
 
 from learning_memory_server.learning.clustering.density import nearest_neighbours, pull_of, unit_rows
-from learning_memory_server.learning.clustering.merging import (
-    best_level,
-    join_path,
-    joined,
-    links_between,
-    readmitted,
-    without_misplaced,
-)
+from learning_memory_server.learning.clustering.merging import best_level, join_path, joined, links_between, readmitted
 from tests.learning.clustering.parts import labels_of
 
 
@@ -122,28 +115,6 @@ def test_two_tight_topics_are_not_merged() -> None:
     points, groups = pieces(2, 4, 10)
 
     assert len(join(points, groups)) == 2
-
-
-def test_a_member_nearer_to_a_neighbours_group_is_dropped() -> None:
-    points, _ = pieces(2, 1, 12)
-    neighbours = nearest_neighbours(points)
-    groups = [np.arange(13), np.arange(13, 24)]
-
-    found = without_misplaced(points, groups, neighbours, 3)
-
-    assert [rows.tolist() for rows in found] == [list(range(12)), list(range(13, 24))]
-
-
-def test_a_group_that_falls_below_the_minimum_size_is_dissolved() -> None:
-    points, _ = pieces(2, 1, 12)
-    neighbours = nearest_neighbours(points)
-    groups = [np.arange(10), np.array([10, 11, 12]), np.arange(13, 24)]
-
-    found = without_misplaced(points, groups, neighbours, 3)
-
-    assert not any(12 in rows for rows in found)
-    assert len(found) == 2
-    assert without_misplaced(points, [], neighbours, 3) == []
 
 
 def test_noise_within_a_topic_is_readmitted_and_other_noise_is_not() -> None:
