@@ -110,7 +110,6 @@ class Dashboard:
             "told": await asyncio.to_thread(
                 _told, project, services.trials.all(), advice, list(chain.from_iterable(errors))
             ),
-            "health": await services.statistics.collect(),
         }
 
     def _entries(self, entries: Sequence[Ghap], folders: Mapping[str, str]) -> list[dict[str, Any]]:

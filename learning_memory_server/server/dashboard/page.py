@@ -28,9 +28,7 @@ OWN: Final = (
     "advice.js",
     "shared.js",
     "memories.js",
-    "timeline.js",
     "calibration.js",
-    "health.js",
     "chat.js",
     "start.js",
 )

@@ -5,10 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-VIEWS = (
-    *("overview", "entries", "map", "failures", "values", "advice", "shared", "memories", "open"),
-    *("timeline", "calibration", "health"),
-)
+VIEWS = (*("overview", "entries", "map", "failures", "values", "advice", "shared", "memories", "open", "calibration"),)
 
 
 class Seen:

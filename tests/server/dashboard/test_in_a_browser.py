@@ -52,17 +52,6 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(seen: Seen) 
     expect(shown.locator('[data-mark="dot"] path')).to_have_count(15)
 
 
-def test_the_timeline_draws_entries_growth_and_lives_of_values(seen: Seen) -> None:
-    shown = seen.view("timeline")
-    # One a day, each of one outcome.
-    assert count(shown, '[data-mark="rect"] rect') == 30
-    assert count(shown, '[data-mark="line"] path') == 3
-    assert count(shown, '[aria-label="When values were in force"] [data-mark="rule"] line') == 2
-    assert "Give each worker" in shown.locator('[aria-label="When values were in force"]').inner_html()
-    shown.locator('[data-mark="rect"] rect').nth(4).hover()
-    shown.locator('[data-mark="tip"]').get_by_text("1 entry").first.wait_for()
-
-
 def test_calibration_has_the_figures_of_the_command(seen: Seen) -> None:
     shown = seen.view("calibration")
     entries = [entry(number) for number in range(30)]
@@ -81,7 +70,7 @@ def test_calibration_has_the_figures_of_the_command(seen: Seen) -> None:
         assert count(shown, f'[aria-label="Share that held by {field}"] [data-mark="dot"] circle') == len(names)
 
 
-def test_values_advice_memories_open_entries_and_health_are_listed(seen: Seen) -> None:
+def test_values_advice_memories_and_open_entries_are_listed(seen: Seen) -> None:
     shown = seen.view("values")
     assert count(shown, "[data-value]") == 2
     first = shown.locator("[data-value]").first.inner_text()
@@ -117,9 +106,6 @@ def test_values_advice_memories_open_entries_and_health_are_listed(seen: Seen) -
     assert error.count("docker compose build") == 2
     assert "The backup runs at four." in seen.view("memories").locator("main").inner_text()
     assert "Draw the first page within a second" in seen.view("open").locator("main").inner_text()
-    health = seen.view("health").locator("main").inner_text()
-    for words in ("everything can be found", "the journal is sound", "30 resolved entries", "qdrant-edge-py"):
-        assert words in health
 
 
 def test_a_search_filters_every_view_and_needs_no_mouse(seen: Seen) -> None:
@@ -131,7 +117,7 @@ def test_a_search_filters_every_view_and_needs_no_mouse(seen: Seen) -> None:
     counts = shown.eval_on_selector_all("nav .n", "all => all.map(one => one.textContent)")
     # Ten entries and what was found in clusters; the entry that advice was shown for is about it, and nothing else is.
     assert counts[1:] == ["10", "10", "0", "0", "1", "0", "0", "0"]
-    for name in VIEWS[1:-1]:
+    for name in VIEWS[1:]:
         shown.locator(f"nav [data-view={name}]").focus()
         shown.keyboard.press("Enter")
         shown.wait_for_selector(f'html[data-drawn="{name}"]', state="attached")
@@ -139,8 +125,6 @@ def test_a_search_filters_every_view_and_needs_no_mouse(seen: Seen) -> None:
         assert ("Nothing matches." in main) == (name in {"failures", "values", "memories", "open"}), name
         if name == "entries":
             assert count(shown, "[data-entry]") == 10
-        if name == "timeline":
-            assert count(shown, '[data-mark="rect"] rect') == 10
         if name == "calibration":
             assert "5 of 10" in shown.locator(".figures").inner_text()
         if name == "advice":

@@ -217,20 +217,11 @@ async def few(services: Services) -> None:
     await learn(services, *(entry(number) for number in range(3)))
 
 
-def test_three_entries_fill_no_chart_and_no_axis_is_in_powers_of_ten(look: Look, write: Callable[..., Path]) -> None:
-    seen = look(write(few))
-    shown = seen.view("timeline")
-    chart = shown.locator('[aria-label^="Entries for each"]')
-    highest = max(each.bounding_box()["height"] for each in chart.locator('[data-mark="rect"] rect').all())  # type: ignore[index]
-    assert highest < 0.25 * chart.bounding_box()["height"]  # type: ignore[index]
-    calibration = seen.view("calibration")
+def test_three_entries_are_too_few_to_draw(look: Look, write: Callable[..., Path]) -> None:
+    calibration = look(write(few)).view("calibration")
     assert "2 of 3" in calibration.locator(".figures").inner_text()
     assert count(calibration, '[aria-label^="Stated"] [data-mark="rule"] line') == 0
     assert "Too few to draw" in calibration.locator("main").inner_text()
-    ticks = shown.evaluate(
-        "[3, 12, 120, 1500, 40000].flatMap((most) => { const {ticks, tickFormat} = LM.counts(most); return ticks.map(tickFormat); })"
-    )
-    assert all(re.fullmatch(r"[\d,]+", tick) for tick in ticks), ticks
 
 
 def test_empty_views_say_what_to_do_and_name_no_tool(look: Look, write: Callable[..., Path]) -> None:

@@ -55,7 +55,6 @@ LM.matches = (entry) => LM.isOfProject(entry) && LM.isRecent(entry) && Object.ke
 LM.found = () => LM.data.entries.filter(LM.matches);
 // A new list, which views may reverse.
 LM.select = (things) => things.filter((thing) => LM.isOfProject(thing) && LM.hasWords(thing));
-LM.isFiltered = () => LM.words.length > 0 || ["project", "days", ...Object.keys(LM.facets)].some((name) => LM.at[name]);
 
 // The filters in use, each with a link that removes it.
 LM.chips = (isOfEntries) => {

@@ -79,12 +79,6 @@ LM.count = (number, noun, nouns) => `${number.toLocaleString("en")} ${number ===
 LM.day = d3.utcFormat("%-d %b %Y");
 LM.date = (text) => LM.day(new Date(text));
 LM.percent = (share) => `${Math.round(100 * share)} %`;
-LM.bytes = (size) => {
-  const units = ["bytes", "kB", "MB", "GB"];
-  let unit = 0;
-  while (size >= 1000 && unit < units.length - 1) [size, unit] = [size / 1000, unit + 1];
-  return `${unit && size < 100 ? size.toFixed(1) : Math.round(size)} ${units[unit]}`;
-};
 LM.takeaway = (entry) => (entry.lesson && (entry.lesson.takeaway || entry.lesson.what_worked)) || entry.surprise || "";
 // Stale: its files changed, or a later entry replaced it.
 LM.isStale = (entry) => Boolean(entry.superseded_by || entry.freshness);

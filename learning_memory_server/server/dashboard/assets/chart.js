@@ -28,11 +28,6 @@ LM.chart = (label, options, {pick, signs}) => {
   LM.walk(area, plot, () => signs((name, value) => plot.scale(name).apply(value)));
   return figure;
 };
-// A scale of counts: there is no half an entry, none is told in powers of ten, and three do not fill a chart.
-LM.counts = (most) => {
-  const highest = Math.max(most, 10);
-  return {grid: true, label: null, domain: [0, highest], ticks: d3.ticks(0, highest, 5).filter(Number.isInteger), tickFormat: (count) => count.toLocaleString("en")};
-};
 LM.width = () => Math.max(280, Math.min(1172, document.getElementById("view").clientWidth - (innerWidth <= 620 ? 60 : 90)));
 LM.isNarrow = () => innerWidth <= 620;
 LM.tip = (options) => ({fill: "var(--card)", stroke: "var(--line)", fontSize: 12.5, lineHeight: 1.35, lineWidth: LM.isNarrow() ? 20 : 30, textPadding: 10, pointerSize: 8, textOverflow: null, ...options});
