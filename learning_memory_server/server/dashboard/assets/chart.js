@@ -28,6 +28,5 @@ LM.chart = (label, options, {pick, signs}) => {
   LM.walk(area, plot, () => signs((name, value) => plot.scale(name).apply(value)));
   return figure;
 };
-LM.width = () => Math.max(280, Math.min(1172, document.getElementById("view").clientWidth - (innerWidth <= 620 ? 60 : 90)));
 LM.isNarrow = () => innerWidth <= 620;
 LM.tip = (options) => ({fill: "var(--card)", stroke: "var(--line)", fontSize: 12.5, lineHeight: 1.35, lineWidth: LM.isNarrow() ? 20 : 30, textPadding: 10, pointerSize: 8, textOverflow: null, ...options});
