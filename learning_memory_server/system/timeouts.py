@@ -196,7 +196,6 @@ DOWNLOAD: Final = 60.0  # The same, for the next byte
 DOWNLOAD_AGAIN: Final = 1.0  # Before a lost download is continued; the next wait is twice as long
 # A server that is started as a client would, until the handshake; Claude Code waits this long.
 HANDSHAKE: Final = 30.0
-SERVER_ENDS: Final = 5.0  # That server, to end
 CLAUDE_COMMAND: Final = 60  # A command of Claude Code; it took 0.5 s
 LSOF: Final = 10.0  # `lsof`, on macOS
 OWN_PATTERN: Final = 1.0  # A pattern of the settings, on a text

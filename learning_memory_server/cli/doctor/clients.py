@@ -1,15 +1,13 @@
 """Check of the clients on this machine: whether they have this server, and whether it starts as they start it."""
 
 import asyncio
-import json
 import os
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any, Final
+from typing import IO, Final
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.clients import claude_code
@@ -21,7 +19,8 @@ from learning_memory_server.system import paths, timeouts
 from learning_memory_server.version import VERSION
 
 _SETUP: Final = f"{paths.APPLICATION} setup"
-_LINE_MAX: Final = 16 * 1024 * 1024
+_ENDED: Final = "ended before it had listed its tools"
+_NO_SERVER: Final = "did not answer as an MCP server does"
 _TAIL: Final = 65_536
 _SAID_MAX: Final = 200
 """Characters of a program's last words that are shown."""
@@ -121,83 +120,57 @@ def is_installed(client: Client, machine: Machine) -> bool:
 async def connect(
     command: Sequence[str], environment: Mapping[str, str], directory: Path, seconds: float = timeouts.HANDSHAKE
 ) -> tuple[int, float]:
-    """Start a server on stdio, greet it, list its tools, and end it. It may take as long to end, up to five seconds.
+    """Start a server on stdio as the SDK's clients do, greet it, list its tools, and end it.
 
     Returns how many tools it has, and the seconds from the start of its process to their list.
 
     Raises `ClientSetupError` if it cannot be started, ends, answers with an error or something else, or is late.
     """
-    began = time.monotonic()
+    # Not at the top: `start` and `setup` need the rest of this module, and no client.
+    from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client
+    from mcp.types import CONNECTION_CLOSED, Implementation
+    from pydantic import ValidationError
+
+    server = StdioServerParameters(command=command[0], args=[*command[1:]], env={**environment}, cwd=directory)
+    about = Implementation(name="learning-memory-server doctor", version=VERSION)
+    began, tools, flaw = time.monotonic(), 0, ""
+
+    async def refuse_noise(message: object) -> None:
+        # The SDK's clients would wait on.
+        if isinstance(message, Exception):
+            deadline.reschedule(0)
+
     # A file, so that the server never waits for a reader of what it says.
-    with TemporaryFile() as said:
+    with TemporaryFile("w+", errors="replace") as said:
         try:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=said,
-                env=dict(environment),
-                cwd=directory,
-                limit=_LINE_MAX,
-            )
+            async with stdio_client(server, said) as streams:
+                # Flaws are kept, not raised: the task groups in here would wrap them in exception groups.
+                try:
+                    async with (
+                        asyncio.timeout(seconds) as deadline,
+                        ClientSession(*streams, client_info=about, message_handler=refuse_noise) as session,
+                    ):
+                        try:
+                            await session.initialize()
+                            tools = len((await session.list_tools()).tools)
+                        except MCPError as error:
+                            flaw = _ENDED if error.code == CONNECTION_CLOSED else _NO_SERVER
+                        except (ValidationError, RuntimeError):
+                            flaw = _NO_SERVER
+                except TimeoutError:
+                    flaw = _NO_SERVER if deadline.when() == 0 else f"did not answer within {seconds:g} s"
+                took = time.monotonic() - began
         except OSError as error:
             raise ClientSetupError(f"{command[0]} cannot be started ({error.strerror}).") from None
-        try:
-            async with asyncio.timeout(seconds):
-                tools = await _converse(process)
-            took = time.monotonic() - began
-        except TimeoutError:
-            raise ClientSetupError(f"{command[0]} did not answer within {seconds:g} s.") from None
-        except ValueError:
-            raise ClientSetupError(f"{command[0]} did not answer as an MCP server does.") from None
-        except (EOFError, ConnectionError):
-            await _end(process, min(seconds, timeouts.SERVER_ENDS))
-            said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
-            lines = [line.strip() for line in said.read().decode(errors="replace").splitlines() if line.strip()]
-            last = lines[-1][:_SAID_MAX].rstrip(".") if lines else ""
-            raise ClientSetupError(
-                f"{command[0]} ended before it had listed its tools{f': {last}' if last else ''}."
-            ) from None
-        finally:
-            await _end(process, min(seconds, timeouts.SERVER_ENDS))
+        if flaw == _ENDED and (last := _last_words(said)):
+            flaw += f": {last}"
+    if flaw:
+        raise ClientSetupError(f"{command[0]} {flaw}.")
     return tools, took
 
 
-async def _converse(process: asyncio.subprocess.Process) -> int:
-    """Greet the server, and return how many tools it lists. Notifications are ignored."""
-    assert process.stdin is not None and process.stdout is not None  # noqa: PT018 - pipes were asked for
-    about = {"name": "learning-memory-server doctor", "version": VERSION}
-    opening = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about}
-    steps: list[tuple[int, str, list[dict[str, object]]]] = [
-        (1, "serverInfo", [{"id": 1, "method": "initialize", "params": opening}]),
-        (2, "tools", [{"method": "notifications/initialized"}, {"id": 2, "method": "tools/list"}]),
-    ]
-    result: dict[str, Any] = {}
-    for number, field, messages in steps:
-        for message in messages:
-            process.stdin.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
-        await process.stdin.drain()
-        reply: Any = {}
-        while reply.get("id") != number:
-            if not (line := await process.stdout.readline()):
-                raise EOFError
-            reply = json.loads(line)
-            if not isinstance(reply, dict):
-                raise ValueError(line)  # noqa: TRY004 - as json.loads raises
-        result = reply.get("result")
-        if not isinstance(result, dict) or field not in result:
-            raise ValueError(line)
-    return len(result["tools"])
-
-
-async def _end(process: asyncio.subprocess.Process, seconds: float) -> None:
-    """End the server as a client does: close its input, wait, and then kill it."""
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        async with asyncio.timeout(seconds):
-            await process.wait()
-    except TimeoutError:
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
+def _last_words(said: IO[str]) -> str:
+    said.flush()
+    said.seek(max(0, said.seek(0, os.SEEK_END) - _TAIL))
+    lines = [line.strip() for line in said.read().splitlines() if line.strip()]
+    return lines[-1][:_SAID_MAX].rstrip(".") if lines else ""

@@ -17,9 +17,10 @@ for line in sys.stdin:
     request = json.loads(line)
     if request["method"] == "initialize":
         print(json.dumps({"jsonrpc": "2.0", "method": "notifications/message"}), flush=True)
-        result = {"serverInfo": {"name": "tiny", "version": os.getcwd()}}
+        about = {"name": "tiny", "version": "1"}
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": about}
     elif request["method"] == "tools/list":
-        result = {"tools": [{}] * len(os.environ)}
+        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in os.environ]}
     else:
         continue
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], "result": result}), flush=True)
@@ -32,11 +33,13 @@ async def run(script: str, folder: Path, seconds: float = 60.0, **variables: str
     return tools
 
 
-async def test_a_server_gets_the_given_environment_only(tmp_path: Path) -> None:
+async def test_a_server_gets_the_given_environment_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEARNING_MEMORY_PROJECT", "this shell's")
     bare = await run(SERVER, tmp_path)
     found = await run(SERVER, tmp_path, A="1", B="2")
     assert found == bare + 2
-    assert bare < len(os.environ) + 2
+    monkeypatch.delenv("LEARNING_MEMORY_PROJECT")
+    assert await run(SERVER, tmp_path) == bare
 
 
 @pytest.mark.parametrize(
