@@ -63,7 +63,7 @@ class LearnDocument(TypedDict):
     seconds: float
 
 
-class ExportDocument(TypedDict):
+class BackupDocument(TypedDict):
     """The archive that was written, null if there was nothing to back up; `records` counts by kind."""
 
     path: str | None

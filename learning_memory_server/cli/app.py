@@ -31,10 +31,8 @@ dashboard       dashboard                Draw what was learned: one page with a 
 replay          replay                   Show what past entries would have been told, from those resolved before each.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
-import          maintenance.importing    Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
-export          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
-backup          maintenance.exporting    Export to a dated file in a folder, and remove the oldest backups there.
-restore         maintenance.importing    Import a backup. If the journal is not empty, first show what will change, then ask.
+backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
+import          maintenance.importing    Import a backup, after showing what will change; or resolved GHAP entries from a JSONL file.
 forget          maintenance.erasing      Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 scan            maintenance.erasing      Find secrets that were stored before redaction knew them, and replace them with markers.
 # Share with a team
@@ -52,6 +50,9 @@ download-model  maintenance.indexing     Download a model from huggingface.co, a
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
+
+_OTHER_NAMES: Final = {"restore": "import", "export": "backup"}
+"""What people may look for, and the command that does it."""
 
 
 class _Declared(PlainCommand):
@@ -82,6 +83,9 @@ class _Commands(FailuresAsSentences, PlainGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that the arguments name."""
+        for asked in (" ".join(args[:2]), args[0]):
+            if asked in _OTHER_NAMES and args[0] not in self.commands:
+                ctx.fail(f"There is no command '{asked}'. Use '{_OTHER_NAMES[asked]}'.")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.load() if isinstance(command, _Declared) else command, rest
 

@@ -278,7 +278,7 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
         made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
         if made:
             document["exported"] = str(made.path)
-            out.say(f"Exported. To have it back: {APPLICATION} restore {_shown(made.path)}", is_line=True)
+            out.say(f"Exported. To have it back: {APPLICATION} import {_shown(made.path)}", is_line=True)
     if not out.agrees("Remove all data for good?", _REFUSAL, yes=yes):
         return
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)], document)

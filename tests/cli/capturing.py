@@ -54,7 +54,7 @@ _AT_ONE_WIDTH: Final = (
     "clusters full --members full_0",
     f"forget {_ENTRY} --dry-run",
     "reindex strategy",
-    "export {path}.tar.gz",
+    "backup {path}.tar.gz",
     "hub status",
     "hub stop",
     "hub logs",

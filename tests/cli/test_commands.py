@@ -21,7 +21,7 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.system.locking import exclusive
-from tests.command_line import SUBJECTS, old_entry, printed, refusal
+from tests.command_line import SUBJECTS, in_line, old_entry, printed, refusal
 from tests.index.engines.double import Wrong, serving
 from tests.index.engines.double_engine import Answer, recorded
 from tests.learning.values.parts import value
@@ -57,7 +57,7 @@ WITHOUT_MODEL = (
     "calibration",
     "status",
     "search flaky --lexical",
-    "export {folder}/all.tar.gz",
+    "backup {folder}/all.tar.gz",
     "backup",
     "import {folder}/entries.jsonl --dry-run",
 )
@@ -274,6 +274,13 @@ def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
     assert refusal(run("list", LEARNING_MEMORY_LOG_LEVEL="loud")).startswith("error: LEARNING_MEMORY_LOG_LEVEL:")
 
 
+@pytest.mark.parametrize(("asked", "used"), [("restore a.tar", "import"), ("export a.tar", "backup")])
+def test_a_command_by_another_name_is_refused_with_the_one_to_use(asked: str, used: str, run: Any) -> None:
+    done = run(*asked.split())
+    assert done.exit_code == 2
+    assert f"There is no command '{asked.split(maxsplit=1)[0]}'. Use '{used}'." in in_line(done.stderr)
+
+
 def test_an_unknown_variable_and_a_key_that_was_removed_are_mentioned(run: Any, tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text("episodes = false\n")
     said = refusal(run("list", LEARNING_MEMORY_PROJEKT="x"), 0)
@@ -282,10 +289,10 @@ def test_an_unknown_variable_and_a_key_that_was_removed_are_mentioned(run: Any, 
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "search x --lexical", "calibration", "replay", "memories", "clusters full", "export"]
+    "command", ["list", "search x --lexical", "calibration", "replay", "memories", "clusters full", "backup"]
 )
 def test_an_empty_project_is_refused(command: str, run: Any, tmp_path: Path) -> None:
-    place = [str(tmp_path / "archive.tar.gz")] if command == "export" else []
+    place = [str(tmp_path / "archive.tar.gz")] if command == "backup" else []
     assert "--project: must not be empty" in refusal(run(*command.split(), *place, "--project", " "))
 
 

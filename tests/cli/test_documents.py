@@ -31,18 +31,16 @@ CALLS = {
     "replay": [""],
     "context": [""],
     "dashboard": ["--no-open"],
-    "export": ["{new}"],
-    "backup": [""],
+    "backup": ["", "{new}"],
     "memories": [""],
     "memories search": ["SQLite", "SQLite --explain"],
     "import": [
         "{lines} --project orchard --dry-run",
         "{lines} --project orchard",
         "{archive} --dry-run",
-        "{archive} --apply-deletions",
+        "{archive} --apply-deletions --yes",
     ],
     "learn-from": ["{transcript} --tasks", "{transcript} --yes"],
-    "restore": ["{archive} --yes"],
     "reindex": ["", "strategy"],
     "migrate": ["--to {server}", "--leave {server}"],
     "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", f"{ERROR} --yes", "--purge --backups --yes"],
@@ -71,7 +69,7 @@ def test_every_command_that_takes_json_has_a_documented_document() -> None:
 @pytest.mark.slow
 def test_each_document_is_valid_by_type(run: Any, tmp_path: Path, write_lines: Any) -> None:
     archive = tmp_path / "other.tar.gz"
-    assert run("export", str(archive)).exit_code == 0
+    assert run("backup", str(archive)).exit_code == 0
     # What is forgotten after the export differs from the archive, and the file has a line more than the journal.
     assert run("forget", MEMORIES[1], "--yes").exit_code == 0
     transcript = write_transcript(tmp_path / "one.jsonl", failed("python x.py"), ran("python3 x.py"))
@@ -126,12 +124,12 @@ def test_a_text_that_looks_like_the_option_is_not_the_option(run: Any) -> None:
 @pytest.mark.slow
 def test_with_json_nothing_is_asked_and_nothing_is_lost(run: Any, tmp_path: Path) -> None:
     archive = tmp_path / "other.tar.gz"
-    assert run("export", str(archive)).exit_code == 0
+    assert run("backup", str(archive)).exit_code == 0
     assert json.loads(printed(run("forget", MEMORIES[0], "--json"), 1))["forgotten"] is False
     assert json.loads(run("memories", "--json").stdout)["total"] == len(MEMORIES)
     gone = json.loads(run("forget", MEMORIES[0], "--yes", "--json").stdout)
     assert (gone["forgotten"], [each["id"] for each in gone["found"]]) == (True, [MEMORIES[0]])
-    restored = json.loads(run("restore", str(archive), "--json").stdout)
+    restored = json.loads(run("import", str(archive), "--json").stdout)
     assert restored["contents"]["memory"]["forgotten_here"] == 1
 
 

@@ -70,14 +70,14 @@ def test_an_error_is_forgotten_by_its_id(run: Any, journal: Journal) -> None:
 @pytest.mark.slow
 def test_an_exported_project_takes_its_failures_along(run: Any, journal: Journal, tmp_path: Path) -> None:
     ours, theirs = str(tmp_path / "ours.tar.gz"), str(tmp_path / "theirs.tar.gz")
-    assert run("export", ours, "--project", "garden").exit_code == 0
-    assert run("export", theirs, "--project", "elsewhere").exit_code == 0
+    assert run("backup", ours, "--project", "garden").exit_code == 0
+    assert run("backup", theirs, "--project", "elsewhere").exit_code == 0
     kept = FailureLog(journal.failures).all()
     for path in journal.path.glob("*.jsonl"):
         path.unlink()
     assert run("import", theirs).exit_code == 0
     assert FailureLog(journal.failures).all() == []
-    assert run("import", ours).exit_code == 0
+    assert run("import", ours, "--yes").exit_code == 0
     # No session of this machine has seen them, as far as an archive can say.
     kept = [replace(each, imported=True) for each in kept]
     assert FailureLog(journal.failures).all() == kept

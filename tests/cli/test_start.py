@@ -128,5 +128,5 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     assert "No data is left." in run("uninstall", "--yes", "--data", "--export", str(tmp_path / "safe")).stdout
     assert [each.name for each in storage.iterdir()] == ["mine.txt"]
     (archive,) = (tmp_path / "safe").iterdir()
-    assert run("restore", str(archive), "--yes").exit_code == 0
+    assert run("import", str(archive)).exit_code == 0
     assert "SyntaxError" in run("failures").stdout

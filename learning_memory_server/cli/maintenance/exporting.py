@@ -1,4 +1,4 @@
-"""`export` and `backup`: the journal in one file. Both only read, so sessions may keep running."""
+"""`backup`: the journal in one file. It only reads, so sessions may keep running."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -22,55 +22,55 @@ commands = Commands()
 
 
 @commands.command()
-def export(
+def backup(
     path: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
-            metavar="PATH", dir_okay=False, help="The archive to write; its name must end in .tar.gz, .tgz or .tar."
+            metavar="[PATH]",
+            help="An archive to write, whose name ends in .tar.gz, .tgz or .tar; or a folder for dated ones, by default "
+            "`backups` in storage_path.",
         ),
-    ],
+    ] = None,
     project: ProjectOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing archive.")] = False,
+    keep: Annotated[
+        int | None, typer.Option("--keep", min=1, help=f"How many dated backups to keep; {BACKUPS_KEPT} if not said.")
+    ] = None,
 ) -> Result:
     """Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
 
-    What was forgotten is left out. So is the index, which is rebuilt from the
-    journal. Sessions may keep running.
+    In a folder, the file is dated, and the oldest backups are removed. If the
+    journal is empty, nothing is backed up there and no backup is removed.
+    What was forgotten is left out. What is forgotten later remains in earlier
+    backups until they are removed, or until `forget --purge --backups`.
+    The index is left out, too: it is rebuilt from the journal. Sessions may
+    keep running.
     """
     settings = open_settings()
     wanted = chosen_project(project, settings)
-    _require_journal(settings)
+    is_folder = path is None or path.is_dir() or not path.suffix
+    if is_folder and (wanted or force):
+        raise InvalidInputError("--project and --force need the name of an archive.")
+    if keep and not is_folder:
+        raise InvalidInputError("--keep is for a folder of dated backups.")
+    journal = settings.journal_directory
+    _require_journal(journal)
+    if path is None or is_folder:
+        return _back_up_dated(Journal(journal), path or settings.backups_directory, keep or BACKUPS_KEPT)
     with out.working("Reading the journal"):
         # The moment before reading.
-        at, snapshot = utc_now(), take_snapshot(settings.journal_directory, wanted)
+        at, snapshot = utc_now(), take_snapshot(journal, wanted)
     with out.working(f"Writing {path.name}"):
         write_archive(path, snapshot, at, project=wanted, replace=force)
     return _show(path, snapshot, wanted, (utc_now() - at).total_seconds())
 
 
-@commands.command()
-def backup(
-    folder: Annotated[
-        Path | None, typer.Argument(metavar="[FOLDER]", file_okay=False, help="By default `backups` in storage_path.")
-    ] = None,
-    keep: Annotated[int, typer.Option("--keep", min=1, help="How many backups to keep.")] = BACKUPS_KEPT,
-) -> Result:
-    """Export to a dated file in a folder, and remove the oldest backups there.
-
-    What is forgotten later remains in earlier backups until they are removed,
-    or until `forget --purge --backups`.
-    If the journal is empty, nothing is backed up and no backup is removed.
-    """
-    settings = open_settings()
-    place = folder or settings.backups_directory
-    _require_journal(settings)
+def _back_up_dated(journal: Journal, folder: Path, keep: int) -> Result:
     began = utc_now()
     with out.working("Backing up the journal"):
-        made = back_up(Journal(settings.journal_directory), place, began, keep)
+        made = back_up(journal, folder, began, keep)
     if made is None:
-        out.notice(
-            f"No backup was written, and none removed: {settings.journal_directory} has no records that can be read."
-        )
+        out.notice(f"No backup was written, and none removed: {journal.path} has no records that can be read.")
         return Result({"path": None, "bytes": 0, "records": {}, "forgotten": 0})
     shown = _show(made.path, made.snapshot, None, (utc_now() - began).total_seconds())
     if made.removed:
@@ -116,8 +116,7 @@ def rewrite_backups(
     return out.each_file(earlier, lambda path: rewrite(path, fresh), "Rewriting the backups")
 
 
-def _require_journal(settings: Settings) -> None:
-    journal = settings.journal_directory
+def _require_journal(journal: Path) -> None:
     with journal_errors(journal):
         exists = journal.exists()
     if not exists:

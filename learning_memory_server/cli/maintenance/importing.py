@@ -1,4 +1,4 @@
-"""`import` and `restore`: of an archive or of a JSONL file, they show what will change, and then do it."""
+"""`import`, of an archive or of a JSONL file: it shows what will change, and then does it."""
 
 import sys
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ _NUMBERING: Final = {
 commands = Commands()
 
 
-@commands.command("import", "Print JSON, and ask nothing.")
+@commands.command("import", "Print JSON. An archive needs --yes, unless the journal is empty.")
 async def import_(
     path: Annotated[
         Path,
@@ -61,12 +61,15 @@ async def import_(
     apply_deletions: Annotated[
         bool, typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten.")
     ] = False,
+    yes: YesOption = False,
 ) -> Result:
-    """Import an archive made by `export`, or resolved GHAP entries from a JSONL file.
+    """Import a backup, after showing what will change; or resolved GHAP entries from a JSONL file.
+
+    A journal that is not empty is asked about first.
 
     The JSONL file comes from a journal of this server or of its predecessor,
     whose entries name no project. Without --project they go under this
-    folder's; on a terminal you are asked first.
+    folder's; on a terminal you are asked which.
     Entries keep their ids and times, so a second import changes nothing. What
     is stored here stays as it is, and what was forgotten here stays forgotten.
     If anything will change, the journal is backed up first, as by `backup`.
@@ -76,24 +79,34 @@ async def import_(
         is_tar = is_archive(path)
     if is_tar:
         settings = open_settings()
-        theirs, comparison, document = _compared(path, _ours(settings), apply_deletions=apply_deletions)
-        if not dry_run:
+        ours = _ours(settings)
+        theirs, comparison, document = _compared(path, ours, apply_deletions=apply_deletions)
+        if dry_run:
+            return Result(document, not theirs.rejections)
+        is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
+        forgets = apply_deletions and any(comparison.doomed.values())
+        is_sure = yes or is_empty or (comparison.changes_nothing and not forgets)
+        rest = "forget what is forgotten there" if forgets else "keep what is here"
+        question = f"The journal is not empty. Add what is new, and {rest}?"
+        if out.agrees(question, "Nothing was changed: the journal is not empty, so this needs --yes.", yes=is_sure):
             document |= await _apply(theirs, comparison, settings, apply_deletions=apply_deletions)
-        return Result(document, not theirs.rejections)
+        return Result(document, not theirs.rejections and document["applied"])
     if path.suffix in _ARCHIVES:
         raise InvalidInputError(
-            f"{path.name} is not an archive made by `export`, or it is badly damaged.",
+            f"{path.name} is not an archive made by `backup`, or it is badly damaged.",
             hint="Nothing was changed; try another copy.",
         )
-    return await _import_entries(path, project, dry_run=dry_run, apply_deletions=apply_deletions)
+    return await _import_entries(path, project, dry_run=dry_run, apply_deletions=apply_deletions, asks=not yes)
 
 
-async def _import_entries(path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool) -> Result:
+async def _import_entries(
+    path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool, asks: bool
+) -> Result:
     began, settings = monotonic(), open_settings()
     under = chosen_project(project, settings) or current_project(settings)
     with file_errors(path), path.open("rb") as file, out.working(f"Reading {path.name}"):
         parsed = parse_entries(lines_of(file, path.name), project=under)
-    if project is None and parsed.unnamed and not dry_run and out.is_for_people() and sys.stdin.isatty():
+    if asks and project is None and parsed.unnamed and not dry_run and out.is_for_people() and sys.stdin.isatty():
         question = f"{out.counted(len(parsed.unnamed), 'entry')} without a project. Import under"
         under = checked_text("The project", typer.prompt(question, default=under, err=True), PROJECT_MAX)
         parsed.assign(under)
@@ -130,7 +143,7 @@ def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[byt
         if len(line) > longest:
             raise InvalidInputError(
                 f"{name} has a line of more than {longest:,} bytes, so it is not a file of entries.",
-                hint="Each entry is one line of JSON; archives are made by `export`.",
+                hint="Each entry is one line of JSON; archives are made by `backup`.",
             )
         yield line
 
@@ -164,30 +177,6 @@ def _show_entries(name: str, document: dict[str, Any]) -> None:
             ("took", f"{document['seconds']:.1f} s"),
         ]
     )
-
-
-@commands.command(json_help="Print JSON. A journal that is not empty needs --yes.")
-async def restore(
-    path: Annotated[Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, readable=True, help="A backup.")],
-    yes: YesOption = False,
-) -> Result:
-    """Import a backup. If the journal is not empty, first show what will change, then ask.
-
-    Adds what is missing. What is stored here stays as it is, and what was
-    forgotten here stays forgotten. The journal is backed up first.
-    """
-    settings = open_settings()
-    with file_errors(path):
-        if not is_archive(path):
-            raise InvalidInputError(f"{path} is not an archive.", hint="To import a JSONL file, use `import`.")
-    ours = _ours(settings)
-    theirs, comparison, document = _compared(path, ours)
-    is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
-    question = "The journal is not empty. Add what is new, and keep what is here?"
-    is_sure = yes or is_empty or comparison.changes_nothing
-    if is_sure or (out.is_for_people() and typer.confirm(question, err=True)):
-        document |= await _apply(theirs, comparison, settings)
-    return Result(document, not theirs.rejections and document["applied"])
 
 
 @contextmanager

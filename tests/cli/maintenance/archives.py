@@ -75,5 +75,5 @@ def run_there(
 
 
 def exported(run: Any, path: Path, **variables: str) -> str:
-    printed(run("export", str(path), **variables))
+    printed(run("backup", str(path), **variables))
     return str(path)

@@ -1,4 +1,4 @@
-"""`export`, `backup`, `restore` and `import` of an archive, with and without a hub."""
+"""`backup` to a file, and `import` of it, with and without a hub."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def test_an_import_keeps_what_differs_here_and_what_was_forgotten_here(
     forget(there.entries, "ghap", gone.id)
     changed = GHAP.encode(other) | {"goal": "another goal"}
     there.entries.append([JournalRecord("ghap", other.id, NOON, changed)])
-    result = run_there("import", exported(run, tmp_path / "a.tar"))
+    result = run_there("import", exported(run, tmp_path / "a.tar"), "--yes")
     assert "entry 21 new, 1 differing (ours is kept), 1 forgotten here (not imported)" in shown(result)
     assert f"entry {other.id} differs; ours is kept" in result.stdout
     assert "skipped: clusters here are numbered already" in shown(result)
@@ -84,7 +84,9 @@ def test_deletions_from_elsewhere_are_applied_only_on_request(
     after = exported(run, tmp_path / "after.tar")
     assert "forgotten there 2 items present here: kept" in shown(run_there("import", after))
     assert gone in held(Journal(elsewhere / "journal")).entries
-    applied = shown(run_there("import", after, "--apply-deletions"))
+    refused = run_there("import", after, "--apply-deletions")
+    assert "Nothing was changed: the journal is not empty" in refusal(refused)
+    applied = shown(run_there("import", after, "--apply-deletions", "--yes"))
     assert "forgotten 2 here; 0 unknown ids recorded" in applied
     assert "complete: 44 vectors" in applied
     ours = held(Journal(elsewhere / "journal"))
@@ -104,7 +106,7 @@ def test_the_next_import_completes_an_interrupted_one(
     # A process that died halfway left cluster numbers and some entries, and nothing else.
     there.clusters.append(theirs.clusters)
     ObservationCollector(there, utc_now).add_resolved(list(theirs.entries.values())[:10])
-    result = shown(run_there("import", path))
+    result = shown(run_there("import", path, "--yes"))
     assert "entry 13 new, 10 already there" in result
     assert "cluster numbers already there" in result
     ours = held(Journal(elsewhere / "journal"))
@@ -149,32 +151,41 @@ for batch in batches:
 
 
 @pytest.mark.slow
-def test_export_reports_its_contents_and_takes_no_lock(run: Any, full: Journal, storage: Path, tmp_path: Path) -> None:
+def test_a_backup_reports_its_contents_and_takes_no_lock(
+    run: Any, full: Journal, storage: Path, tmp_path: Path
+) -> None:
     with exclusive(full.path, "a server"), exclusive(storage, "a server"):
-        result = shown(run("export", str(tmp_path / "a.tar.gz")))
+        result = shown(run("backup", str(tmp_path / "a.tar.gz")))
     for fact in ("23 resolved, 2 open", "clusters 1", "value 1", "1 tombstone kept, 1 record left out"):
         assert fact in result
-    assert "already exists" in refusal(run("export", str(tmp_path / "a.tar.gz")))
-    assert run("export", str(tmp_path / "a.tar.gz"), "--force").exit_code == 0
-    assert "23 resolved, 0 open" in shown(run("export", str(tmp_path / "b.tar"), "--project", "current"))
-    none = run("export", str(tmp_path / "c.tar"), "--project", "nowhere")
+    assert "already exists" in refusal(run("backup", str(tmp_path / "a.tar.gz")))
+    assert run("backup", str(tmp_path / "a.tar.gz"), "--force").exit_code == 0
+    assert "23 resolved, 0 open" in shown(run("backup", str(tmp_path / "b.tar"), "--project", "current"))
+    none = run("backup", str(tmp_path / "c.tar"), "--project", "nowhere")
     assert "The journal has no entries of project nowhere." in none.stderr
 
 
-def test_without_a_journal_there_is_nothing_to_export(run: Any, tmp_path: Path) -> None:
-    assert "There is no journal in" in refusal(run("export", str(tmp_path / "a.tar")))
+@pytest.mark.usefixtures("full")
+def test_a_backup_refuses_options_that_its_kind_does_not_have(run: Any, tmp_path: Path) -> None:
+    archive, folder = str(tmp_path / "a.tar"), str(tmp_path)
+    assert "--keep is for a folder" in refusal(run("backup", archive, "--keep", "3"))
+    for options in (["--force"], ["--project", "current"], [folder, "--force"]):
+        assert "need the name of an archive" in refusal(run("backup", *options))
+    assert "must end with .tar.gz" in refusal(run("backup", str(tmp_path / "a.zip")))
+    assert not list(tmp_path.rglob("*.tar*"))
+
+
+def test_without_a_journal_there_is_nothing_to_back_up(run: Any, tmp_path: Path) -> None:
+    assert "There is no journal in" in refusal(run("backup", str(tmp_path / "a.tar")))
     assert not list(tmp_path.glob("*.tar"))
 
 
 @pytest.mark.slow
-def test_a_file_that_is_not_an_archive_is_not_restored_and_a_damaged_archive_is_not_imported(
-    run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path
-) -> None:
-    assert "is not an archive." in refusal(run("restore", str(next((full.path / "entries").iterdir()))))
+@pytest.mark.usefixtures("full")
+def test_a_damaged_archive_is_not_imported(run: Any, storage: Path, elsewhere: Path, tmp_path: Path) -> None:
     path = Path(exported(run, tmp_path / "a.tar.gz"))
     path.write_bytes(path.read_bytes()[:-500])
-    for command in ("import", "restore"):
-        assert "cannot be read" in refusal(run(command, str(path), LEARNING_MEMORY_STORAGE_PATH=str(elsewhere)))
+    assert "cannot be read" in refusal(run("import", str(path), LEARNING_MEMORY_STORAGE_PATH=str(elsewhere)))
     assert not elsewhere.exists()
     assert storage.exists()
 
@@ -208,7 +219,7 @@ def test_an_import_that_was_killed_halfway_can_be_repeated(
     until(lambda: victim == "command" or not is_alive(hub), "the hub does not end")
     taken = len(held(Journal(storage / "journal")).entries)
     assert 0 < taken < len(entries)
-    printed(run("import", path))
+    printed(run("import", path, "--yes"))
     assert len(held(Journal(storage / "journal")).entries) == len(entries)
 
 
@@ -234,7 +245,7 @@ def test_secrets_in_an_archive_are_not_restored_and_a_changed_text_is_chunked_ag
     data["cuts"] = {"by": cuts.by, "spans": [list(span) for span in cuts.spans]}
     journal.memories.append([JournalRecord("memory", "memory-1", NOON, data)])
     path = exported(run, tmp_path / "a.tar.gz", **off)
-    restored = shown(run("restore", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(elsewhere)))
+    restored = shown(run("import", path, LEARNING_MEMORY_STORAGE_PATH=str(elsewhere)))
     assert "redacted 62 github tokens" in restored
     assert "complete" in restored
     assert files_with(elsewhere, token) == []

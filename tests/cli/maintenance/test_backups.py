@@ -1,4 +1,4 @@
-"""Backups, those made before a change included, and restoring them."""
+"""Backups, those made before a change included, and importing them."""
 
 from pathlib import Path
 from typing import Any
@@ -26,28 +26,31 @@ def test_backups_are_dated_and_private_and_the_newest_kept(run: Any, full: Journ
     assert len(list(folder.iterdir())) == 2
 
 
-def test_restore_asks_first_if_the_journal_is_not_empty(
+def test_an_import_asks_first_if_the_journal_is_not_empty(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, storage: Path
 ) -> None:
     run("backup")
     (path,) = (storage / "backups").iterdir()
     there = Journal(elsewhere / "journal")
     there.save_open(ghap(id="ghap_20260301_120000_dddddd"))
-    refused = refusal(run_there("restore", str(path)))
-    assert "The journal is not empty. Add what is new, and keep what is here?" in refused
+    refused = run_there("import", str(path))
+    assert "23 new" in refused.stdout
+    assert "Nothing was changed: the journal is not empty" in refused.stderr
+    assert refused.exit_code == 1
     assert held(there).entries == {}
-    assert run_there("restore", str(path), "--yes").exit_code == 0
+    assert run_there("import", str(path), "--yes").exit_code == 0
     ours = held(Journal(elsewhere / "journal"))
     assert (ours.entries, len(ours.open)) == (held(full).entries, 3)
-    assert run_there("restore", str(path)).exit_code == 0
+    # There is nothing to ask about any more.
+    assert run_there("import", str(path)).exit_code == 0
 
 
-def test_restore_into_an_empty_store_asks_nothing(
+def test_an_import_into_an_empty_store_asks_nothing(
     run: Any, full: Journal, run_there: Any, elsewhere: Path, tmp_path: Path
 ) -> None:
     run("backup", str(tmp_path / "folder"))
     (path,) = (tmp_path / "folder").iterdir()
-    assert run_there("restore", str(path)).exit_code == 0
+    assert run_there("import", str(path)).exit_code == 0
     assert held(Journal(elsewhere / "journal")).entries == held(full).entries
 
 
@@ -55,7 +58,7 @@ def backups_in(storage: Path) -> list[Path]:
     return sorted((storage / "backups").glob("*.tar.gz"))
 
 
-def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(
+def test_whatever_an_import_changes_is_backed_up_first(
     run: Any, full: Journal, storage: Path, elsewhere: Path, tmp_path: Path, write_lines: Any
 ) -> None:
     there = {"LEARNING_MEMORY_STORAGE_PATH": str(elsewhere)}
@@ -64,18 +67,14 @@ def test_whatever_an_import_or_a_restore_changes_is_backed_up_first(
     other = Journal(elsewhere / "journal")
     ObservationCollector(other, utc_now).add_resolved([numbered(1), numbered(2)])
     path = exported(run, tmp_path / "a.tar.gz", **there)
-    for command, *options in (("import",), ("restore", "--yes")):
-        before = held(full).entries
-        made = backups_in(storage)
-        assert run("import", "--dry-run", path).exit_code == 0
-        assert backups_in(storage) == made
-        assert "Backed up first: " in refusal(run(command, path, *options), 0)
-        (new,) = sorted(set(backups_in(storage)) - set(made))
-        assert read_back(new).entries == before
-        assert "Backed up first" not in run(command, path, *options).stderr
-        ObservationCollector(other, utc_now).add_resolved([numbered(3)])
-        path = exported(run, tmp_path / f"{command}.tar.gz", **there)
+    before = held(full).entries
+    assert run("import", "--dry-run", path).exit_code == 0
+    assert backups_in(storage) == []
+    assert "Backed up first: " in refusal(run("import", path, "--yes"), 0)
     made = backups_in(storage)
+    (new,) = made
+    assert read_back(new).entries == before
+    assert "Backed up first" not in run("import", path).stderr
     assert "Backed up first" not in run("import", write_lines(old_entry(1))).stderr
     lines = write_lines(old_entry(50))
     assert run("import", "--dry-run", lines).exit_code == 0

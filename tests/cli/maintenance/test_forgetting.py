@@ -180,7 +180,7 @@ def test_trials_are_forgotten_with_their_project_and_are_in_no_archive(run: Any,
     trials = Trials(Journal(storage / "journal").trials, lambda: NOON, 0.5)
     for project in ("garden", "kitchen"):
         trials.may_tell(Caller(project, f"session in {project}"))
-    assert run("export", str(tmp_path / "all.tar.gz")).exit_code == 0
+    assert run("backup", str(tmp_path / "all.tar.gz")).exit_code == 0
     with tarfile.open(tmp_path / "all.tar.gz") as archive:
         assert not [name for name in archive.getnames() if "trials" in name]
     run("forget", "--project", "garden", "--yes")

@@ -123,7 +123,7 @@ def test_on_a_terminal_the_project_is_asked_for(environment: dict[str, str], wri
 def test_a_file_named_like_an_archive_that_is_not_one_is_refused(run: Any, tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"" if name.startswith("empty") else b"PK")
-    assert f"{name} is not an archive made by `export`" in refusal(run("import", str(path)))
+    assert f"{name} is not an archive made by `backup`" in refusal(run("import", str(path)))
 
 
 @pytest.mark.slow
