@@ -133,13 +133,6 @@ class UninstallDocument(TypedDict):
     data_left: bool
 
 
-class OwnerDocument(TypedDict):
-    """The owner of one's points, null if no server has been used; not `settled` after a move or a copy."""
-
-    owner: str | None
-    settled: bool
-
-
 class RejectedLine(TypedDict):
     """A line that is not an entry."""
 

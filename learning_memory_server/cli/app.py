@@ -45,13 +45,12 @@ promote         sharing                  Propose rules that clients load, as a p
 hub             hub                      The process that serves all sessions and owns their data.
 reindex         maintenance.indexing     Rebuild the index from the journal.
 migrate         maintenance.indexing     Copy the index to a Qdrant server or cluster, or back. The journal stays where it is.
-owner           maintenance.indexing     Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
 download-model  maintenance.indexing     Download a model from huggingface.co, and load it once to check that it works.
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
 
-_OTHER_NAMES: Final = {"restore": "import", "export": "backup"}
+_OTHER_NAMES: Final = {"restore": "import", "export": "backup", "owner": "doctor"}
 """What people may look for, and the command that does it."""
 
 

@@ -274,7 +274,9 @@ def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
     assert refusal(run("list", LEARNING_MEMORY_LOG_LEVEL="loud")).startswith("error: LEARNING_MEMORY_LOG_LEVEL:")
 
 
-@pytest.mark.parametrize(("asked", "used"), [("restore a.tar", "import"), ("export a.tar", "backup")])
+@pytest.mark.parametrize(
+    ("asked", "used"), [("restore a.tar", "import"), ("export a.tar", "backup"), ("owner --keep", "doctor")]
+)
 def test_a_command_by_another_name_is_refused_with_the_one_to_use(asked: str, used: str, run: Any) -> None:
     done = run(*asked.split())
     assert done.exit_code == 2

@@ -46,7 +46,6 @@ CALLS = {
     "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", f"{ERROR} --yes", "--purge --backups --yes"],
     "scan": ["", "--backups"],
     "hub status": [""],
-    "owner": ["", "--new"],
     "uninstall": ["--yes", "--yes --data --export {home}"],
 }
 """In this order. What `demo` prints is checked where the demo is."""

@@ -1,7 +1,7 @@
 """The checks of a set-up, from the interpreter to the engine, and what each reports."""
 
-from collections.abc import Callable, Generator, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 
@@ -20,13 +20,14 @@ class Level(StrEnum):
 class Finding:
     """One check's outcome: what was found and, unless it is green, what to do. `about` gives it the check's topic.
 
-    `repair` repairs it, where that is safe, and returns a sentence about that; `question` is asked before.
+    `repair` repairs it, where that is safe, and returns a sentence about that. Where only a person knows, `answers` has
+    a repair for each question to which the answer may be yes; they are asked in this order.
     """
 
     level: Level
     sentence: str
     repair: Repair | None = None
-    question: str | None = None
+    answers: Mapping[str, Repair] = field(default_factory=dict)
     topic: str = ""
 
 

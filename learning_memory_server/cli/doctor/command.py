@@ -13,7 +13,7 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, this_machine
 from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.doctor import Finding, Level, about, all_sound, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Level, Repair, about, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
 from learning_memory_server.cli.doctor.settings import (
@@ -61,17 +61,15 @@ def doctor(
     does, with the environment that the client passes on, and lists its tools.
 
     --fix makes folders and files private, and completes or rebuilds the index.
-    It never changes the journal's content.
+    It asks what only you know: whether a folder is a project that it may be,
+    or whether the storage folder was moved here or copied. It never changes
+    the journal's content.
     """
     configure_logging("critical")
 
     findings = _look(client, quick=quick)
-    agreed = [
-        finding
-        for finding in findings
-        if fix and not client and finding.repair and (finding.question is None or out.agrees(finding.question))
-    ]
-    repaired = [_repaired(finding) for finding in agreed]
+    agreed = [(each, repair) for each in findings if fix and not client and (repair := _agreed(each))]
+    repaired = [_repaired(finding, repair) for finding, repair in agreed]
     if repaired:
         out.say()
         findings = _look(client, quick=quick)
@@ -105,11 +103,15 @@ def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
         findings.append(finding)
 
 
-def _repaired(finding: Finding) -> Finding:
-    assert finding.repair
+def _agreed(finding: Finding) -> Repair | None:
+    asked = (repair for question, repair in finding.answers.items() if out.agrees(question))
+    return finding.repair or next(asked, None)
+
+
+def _repaired(finding: Finding, repair: Repair) -> Finding:
     try:
         with out.working("Repairing"):
-            done = green(f"Repaired: {finding.repair()}", topic=finding.topic)
+            done = green(f"Repaired: {repair()}", topic=finding.topic)
     except (LearningMemoryError, OSError) as error:
         reason = error.sentence if isinstance(error, LearningMemoryError) else str(error.strerror)
         done = red(f"Not repaired: {reason}", topic=finding.topic)

@@ -89,8 +89,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     yield yellow(
         f"{reason}, so sessions here are told nothing of that project unasked. If it is, run in this folder: "
         f"{paths.APPLICATION} doctor --fix",
-        confirm,
-        f"Is {directory} the project {project}, and may its sessions be told what is known of that?",
+        answers={f"Is {directory} the project {project}, and may its sessions be told what is known of that?": confirm},
     )
 
 

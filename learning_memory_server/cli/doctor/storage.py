@@ -14,7 +14,8 @@ from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import open_connection, running_hub
 from learning_memory_server.cli.access.hub_client import HubClient
 from learning_memory_server.cli.command import describe_engine, describe_refusal
-from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Repair, about, all_sound, green, red, yellow
+from learning_memory_server.cli.doctor.owner import check_owner
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     AlreadyRunningError,
@@ -26,7 +27,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import CollectionSpec
-from learning_memory_server.index.engines.owner import find_owner, open_owner
+from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data, urls_of
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, TRIAL, VALUE, VERDICT
@@ -283,14 +284,9 @@ def check_server(
     """
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
+    if not (yield from all_sound(check_owner(settings))):
+        return
     try:
-        if not open_owner(settings.owner_file).is_settled:
-            yield yellow(
-                "The storage folder was moved or copied since the Qdrant server was used, so nothing is removed there. "
-                "If it is a copy, what the other folder forgets comes back from here until this is answered. "
-                "If it was moved, run: learning-memory-server owner --keep. If it is a copy, run: "
-                "learning-memory-server owner --new"
-            )
         examined = asyncio.run(_examined(settings, settings.qdrant_url, specs))
     except LearningMemoryError as error:
         if not (is_forbidden and isinstance(error, ForbiddenCollectionError)):

@@ -1,4 +1,4 @@
-"""`reindex`, `migrate`, `owner` and `download-model`: the index, its points on a Qdrant server, and models."""
+"""`reindex`, `migrate` and `download-model`: the index, its points on a Qdrant server, and models."""
 
 import time
 from typing import Annotated
@@ -11,12 +11,10 @@ from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.command import Commands, Result, open_settings
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.engines.owner import new_owner, open_owner, settle_owner
 from learning_memory_server.index.engines.server_log import places_of, urls_of
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.files import disk_use
-from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import PREFIX
 
 commands = Commands()
@@ -95,42 +93,6 @@ async def migrate(
         _say_how_to_use_it(settings, url, to_server=to is not None)
     document = {"complete": not missing, "collections": collections, "seconds": round(seconds, 1)}
     return Result(document, succeeded=not missing)
-
-
-@commands.command()
-def owner(
-    keep: Annotated[
-        bool, typer.Option("--keep", help="The storage folder was moved here: its points stay its own.")
-    ] = False,
-    new: Annotated[
-        bool, typer.Option("--new", help="The storage folder is a copy: it becomes an owner of its own.")
-    ] = False,
-) -> Result:
-    """Show whose points on a Qdrant server are yours, or say what became of a moved or copied folder.
-
-    Several people can share a server, because each storage folder has an owner
-    of its own. A copied folder would remove the points of the one it was copied
-    from, so nothing is removed until you say which it is. A new owner's index
-    is built again; the points of the owner before stay on the server.
-    """
-    if keep and new:
-        raise InvalidInputError("Give either --keep or --new.")
-    settings = open_settings()
-    file = settings.owner_file
-    if keep or new:
-        # A hub knows the owner from when it opened the index.
-        with hold(settings.journal_directory, settings.storage_path, "owner"):
-            found = settle_owner(file) if keep else new_owner(file)
-    elif not file.exists():
-        out.say("No Qdrant server has been used with this storage folder.")
-        return Result({"owner": None, "settled": True})
-    else:
-        found = open_owner(file)
-    out.say(f"Your points on a Qdrant server have the owner {found.name}.")
-    if not found.is_settled:
-        out.say("The storage folder was moved or copied since then, so nothing is removed from the server.")
-        out.say("If it was moved, run this with --keep; if it is a copy, with --new.")
-    return Result({"owner": found.name, "settled": found.is_settled})
 
 
 def _key_for(url: str, settings: Settings) -> str | None:

@@ -80,8 +80,8 @@ def open_owner(path: Path) -> Owner:
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise StorageUnavailableError(
             f"The file {path} is damaged: it says which points on the Qdrant server are yours.",
-            hint="Restore it from a copy of the storage folder. Without one, run `learning-memory-server owner --new`: "
-            "the index is then built again, and the points of the lost owner stay on the server.",
+            hint="Restore it from a copy of the storage folder. Without one, `learning-memory-server doctor --fix` "
+            "makes a new owner: the index is then built again, and the points of the lost one stay on the server.",
         ) from error
 
 

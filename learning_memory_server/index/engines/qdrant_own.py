@@ -73,7 +73,7 @@ class OwnPoints:
         if not self.owner.is_settled:
             raise StorageUnavailableError(
                 "Nothing is removed from the Qdrant server: the storage folder was moved or copied since it was used.",
-                hint="Run `learning-memory-server owner --keep` if it was moved, `--new` if it is a copy.",
+                hint="Run `learning-memory-server doctor --fix`, which asks whether it was moved or is a copy.",
             )
         for start in range(0, len(ids), _READ_BATCH):
             selector = models.PointIdsList(points=list(self._outside(ids[start : start + _READ_BATCH])))

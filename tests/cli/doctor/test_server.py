@@ -1,6 +1,7 @@
 """What the doctor finds out about a Qdrant server, without changing anything there."""
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from tests.services import opened as services_in
 from tests.services import run as run_operation
 from tests.services import settings_in
 from tests.support import numbered
+from tests.terminals import on_a_terminal, read_until
 
 SPEC = CollectionSpec("values", 4, variant="0123456789ab")
 OLD = "experiences_full-0123456789ab-89abcdef"
@@ -203,7 +205,34 @@ async def test_collections_of_earlier_versions_are_named_with_what_removes_them(
 async def test_a_copied_folder_asks_and_a_damaged_owner_is_red(tmp_path: Path, double: QdrantDouble) -> None:
     await use(tmp_path / "one", double, SPEC)
     (tmp_path / "one").rename(tmp_path / "two")
-    said = sentences(await found(tmp_path / "two", double.url), Level.YELLOW)
-    assert [part for part in ("owner --keep", "owner --new", "comes back") if part not in said] == []
+    (finding,) = [each for each in await found(tmp_path / "two", double.url) if each.level is Level.YELLOW]
+    assert "comes back" in finding.sentence
+    assert [question.split()[0] for question in finding.answers] == ["Was", "Is"]
     (tmp_path / "two" / "qdrant-owner.json").write_text("{}")
-    assert "is damaged" in sentences(await found(tmp_path / "two", double.url), Level.RED)
+    (finding,) = await found(tmp_path / "two", double.url)
+    assert "is damaged" in finding.sentence
+    assert [question.partition(",")[0] for question in finding.answers] == ["Is there no copy of that file"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("answers", "stays"), [(["y"], True), (["n", "y"], False), (["n", "n"], None)])
+async def test_a_person_says_what_became_of_a_folder(
+    answers: list[str], stays: bool | None, environment: dict[str, str], storage: Path, double: QdrantDouble
+) -> None:
+    await use(storage, double, SPEC)
+    file = storage / "qdrant-owner.json"
+    before = open_owner(file).name
+    file.write_text(file.read_text().replace(str(storage), "/elsewhere"))
+    environment = {**environment, "LEARNING_MEMORY_QDRANT_URL": double.url, "PATH": environment["HOME"]}
+
+    def answer() -> int:
+        with on_a_terminal(environment, "doctor", "--fix") as (process, terminal):
+            for each in answers:
+                assert b"[y/N]" in read_until(terminal, b"[y/N]")
+                os.write(terminal, f"{each}\n".encode())
+            read_until(terminal, b"nothing ends with this")
+            return process.wait(60)
+
+    assert await asyncio.to_thread(answer) == 0
+    owner = open_owner(file)
+    assert (owner.is_settled, owner.name == before) == (stays is not None, stays is not False)

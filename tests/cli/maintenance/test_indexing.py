@@ -47,19 +47,6 @@ def test_exactly_one_server_must_be_named(run: Any, options: str) -> None:
     assert "Qdrant server" in result or "must look like" in result
 
 
-def test_a_folder_without_a_server_has_no_owner_and_a_moved_one_asks(run: Any, storage: Path) -> None:
-    assert "No Qdrant server has been used" in run("owner").stdout
-    assert run("owner", "--keep", "--new").exit_code == 1
-    first = run("owner", "--new").stdout
-    assert first == run("owner").stdout
-    file = storage / "qdrant-owner.json"
-    file.write_text(file.read_text().replace(str(storage), "/elsewhere"))
-    assert "moved or copied" in run("owner").stdout
-    assert run("owner", "--keep").stdout == first
-    assert run("owner").stdout == first
-    assert run("owner", "--new").stdout != first
-
-
 def test_the_key_of_the_server_in_use_is_not_sent_to_another_one(run: Any, storage: Path) -> None:
     del storage
     used = {"LEARNING_MEMORY_QDRANT_URL": "http://127.0.0.1:2", "LEARNING_MEMORY_QDRANT_API_KEY": "k"}

@@ -46,7 +46,7 @@ def test_a_damaged_file_is_never_replaced_silently(tmp_path: Path, content: str)
     file.write_text(content)
     with pytest.raises(StorageUnavailableError, match="is damaged") as caught:
         open_owner(file)
-    assert "owner --new" in str(caught.value.hint)
+    assert "doctor --fix" in str(caught.value.hint)
     assert file.read_text() == content
 
 
