@@ -144,12 +144,6 @@ class HubFacts(TypedDict, total=False):
     error: str
 
 
-class HubDocument(HubFacts):
-    """Whether a hub is `running`, and its state."""
-
-    running: bool
-
-
 class JournalFacts(TypedDict):
     """Where the journal is, its size, and how many of its lines cannot be read."""
 
@@ -343,6 +337,5 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "migrate": (MigrateDocument, LeaveDocument),
     "forget": (ForgetDocument,),
     "scan": (ScanDocument,),
-    "hub status": (HubDocument,),
 }
 """The documents of each command that takes `--json`."""

@@ -50,7 +50,7 @@ hook            hub                      Answer a client's hook: JSON on stdin, 
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
 
-_OTHER_NAMES: Final = {"restore": "import", "export": "backup", "owner": "doctor"}
+_OTHER_NAMES: Final = {"restore": "import", "export": "backup", "owner": "doctor", "hub status": "status"}
 """What people may look for, and the command that does it."""
 
 
@@ -83,7 +83,7 @@ class _Commands(FailuresAsSentences, PlainGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that the arguments name."""
         for asked in (" ".join(args[:2]), args[0]):
-            if asked in _OTHER_NAMES and args[0] not in self.commands:
+            if asked in _OTHER_NAMES:
                 ctx.fail(f"There is no command '{asked}'. Use '{_OTHER_NAMES[asked]}'.")
         name, command, rest = super().resolve_command(ctx, args)
         return name, command.load() if isinstance(command, _Declared) else command, rest

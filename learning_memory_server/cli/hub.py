@@ -1,4 +1,4 @@
-"""`status`, and the commands of the hub: its state, its end and its log."""
+"""`status`, and the commands of the hub: its end and its log."""
 
 import asyncio
 import time
@@ -56,34 +56,6 @@ def hook(
     answer(client)
 
 
-@hub.command("status")
-def hub_state() -> command.Result:
-    """Show the hub's state or, if none is running, which process has locked the data."""
-    settings, status = command.open_settings(), hub_status()
-    if status is None:
-        _show_none(settings)
-        return command.Result({"running": False})
-    points = status["points"]
-    index = "not open, or its server does not answer" if points is None else out.counted(sum(points.values()), "point")
-    out.facts(
-        [
-            ("process", str(status["pid"])),
-            ("version", status["version"]),
-            ("uptime", command.describe_seconds(status["uptime_seconds"])),
-            ("sessions", f"{status['sessions']:,}"),
-            ("model", command.describe_model(status)),
-            ("index", index),
-            *((f"  {name}", f"{count:,}") for name, count in (points or {}).items()),
-            ("pending", command.describe_pending(status)),
-            ("journal", f"{status['journal']} ({out.readable_size(status['journal_bytes'])})"),
-            ("settings", f"out of date. {notice}" if (notice := status.get("notice")) else "up to date"),
-            ("runs on", status["executable"]),
-            ("log", str(settings.storage_path / LOG)),
-        ]
-    )
-    return command.Result({"running": True, **hub_facts(status)})
-
-
 @hub.command("stop")
 def hub_stop() -> None:
     """Stop the hub and wait until it has ended. Open sessions start another when they need one."""
@@ -92,7 +64,7 @@ def hub_stop() -> None:
     with out.working("Waiting for the hub to finish its calls"):
         pid = stop_running_hub()
     if pid is None:
-        _show_none(settings)
+        out.say(_without_hub(command.holder_of(settings)))
     else:
         out.say(f"The hub (process {pid}) ended after {time.monotonic() - began:.1f} s.")
 
@@ -144,12 +116,11 @@ def hub_facts(status: dict[str, Any]) -> dict[str, Any]:
     return {**facts, "uptime_seconds": round(facts["uptime_seconds"])} if "uptime_seconds" in facts else facts
 
 
-def _show_none(settings: Settings) -> None:
-    who = command.holder_of(settings)
+def _without_hub(who: Mapping[str, Any] | None) -> str:
+    """Say why no hub answers, from what has locked the data."""
     if who and "socket" in who:
-        out.say(f"A hub (process {who['pid']}) is starting or ending; try again in a moment.")
-        return
-    out.say(command.in_the_way(who) if who else "No hub is running; the next session starts one.")
+        return f"A hub (process {who['pid']}) is starting or ending; try again in a moment."
+    return command.in_the_way(who) if who else "No hub is running; the next session starts one."
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -209,12 +180,12 @@ def status() -> command.Result:
         "errors": len(failures.errors()),
         "told": calibration_views.told(stored.advice.all(), failures.all(), stored.trials.all()),
     }
-    out.facts(_status_facts(document, still_open, hub))
+    out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
     return command.Result(document)
 
 
 def _status_facts(
-    document: dict[str, Any], still_open: Iterable[Ghap], hub: dict[str, Any] | None
+    document: dict[str, Any], still_open: Iterable[Ghap], hub: dict[str, Any] | None, log: Path
 ) -> list[tuple[str, str | Text | None]]:
     journal, entries = document["journal"], document["entries"]
     damage = Text(
@@ -227,7 +198,8 @@ def _status_facts(
         ("index", document["index"]),
         ("server", _described(document["server"], _product)),
         ("in use by", _described(document["locked_by"], command.in_use_by)),
-        ("hub", _described(hub, command.describe_hub) if hub else "none is running"),
+        ("hub", _described(hub or document["locked_by"], command.describe_hub if hub else _without_hub)),
+        *([("  points", _points(hub)), ("  log", str(log))] if hub else ()),
         ("entries", f"{entries['resolved']:,} resolved"),
         *(
             (f"  {name}s", _counts(entries[f"by_{name}"]))
@@ -242,6 +214,12 @@ def _status_facts(
         ("told", calibration_views.told_in_words(document["told"])),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
+
+
+def _points(hub: Mapping[str, Any]) -> Text:
+    if hub.get("points") is None:
+        return Text("unknown: the index is not open, or its server does not answer")
+    return Text.assemble(f"{sum(hub['points'].values()):,}: ", _counts(hub["points"]))
 
 
 def _found(ask: Callable[[], Mapping[str, Any] | None]) -> Any:

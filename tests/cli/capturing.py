@@ -55,7 +55,6 @@ _AT_ONE_WIDTH: Final = (
     f"forget {_ENTRY} --dry-run",
     "reindex strategy",
     "backup {path}.tar.gz",
-    "hub status",
     "hub stop",
     "hub logs",
 )

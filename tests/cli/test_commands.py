@@ -45,7 +45,6 @@ WITHOUT_MODEL = (
     "--help",
     "--version",
     "hub --help",
-    "hub status",
     "hub stop",
     "hub logs",
     "list",
@@ -275,12 +274,20 @@ def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "used"), [("restore a.tar", "import"), ("export a.tar", "backup"), ("owner --keep", "doctor")]
+    ("arguments", "asked", "used"),
+    [
+        (["restore", "a.tar"], "restore", "import"),
+        (["export", "a.tar"], "export", "backup"),
+        (["owner", "--keep"], "owner", "doctor"),
+        (["hub", "status"], "hub status", "status"),
+    ],
 )
-def test_a_command_by_another_name_is_refused_with_the_one_to_use(asked: str, used: str, run: Any) -> None:
-    done = run(*asked.split())
+def test_a_command_by_another_name_is_refused_with_the_one_to_use(
+    arguments: list[str], asked: str, used: str, run: Any
+) -> None:
+    done = run(*arguments)
     assert done.exit_code == 2
-    assert f"There is no command '{asked.split(maxsplit=1)[0]}'. Use '{used}'." in in_line(done.stderr)
+    assert f"There is no command '{asked}'. Use '{used}'." in in_line(done.stderr)
 
 
 def test_an_unknown_variable_and_a_key_that_was_removed_are_mentioned(run: Any, tmp_path: Path) -> None:

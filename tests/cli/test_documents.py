@@ -45,7 +45,6 @@ CALLS = {
     "migrate": ["--to {server}", "--leave {server}"],
     "forget": ["ghap_20260101_000001_abcdef --dry-run", f"{VALUE} --yes", f"{ERROR} --yes", "--purge --backups --yes"],
     "scan": ["", "--backups"],
-    "hub status": [""],
     "uninstall": ["--yes", "--yes --data --export {home}"],
 }
 """In this order. What `demo` prints is checked where the demo is."""

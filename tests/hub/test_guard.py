@@ -77,7 +77,7 @@ def test_another_user_who_was_there_first_gets_nothing_and_locks_nobody_out(
             assert listener.stdout.readline() == "listening\n"
             front = memory.front()
             ghap_id = front.call("start_ghap", **ENTRY)["id"]
-            for arguments in (["hub", "status"], ["search", "totals"], ["doctor", "--quick"]):
+            for arguments in (["status"], ["search", "totals"], ["doctor", "--quick"]):
                 assert memory.command(*arguments).returncode == 0, arguments
             given = json.dumps({"hook_event_name": "SessionStart", "session_id": "another"})
             assert ghap_id in memory.command("hook", given=given).stdout

@@ -281,7 +281,7 @@ class Relay:
             error = DeadlineExceededError(
                 f"The memory hub has given no sign of life for {self._hung_after:.0f} seconds.",
                 hint="Before you call again, check with get_active_ghap or list_ghap_entries whether the call was "
-                "carried out. If the hub stays silent, run `learning-memory-server hub status` to find its "
+                "carried out. If the hub stays silent, run `learning-memory-server status` to find its "
                 "process, and end it.",
             )
             self._give_up(error, list(self._open))

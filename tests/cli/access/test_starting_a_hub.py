@@ -237,7 +237,6 @@ def test_commands_that_only_read_start_nothing(memory: Memory, run: Run, tmp_pat
         f"backup {tmp_path / 'all.tar.gz'}",
         "backup",
         f"import --dry-run {tmp_path / 'all.tar.gz'}",
-        "hub status",
         "hub stop",
     ):
         assert run(*command.split())[0] == 0

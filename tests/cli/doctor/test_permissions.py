@@ -122,7 +122,7 @@ def test_the_doctor_names_the_path_that_cannot_be_used(
     assert "Run `learning-memory-server doctor`" not in in_line(found.stdout)
 
 
-@pytest.mark.parametrize("command", ["search flaky", "hub status", "hub stop", "reindex", "doctor --quick"])
+@pytest.mark.parametrize("command", ["search flaky", "status", "hub stop", "reindex", "doctor --quick"])
 def test_a_lock_that_cannot_be_opened_is_told_in_a_sentence(command: str, run: Any, storage: Path) -> None:
     (storage / "journal" / ".lock").mkdir(parents=True, mode=0o700)
     refused = run(*command.split())

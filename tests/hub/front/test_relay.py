@@ -241,7 +241,7 @@ def test_each_call_to_a_hung_hub_fails_once_and_the_session_goes_on(client_of: C
     error = error_of(client.receive())
     assert error["type"] == "timeout"
     assert "sign of life" in error["message"]
-    assert "hub status" in error["hint"]
+    assert "server status" in error["hint"]
     other = client.receive()
     assert (other["id"], other["error"]["code"]) == ("two", -32603)
     assert "sign of life" in other["error"]["message"]
