@@ -42,7 +42,7 @@ class EntryDocument(TypedDict):
 class FoundDocument(TypedDict):
     """Experiences, best match first, and the `mode` of the search: hybrid, lexical or reranked; and what else matches.
 
-    `count` counts `results`. Options that only entries know leave `values`, `memories` and `errors` empty.
+    `count` counts `results`. Kinds that were not searched are empty.
     """
 
     results: list[ScoredExperience]
@@ -59,14 +59,6 @@ class MemoryDocument(TypedDict):
     results: list[MemoryView]
     count: int
     total: int
-
-
-class FoundMemoryDocument(TypedDict):
-    """Memories, best match first, and the `mode` of the search: hybrid, lexical or reranked."""
-
-    results: list[FoundMemoryView]
-    count: int
-    mode: str
 
 
 class ValueDocument(TypedDict):
@@ -330,7 +322,6 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "backup": (BackupDocument,),
     "replay": (ReplayDocument,),
     "memories": (MemoryDocument,),
-    "memories search": (FoundMemoryDocument,),
     "reindex": (ReindexDocument,),
     "import": (ImportDocument, ArchiveDocument),
     "learn-from": (LearnDocument,),

@@ -50,7 +50,13 @@ hook            hub                      Answer a client's hook: JSON on stdin, 
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
 
-_OTHER_NAMES: Final = {"restore": "import", "export": "backup", "owner": "doctor", "hub status": "status"}
+_OTHER_NAMES: Final = {
+    "restore": "import",
+    "export": "backup",
+    "owner": "doctor",
+    "hub status": "status",
+    "memories search": "search --only memories",
+}
 """What people may look for, and the command that does it."""
 
 

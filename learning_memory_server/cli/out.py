@@ -58,7 +58,7 @@ _COMMANDS: Final = {
     "search_experiences": "search",
     "list_ghap_entries": "list",
     "list_values": "values",
-    "search_memory": "memories search",
+    "search_memory": "search --only memories",
 }
 """What people run where an agent calls a tool that a message names."""
 _TOOLS: Final = re.compile(rf"\b({'|'.join(_COMMANDS)})\b")

@@ -1,20 +1,20 @@
-"""`search`, `memories` and `memories search`."""
+"""`search` and `memories`."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Final, TypeVar
+from enum import StrEnum
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 from rich.text import Text
 
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.cli import command, listing, out
-from learning_memory_server.cli.access.connection import WITHOUT_INDEX, Connection, open_connection, prepare_search
+from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
 from learning_memory_server.cli.command import Stored, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
-from learning_memory_server.journal.journal import Journal
-from learning_memory_server.model.limits import LISTING_MAX, QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
+from learning_memory_server.model.limits import QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
@@ -23,13 +23,41 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import memory_views, value_views
 from learning_memory_server.server.views.entry_views import formula, scored_experience
 
-T = TypeVar("T")
-Found = tuple[list[dict[str, Any]], str]
-"""The results of a search, and its mode."""
-FoundBoth = tuple[list[dict[str, Any]], str, list[listing.View]]
-"""Entries, the mode of the search, and memories."""
 _OTHERS: Final = 5
-"""How many of each other kind a search shows at most."""
+"""How many of each other kind a search of several kinds shows at most."""
+
+
+class _Kind(StrEnum):
+    ENTRIES = "entries"
+    VALUES = "values"
+    MEMORIES = "memories"
+    ERRORS = "errors"
+
+
+class _Found(NamedTuple):
+    """What is searched by meaning and by words, or by words alone, as the mode says."""
+
+    entries: list[dict[str, Any]]
+    memories: list[dict[str, Any]]
+    mode: str
+
+
+class _Wanted(NamedTuple):
+    """What is searched for, among which kinds."""
+
+    entries: ExperienceQuery
+    memories: MemoryQuery
+    kinds: set[_Kind]
+    explain: bool
+
+
+TagOption = Annotated[
+    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only memories with this tag; can be repeated.")
+]
+SourceOption = Annotated[str | None, typer.Option("--source", metavar="TEXT", help="Only memories from this source.")]
+DatedOption = Annotated[
+    str | None, typer.Option("--since", metavar="DATE", help="Only what is dated then or later: ISO 8601, in UTC.")
+]
 
 commands = command.Commands()
 
@@ -37,12 +65,15 @@ commands = command.Commands()
 @commands.command()
 async def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
+    only: Annotated[_Kind | None, typer.Option("--only", help="Only this kind.")] = None,
     axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
     domain: command.DomainOption = None,
     outcome: command.OutcomeOption = None,
     strategy: command.StrategyOption = None,
+    tags: TagOption = None,
+    source: SourceOption = None,
     project: command.ProjectOption = None,
-    since: command.SinceOption = None,
+    since: DatedOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=SEARCH_RESULTS_MAX, help="How many to show.")] = 10,
     lexical: Annotated[
         bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
@@ -53,44 +84,63 @@ async def search(
 
     Entries and memories are searched by meaning and by words, or by words alone
     if the index cannot be used; values and errors by words. Options that only
-    entries know (axis, domain, outcome, strategy) leave out the rest.
+    entries know (axis, domain, outcome, strategy), or only memories (tag,
+    source), leave out the rest.
     """
     stored = Stored(settings := open_settings())
-    named = command.chosen_project(project, settings)
-    wanted = ExperienceQuery(
-        _checked(query), axis, EntryQuery(domain, outcome, strategy, named, command.chosen_time(since)), limit
+    named, start = command.chosen_project(project, settings), command.chosen_time(since)
+    of_entries = axis is not Axis.FULL or bool(domain or outcome or strategy)
+    kinds = _kinds(only, of_entries=of_entries, of_memories=bool(tags or source))
+    text = _checked(query)
+    wanted = _Wanted(
+        ExperienceQuery(text, axis, EntryQuery(domain, outcome, strategy, named, start), limit),
+        MemoryQuery(
+            text,
+            limit if len(kinds) == 1 else min(limit, _OTHERS),
+            MemoryFilter(tuple(tags or ()), source, start, None, named),
+            min_score=0.0,
+        ),
+        kinds,
+        explain,
     )
-    everything = axis is Axis.FULL and not (domain or outcome or strategy)
-    texts = MemoryQuery(
-        wanted.text, min(limit, _OTHERS), MemoryFilter((), None, command.chosen_time(since), None, named), min_score=0.0
-    )
+    by_words = lexical or not kinds & {_Kind.ENTRIES, _Kind.MEMORIES}
+    found = _scan(wanted, stored) if by_words else await _search_index_or_scan(wanted, stored)
+    others = {"values": [], "memories": found.memories, "errors": []} | _by_words(wanted, stored)
+    # With what became of their files.
+    notes = listing.notes_here(stored.entries.look_up(each["id"] for each in found.entries).found, stored)
+    entries = [{**each, **notes.get(each["id"], {})} for each in found.entries]
+    _show_matches(entries, others, found.mode)
+    if not entries and not stored.projects():
+        out.say(f"Nothing is stored yet. {listing.BEGIN}")
+    return command.Result({"results": entries, "count": len(entries), "mode": found.mode, **others})
 
-    def scan() -> FoundBoth:
-        result = search_lexical(stored.entries, wanted)
-        found = [scored_experience(each, wanted, explain=explain) for each in result.found]
-        texts_found = _scan_memories(texts, settings, explain=explain)[0] if everything else []
-        return found, result.mode, list[listing.View](texts_found)
 
-    results, mode, memories = (
-        scan()
-        if lexical
-        else await search_or_scan(_search_index(wanted, texts if everything else None, settings, explain=explain), scan)
-    )
-    others: dict[str, list[listing.View]] = {"values": [], "memories": memories, "errors": []}
-    if everything:
+def _kinds(only: _Kind | None, *, of_entries: bool, of_memories: bool) -> set[_Kind]:
+    """Return the kinds that have all of the options."""
+    kinds = set(_Kind) if only is None else {only}
+    kinds &= {_Kind.ENTRIES} if of_entries else kinds
+    kinds &= {_Kind.MEMORIES} if of_memories else kinds
+    if not kinds:
+        raise InvalidInputError(
+            "No kind has all of these options.",
+            hint="Only entries have an axis, a domain, an outcome and a strategy, and only memories tags and a source.",
+        )
+    return kinds
+
+
+def _by_words(wanted: _Wanted, stored: Stored) -> dict[str, list[listing.View]]:
+    """Search what is only searched by words: values and errors."""
+    query, named = wanted.memories, wanted.memories.where.project
+    others: dict[str, list[listing.View]] = {}
+    if _Kind.VALUES in wanted.kinds:
         values = [value_views.value(each) for each in stored.standings(stored.values.current(None, named))]
-        others["values"] = _best(texts, values, lambda value: value["text"])
-        errors = listing.error_views(stored.errors(named), settings)
-        found = _best(texts, errors, lambda error: f"{error['signature']} {error['command']}")
+        others["values"] = _best(query, values, lambda value: value["text"])
+    if _Kind.ERRORS in wanted.kinds:
+        errors = listing.error_views(stored.errors(named), stored.settings)
+        found = _best(query, errors, lambda error: f"{error['signature']} {error['command']}")
         # Those with something to do about them first.
         others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
-    # With what became of their files.
-    notes = listing.notes_here(stored.entries.look_up(each["id"] for each in results).found, stored)
-    results = [{**each, **notes.get(each["id"], {})} for each in results]
-    shown = matches((results, mode), listing.entry_record, others)
-    if not results and not stored.projects():
-        out.say(f"Nothing is stored yet. {listing.BEGIN}")
-    return command.Result({**shown.document, **others})
+    return others
 
 
 def _best(
@@ -106,32 +156,69 @@ def _best(
     return [each for each, _ in rank(query.text, [(each, text_of(each)) for each in dated], query.limit)]
 
 
-async def _search_index(
-    query: ExperienceQuery, texts: MemoryQuery | None, settings: Settings, *, explain: bool
-) -> FoundBoth:
-    where = query.where
+async def _search_index_or_scan(wanted: _Wanted, stored: Stored) -> _Found:
+    """Return what a search of the index finds or, if that cannot be used, one of the journal."""
+    try:
+        return await _search_index(wanted, stored.settings)
+    except (AlreadyRunningError, *WITHOUT_INDEX) as error:
+        reason = error.message if isinstance(error, AlreadyRunningError) else error.sentence
+        out.notice(f"{reason} This search is lexical.")
+        return _scan(wanted, stored)
+
+
+async def _search_index(wanted: _Wanted, settings: Settings) -> _Found:
+    query, texts, explain = wanted.entries, wanted.memories, wanted.explain
+    where, among = query.where, texts.where
+    entries: dict[str, Any] = {}
+    memories: dict[str, Any] = {}
     async with open_connection(settings, "search") as connection:
         await prepare_search(connection)
-        reply = await connection.call_for_all(
-            "search_experiences",
-            "results",
-            query=query.text,
-            axis=query.axis,
-            domain=where.domain,
-            outcome=where.outcome,
-            strategy=where.strategy,
-            since=where.since.isoformat() if where.since else None,
-            project=where.project,
-            most=query.limit,
-            limit=query.limit,
-            # A person sees the scores, and where they end.
-            min_score=0,
-            full=True,
-            # A hub of an earlier version does not know this argument.
-            **({"explain": True} if explain else {}),
-        )
-        memories = (await _ask_for_memories(connection, texts, explain=explain))["results"] if texts else []
-    return reply["results"], reply["mode"], memories
+        if _Kind.ENTRIES in wanted.kinds:
+            entries = await connection.call_for_all(
+                "search_experiences",
+                "results",
+                query=query.text,
+                axis=query.axis,
+                domain=where.domain,
+                outcome=where.outcome,
+                strategy=where.strategy,
+                since=where.since.isoformat() if where.since else None,
+                project=where.project,
+                most=query.limit,
+                limit=query.limit,
+                # A person sees the scores, and where they end.
+                min_score=0,
+                full=True,
+                # A hub of an earlier version does not know this argument.
+                **({"explain": True} if explain else {}),
+            )
+        if _Kind.MEMORIES in wanted.kinds:
+            memories = await connection.run(
+                "search_memories",
+                query=texts.text,
+                limit=texts.limit,
+                tags=list(among.tags),
+                source=among.source,
+                project=among.project,
+                since=among.start.isoformat() if among.start else None,
+                explain=explain,
+            )
+    return _Found(entries.get("results", []), memories.get("results", []), (entries or memories)["mode"])
+
+
+def _scan(wanted: _Wanted, stored: Stored) -> _Found:
+    """Search the journal by words."""
+    found = _Found([], [], "lexical")
+    if _Kind.ENTRIES in wanted.kinds:
+        result = search_lexical(stored.entries, wanted.entries)
+        found.entries.extend(scored_experience(each, wanted.entries, explain=wanted.explain) for each in result.found)
+    if _Kind.MEMORIES in wanted.kinds:
+        from learning_memory_server.server.composition.backends import chunkers
+
+        kept = MemoryLog(stored.journal.memories, chunkers(stored.settings))
+        texts = search_memories_lexical(kept, wanted.memories)
+        found.memories.extend(memory_views.found_memory(each, explain=wanted.explain) for each in texts.found)
+    return found
 
 
 def _checked(query: str) -> str:
@@ -141,40 +228,20 @@ def _checked(query: str) -> str:
     return checked_text("QUERY", query, QUERY_MAX)
 
 
-async def search_or_scan(hybrid: Awaitable[T], lexical: Callable[[], T]) -> T:
-    """Return what a search of the index finds or, if that cannot be used, one of the journal."""
-    try:
-        return await hybrid
-    except (AlreadyRunningError, *WITHOUT_INDEX) as error:
-        reason = error.message if isinstance(error, AlreadyRunningError) else error.sentence
-        out.notice(f"{reason} This search is lexical.")
-        return lexical()
-
-
-def matches(
-    found: Found,
-    record: Callable[[listing.View], out.Record],
-    others: Mapping[str, Sequence[listing.View]] | None = None,
-) -> command.Result:
-    """Show what a search found, with its scores, and what it found of other kinds."""
-    results, mode = found
-    others = {kind: things for kind, things in (others or {}).items() if things}
-    if others and results:
-        out.say("entries", "bold")
-    for each in results:
-        made = record(each)
-        out.records([made._replace(facts=[*made.facts, Text(f"{each['score']:.2f}", "dim")])])
-        if parts := each.get("explanation"):
-            out.hanging(out.stdout(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
-    for kind, things in others.items():
-        out.say(kind, "bold")
-        out.records(_RECORDS[kind](each) for each in things)
-    total = len(results) + sum(map(len, others.values()))
-    if total:
-        out.say(f"{total} found, mode: {mode}", "dim")
-    else:
-        out.say(f"Nothing found ({mode}).")
-    return command.Result({"results": results, "count": len(results), "mode": mode})
+def _show_matches(entries: Sequence[listing.View], others: Mapping[str, Sequence[listing.View]], mode: str) -> None:
+    """Show what a search found, each kind under its name, with scores and what they are made of."""
+    kinds = {kind: things for kind, things in {"entries": entries, **others}.items() if things}
+    for kind, things in kinds.items():
+        if kinds.keys() != {"entries"}:
+            out.say(kind, "bold")
+        for each in things:
+            record = _RECORDS[kind](each)
+            score = [Text(f"{each['score']:.2f}", "dim")] if "score" in each else []
+            out.records([record._replace(facts=[*record.facts, *score])])
+            if parts := each.get("explanation"):
+                out.hanging(out.stdout(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
+    total = sum(map(len, kinds.values()))
+    out.say(f"{total} found, mode: {mode}" if total else f"Nothing found ({mode}).", "dim" if total else "")
 
 
 def _explained(parts: listing.View, mode: str) -> str:
@@ -187,88 +254,23 @@ def _explained(parts: listing.View, mode: str) -> str:
     return "; ".join(facts)
 
 
-TagOption = Annotated[
-    list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; can be repeated.")
-]
-SourceOption = Annotated[str | None, typer.Option("--source", metavar="TEXT", help="Only from this source.")]
-DatedOption = Annotated[
-    str | None, typer.Option("--since", metavar="DATE", help="Only memories dated then or later: ISO 8601, in UTC.")
-]
-
-memories = command.Commands()
-commands.add_typer(memories, name="memories")
-
-
-@memories.callback(invoke_without_command=True)
-def list_memories(
-    context: typer.Context,
+@commands.command()
+def memories(
     limit: command.LimitOption = 20,
     tags: TagOption = None,
     source: SourceOption = None,
     project: command.ProjectOption = None,
     since: DatedOption = None,
-) -> command.Result | None:
+) -> command.Result:
     """List memories, the texts that agents kept, the last one added first."""
-    if context.invoked_subcommand:
-        return None
-    where = _filter(tags, source, project, since)
-    kept = Stored(open_settings()).memories.all()
+    stored = Stored(settings := open_settings())
+    named = command.chosen_project(project, settings)
+    where = MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
+    kept = stored.memories.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     shown = [memory_views.memory(memory) for memory in found[:limit]]
     nothing = "No memories match." if kept else f"No memories yet. Agents keep texts as they work. {listing.BEGIN}"
     return listing.listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
-
-
-@memories.command("search")
-async def search_memories(
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What the text might say.")],
-    limit: Annotated[int, typer.Option("--limit", min=1, max=LISTING_MAX, help="How many to show.")] = 10,
-    tags: TagOption = None,
-    source: SourceOption = None,
-    project: command.ProjectOption = None,
-    since: DatedOption = None,
-    explain: command.ExplainOption = False,
-) -> command.Result:
-    """Find memories, each with its best passage. The search is hybrid, or lexical if the index cannot be used."""
-    where = _filter(tags, source, project, since)
-    settings = open_settings()
-    wanted = MemoryQuery(_checked(query), limit, where, min_score=0.0)
-
-    async def ask() -> Found:
-        async with open_connection(settings, "memories search") as connection:
-            await prepare_search(connection)
-            reply = await _ask_for_memories(connection, wanted, explain=explain)
-        return reply["results"], reply["mode"]
-
-    found = await search_or_scan(ask(), lambda: _scan_memories(wanted, settings, explain=explain))
-    return matches(found, _found_memory_record)
-
-
-def _scan_memories(query: MemoryQuery, settings: Settings, *, explain: bool) -> Found:
-    from learning_memory_server.server.composition.backends import chunkers
-
-    kept = MemoryLog(Journal(settings.journal_directory).memories, chunkers(settings))
-    result = search_memories_lexical(kept, query)
-    return [memory_views.found_memory(each, explain=explain) for each in result.found], result.mode
-
-
-async def _ask_for_memories(connection: Connection, query: MemoryQuery, *, explain: bool) -> dict[str, Any]:
-    where = query.where
-    return await connection.run(
-        "search_memories",
-        query=query.text,
-        limit=query.limit,
-        tags=list(where.tags),
-        source=where.source,
-        project=where.project,
-        since=where.start.isoformat() if where.start else None,
-        explain=explain,
-    )
-
-
-def _filter(tags: Sequence[str] | None, source: str | None, project: str | None, since: str | None) -> MemoryFilter:
-    named = None if project is None else command.chosen_project(project, open_settings())
-    return MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
 
 
 def _memory_record(memory: listing.View, text: str) -> out.Record:
@@ -289,8 +291,9 @@ def _found_memory_record(memory: listing.View) -> out.Record:
 
 
 _RECORDS: Final[Mapping[str, Callable[[listing.View], out.Record]]] = {
+    "entries": listing.entry_record,
     "values": listing.value_record,
     "memories": _found_memory_record,
     "errors": listing.error_with_id,
 }
-"""How what a search finds beside entries is shown, by kind."""
+"""How what a search finds is shown, by kind."""

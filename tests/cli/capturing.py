@@ -42,7 +42,7 @@ _COMMANDS: Final = (
     "failures",
     "calibration",
     "search 'flaky test' --limit 3 --lexical",
-    "memories search 'why SQLite' --limit 2",
+    "search 'why SQLite' --only memories --limit 2",
     "clusters full",
     "import --help",
 )

@@ -280,6 +280,7 @@ def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
         (["export", "a.tar"], "export", "backup"),
         (["owner", "--keep"], "owner", "doctor"),
         (["hub", "status"], "hub status", "status"),
+        (["memories", "search", "x"], "memories search", "search --only memories"),
     ],
 )
 def test_a_command_by_another_name_is_refused_with_the_one_to_use(

@@ -23,7 +23,7 @@ CALLS = {
     "doctor": ["--quick"],
     "list": ["", "--limit 3"],
     "show": ["ghap_20260101_000007_abcdef", VALUE, MEMORIES[0], ERROR, "full_0"],
-    "search": ["flaky --lexical", "flaky --explain"],
+    "search": ["flaky --lexical", "flaky --explain", "SQLite --only memories --explain", "x --only values"],
     "clusters": ["full", "full --members full_0"],
     "values": [""],
     "failures": ["", "--project garden"],
@@ -33,7 +33,6 @@ CALLS = {
     "dashboard": ["--no-open"],
     "backup": ["", "{new}"],
     "memories": [""],
-    "memories search": ["SQLite", "SQLite --explain"],
     "import": [
         "{lines} --project orchard --dry-run",
         "{lines} --project orchard",

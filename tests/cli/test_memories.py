@@ -8,7 +8,7 @@ import pytest
 
 from learning_memory_server.system.locking import exclusive
 from tests.cli.kept import MEMORIES
-from tests.command_line import printed
+from tests.command_line import printed, refusal
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept")]
 
@@ -31,19 +31,40 @@ def test_memories_are_filtered(options: list[str], run: Any) -> None:
 
 
 def test_a_search_finds_the_best_passage(run: Any) -> None:
-    found = printed(run("memories", "search", "why SQLite and not Postgres", "--limit", "1"))
+    found = printed(run("search", "--only", "memories", "why SQLite and not Postgres", "--limit", "1"))
     assert MEMORIES[0] in found
     assert "1 found, mode: hybrid" in found
-    explained = run("memories", "search", "Postgres", "--tag", "decision", "--explain")
+    explained = run("search", "--only", "memories", "Postgres", "--tag", "decision", "--explain")
     assert re.search(r"score  0\.\d+ x cosine", explained.stdout)
-    document = json.loads(run("memories", "search", "SQLite", "--json", "--project", "garden").stdout)
-    (memory,) = document["results"]
+    document = json.loads(run("search", "--only", "memories", "SQLite", "--json", "--project", "garden").stdout)
+    (memory,) = document["memories"]
     assert memory["passage"].startswith("We chose SQLite")
-    assert document["count"] == 1
+    assert [document[kind] for kind in ("results", "values", "errors")] == [[], [], []]
+
+
+def test_a_search_finds_the_kinds_that_have_its_options(run: Any) -> None:
+    def kinds(*options: str) -> set[str]:
+        document = json.loads(printed(run("search", "SQLite module worker flaky test", *options, "--json")))
+        return {kind for kind in ("results", "values", "memories", "errors") if document[kind]}
+
+    everything = kinds("--lexical")
+    assert everything == {"results", "values", "memories", "errors"}
+    assert {
+        kind for each in ("entries", "values", "memories", "errors") for kind in kinds("--only", each)
+    } == everything
+    assert kinds("--source", "docs/db.md") == {"memories"}
+    refused = refusal(run("search", "SQLite", "--tag", "storage", "--outcome", "confirmed"))
+    assert "No kind has all of these options." in refused
+    assert "No kind has" in refusal(run("search", "SQLite", "--only", "values", "--tag", "storage"))
+
+
+def test_a_list_of_memories_that_is_given_a_query_is_refused(run: Any) -> None:
+    refused = refusal(run("memories", "--project", "garden", "--tag", "storage", "search", "SQLite"), 2)
+    assert "(search SQLite)" in refused
 
 
 def test_a_search_without_an_engine_is_lexical(run: Any) -> None:
-    found = run("memories", "search", "SQLite", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
+    found = run("search", "--only", "memories", "SQLite", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1")
     assert found.exit_code == 0, found.output
     assert "mode: lexical" in found.stdout
     assert found.stderr.rstrip().endswith("This search is lexical.")
@@ -51,12 +72,12 @@ def test_a_search_without_an_engine_is_lexical(run: Any) -> None:
 
 def test_a_search_is_lexical_while_another_process_has_locked_the_data(run: Any, storage: Path) -> None:
     with exclusive(storage / "journal", "an import"):
-        found = run("memories", "search", "SQLite", "--tag", "decision", "--explain", "--json")
-        nothing = run("memories", "search", "SQLite", "--project", "elsewhere")
+        found = run("search", "--only", "memories", "SQLite", "--tag", "decision", "--explain", "--json")
+        nothing = run("search", "--only", "memories", "SQLite", "--project", "elsewhere")
     assert found.exit_code == 0, found.output
     document = json.loads(found.stdout)
     assert document["mode"] == "lexical"
-    (memory,) = document["results"]
+    (memory,) = document["memories"]
     assert memory["id"] == MEMORIES[0]
     assert memory["explanation"]["bm25"] > 0
     assert f"an import, process {os.getpid()}" in found.stderr
