@@ -49,6 +49,13 @@ download-model  maintenance.indexing     Download a model from huggingface.co, a
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
+_FIRST: Final = {"start", "demo", "doctor", "status", "search", "list", "show", "failures", "dashboard", "forget"}
+"""What a person needs in the first weeks: begin, look at what was learned, find out what is wrong, and take it back.
+
+`start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.
+"""
+_SHOWS_ALL: Final = f"{__name__}.all"
+"""Where the program's context says whether its help shows all commands."""
 
 _OTHER_NAMES: Final = {
     "restore": "import",
@@ -86,6 +93,15 @@ class _Commands(FailuresAsSentences, PlainGroup):
             self.add_command(_Declared(name, module, summary))
             self.groups[name] = heading
 
+    def shown(self, ctx: Any) -> dict[str, Any]:
+        """Return the commands that the help shows: the first ones, or all."""
+        everything = super().shown(ctx)
+        return (
+            everything
+            if ctx.meta.get(_SHOWS_ALL)
+            else {name: everything[name] for name in everything if name in _FIRST}
+        )
+
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that the arguments name."""
         for asked in (" ".join(args[:2]), args[0]):
@@ -107,7 +123,17 @@ app = typer.Typer(
 def declared() -> dict[str, Any]:
     """Return every command by its name, as its module declares it."""
     group: Any = typer.main.get_command(app)
-    return {name: command.load() for name, command in group.commands.items()}
+    return {name: command.load() for name, command in group.commands.items() if isinstance(command, _Declared)}
+
+
+@app.command("help", cls=PlainCommand, hidden=True)
+def help_(
+    context: typer.Context, everything: Annotated[bool, typer.Option("--all", help="Show all commands.")] = False
+) -> None:
+    """Show what `--help` shows, or all commands."""
+    assert context.parent
+    context.meta[_SHOWS_ALL] = everything
+    typer.echo(context.parent.get_help())
 
 
 def main() -> None:
@@ -136,4 +162,6 @@ def options(
 
     Commands that search or change the data work through the hub too, and start
     it if none runs. Commands that only read the journal start nothing.
+
+    `learning-memory-server help --all` shows all commands.
     """

@@ -22,11 +22,11 @@ class _Plain:
     get_params: Any
     groups: Mapping[str, str] = {}
 
-    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002 - the signature of typer's private click
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the program's name in a usage line."""
         names = [_name(each) for each in self.params if each.param_type_name == "argument"]
         command = "[COMMAND]" if getattr(self, "invoke_without_command", False) else "COMMAND"
-        return [*names, *([command] if self._listed() else []), "[options]"]
+        return [*names, *([command] if self.shown(ctx) else []), "[options]"]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
@@ -37,7 +37,7 @@ class _Plain:
             parts += [*_filled(paragraph, width, "", ""), ""]
         heading = "Commands"
         listed: dict[str, list[tuple[str, str]]] = {}
-        for name, command in self._listed().items():
+        for name, command in self.shown(ctx).items():
             heading = self.groups.get(name, heading)
             listed.setdefault(heading, []).append((name, (command.help or "").split("\n\n")[0]))
         shown = [each for each in self.get_params(ctx) if not getattr(each, "hidden", False)]
@@ -48,9 +48,10 @@ class _Plain:
                 parts += [f"{title}:", *_columns(rows, width), ""]
         formatter.write("\n".join(parts).rstrip())
 
-    def _listed(self) -> dict[str, Any]:
+    def shown(self, ctx: Any) -> dict[str, Any]:  # noqa: ARG002 - a group may depend on it
+        """Return the commands that the help lists, by name."""
         commands: dict[str, Any] = getattr(self, "commands", {})
-        return commands
+        return {name: command for name, command in commands.items() if not command.hidden}
 
 
 class PlainCommand(_Plain, TyperCommand):

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.cli.app import declared
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
@@ -289,6 +291,18 @@ def test_a_command_by_another_name_is_refused_with_the_one_to_use(
     done = run(*arguments)
     assert done.exit_code == 2
     assert f"There is no command '{asked}'. Use '{used}'." in in_line(done.stderr)
+
+
+def test_help_shows_ten_commands_and_help_with_all_the_others_too(run: Any) -> None:
+    def listed(page: str) -> list[str]:
+        commands = page.partition("Begin:")[2].partition("Options:")[0]
+        return re.findall(r"^  ([a-z-]+)", commands, re.MULTILINE)
+
+    page = printed(run("--help"))
+    assert "help --all` shows all commands." in page
+    assert len(listed(page)) == 10
+    assert printed(run("help")) == page
+    assert listed(printed(run("help", "--all"))) == [*declared()]
 
 
 def test_an_unknown_variable_and_a_key_that_was_removed_are_mentioned(run: Any, tmp_path: Path) -> None:
