@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from typing import Any, Final, NoReturn, TextIO, cast
 
 import typer
@@ -72,6 +73,8 @@ def run_to_the_end(app: typer.Typer) -> NoReturn:
     """Run the command that the arguments name, and end the process."""
     status: object = 0
     if sys.stdout is not None:
+        # A code page of Windows has no arrow, and nobody knows what agents wrote.
+        cast("TextIOWrapper", sys.stdout).reconfigure(errors="replace")
         sys.stdout = cast("TextIO", _StandardOutput(sys.stdout))
     try:
         try:

@@ -50,6 +50,14 @@ def test_ctrl_c_at_a_question_changes_nothing_and_leaves_130(environment: dict[s
     assert "ghap_20260101_000001_abcdef" in run("list", "--limit", "100").stdout
 
 
+@pytest.mark.usefixtures("filled")
+def test_what_the_output_cannot_encode_is_a_question_mark(environment: dict[str, str]) -> None:
+    variables = {**os.environ, **environment, "PYTHONIOENCODING": "cp1252"}
+    done = subprocess.run([*PROGRAM, "list"], env=variables, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b" ? " in done.stdout
+
+
 def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
     program = (
         "import threading\n"
