@@ -18,7 +18,7 @@ def main() -> None:
 
     Nothing is imported before it is needed: a session must start within milliseconds, and a hook in fewer.
     """
-    if sys.argv[1:2] == ["hook"] and sys.argv[2:3] != ["--help"] and COMPLETION not in os.environ:
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:3] not in (["-h"], ["--help"]) and COMPLETION not in os.environ:
         from learning_memory_server.hub.front.hook import main as hook
 
         hook(*sys.argv[2:3])

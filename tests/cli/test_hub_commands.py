@@ -80,6 +80,15 @@ def test_without_a_hub_the_process_that_locks_the_data_is_named_and_left_alone(
     assert f"no session can start until a server, process {os.getpid()}, has ended" in said
 
 
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_a_hook_has_a_help(option: str, environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "learning_memory_server", "hook", option]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, capture_output=True, check=True
+    )
+    assert b"Answer a client's hook" in done.stdout
+
+
 def test_hub_logs_shows_the_end_of_the_log_and_of_the_one_before(run: Any, storage: Path) -> None:
     assert "There is no log yet" in run("hub", "logs").stdout
     (storage / "hub.log.1").write_text("one\ntwo\n")
