@@ -44,7 +44,7 @@ _REPORTED: Final = 3
 _ONLY: Final = "in a working directory where that is right"
 _CACHES: Final = (
     *(FOLDER, "index", "map", "clusters", "models", "model-scales.json", "dashboard.html"),
-    *(LOG, f"{LOG}.1", "hub.json"),
+    *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"),
 )
 """What is in the storage folder and can be made again."""
 _DATA: Final = (
@@ -264,7 +264,7 @@ def uninstall(
     if config_file().exists():
         out.say(f"Your settings stay in {_shown(config_file())}.")
     out.say(f"The program itself goes with: pipx uninstall {APPLICATION}")
-    return Result({**document, "data_left": journal.size() > 0})
+    return Result({**document, "data_left": journal.size() > 0}, "failed" not in clients.values())
 
 
 def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, yes: bool) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.learning.failures.transcripts import folder_name
-from tests.command_line import Run, printed
+from tests.command_line import Run, printed, refusal
 from tests.learning.failures.written import failed, ran, write_transcript
 
 OTHER = "Exit code 1\nSyntaxError: invalid syntax"
@@ -112,11 +112,16 @@ def test_uninstalling_leaves_the_clients_and_keeps_the_data_unless_it_is_named(
     copilot.mkdir()
     assert run("start", "--yes").exit_code == 0
     (storage / "mine.txt").touch()
+    (storage / "hub.log.2").touch()
     (storage / "shared.json").write_text("{}")
     # The client's own command has taken out the server, and left its hooks.
     (copilot / "mcp-config.json").unlink()
     assert run("uninstall", "--data").exit_code == 1
     assert (cursor / "mcp.json").exists()
+    mine = (cursor / "mcp.json").read_bytes()
+    (cursor / "mcp.json").write_text("{", "utf-8")
+    assert "cannot be edited" in refusal(run("uninstall", "--yes"))
+    (cursor / "mcp.json").write_bytes(mine)
     done = printed(run("uninstall", "--yes"))
     assert "Cursor no longer has this server." in done
     assert f"Your data stays in {storage / 'journal'}." in done
