@@ -133,6 +133,11 @@ def remark(sentence: str) -> None:
         notice(sentence)
 
 
+def can_ask() -> bool:
+    """Return whether a person reads what is printed, at a terminal where questions are shown and answered."""
+    return is_for_people() and sys.stdin.isatty() and sys.stderr.isatty()
+
+
 def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
     """Ask a person, and return whether the answer is yes, or was given as an option.
 
@@ -140,7 +145,7 @@ def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
     """
     if yes or not is_for_people():
         return yes
-    if sys.stdin.isatty():
+    if can_ask():
         return typer.confirm(question, err=True)
     if otherwise:
         notice(otherwise)

@@ -1,8 +1,6 @@
 """`setup`: shows what changes in a client's configuration, asks, and changes it."""
 
-import os
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -249,11 +247,11 @@ def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, y
     if not todo:
         out.say(f"{as_it_is} Nothing to change.")
         return False
-    if not (yes or (out.is_for_people() and sys.stdin.isatty() and os.isatty(2))):
+    if not (yes or out.can_ask()):
         raise InvalidInputError(
             "Nothing was changed, because there is no terminal to ask on.", hint="To skip the question, add --yes."
         )
-    if not (yes or typer.confirm(question, err=True)):
+    if not out.agrees(question, yes=yes):
         raise typer.Exit(1)
     for act in todo:
         act()

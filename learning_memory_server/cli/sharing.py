@@ -105,7 +105,7 @@ async def join(yes: YesOption = False) -> None:
     """
     settings, top = open_settings(), repository()
     question = f"Read the shared lessons of {top}? Anyone who can write to its default branch can write them."
-    if not out.agrees(question, yes=yes):
+    if not out.agrees(question, "Nothing is read without a terminal to ask on. To agree, add --yes.", yes=yes):
         raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:
         found = await connection.run("join", folder=str(top), project=current_project(settings))

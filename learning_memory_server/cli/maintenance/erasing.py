@@ -69,7 +69,8 @@ async def forget(
         _show_found(found)
         files = f", and rewrite the journal's files{' and the backups' if backups else ''}" if purge else ""
         question = f"Forget this permanently{files}?"
-        is_wanted = not preview and (yes or (out.is_for_people() and typer.confirm(question, err=True)))
+        otherwise = "Nothing is forgotten without a terminal to ask on. To agree, add --yes."
+        is_wanted = not preview and out.agrees(question, otherwise, yes=yes)
         done = await connection.run("forget", **fields, preview=False) if is_wanted else None
     reply = done or found
     document: dict[str, Any] = {"forgotten": done is not None}

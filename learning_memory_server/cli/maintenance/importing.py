@@ -1,6 +1,5 @@
 """`import`, of an archive or of a JSONL file: it shows what will change, and then does it."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -106,7 +105,7 @@ async def _import_entries(
     under = chosen_project(project, settings) or current_project(settings)
     with file_errors(path), path.open("rb") as file, out.working(f"Reading {path.name}"):
         parsed = parse_entries(lines_of(file, path.name), project=under)
-    if asks and project is None and parsed.unnamed and not dry_run and out.is_for_people() and sys.stdin.isatty():
+    if asks and project is None and parsed.unnamed and not dry_run and out.can_ask():
         question = f"{out.counted(len(parsed.unnamed), 'entry')} without a project. Import under"
         under = checked_text("The project", typer.prompt(question, default=under, err=True), PROJECT_MAX)
         parsed.assign(under)

@@ -40,6 +40,7 @@ def memory(request: pytest.FixtureRequest, filled: Result, start_hub: Callable[[
 @pytest.mark.usefixtures("memory")
 def test_what_is_forgotten_is_found_nowhere_and_stays_away(run: Any, storage: Path, tmp_path: Path) -> None:
     assert ONE in run("search", "worker 3", "--limit", "50").stdout
+    assert "add --yes" in refusal(run("forget", ONE))
     result = printed(run("forget", ONE, "--yes"))
     assert ONE in result
     assert "Forgotten: 1 item." in result
