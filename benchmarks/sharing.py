@@ -86,7 +86,7 @@ def _run(variables: dict[str, str], folder: Path, *arguments: str) -> str:
 
 
 def _complete(variables: dict[str, str], folder: Path) -> None:
-    while '"pending": 0' not in _run(variables, folder, "hub", "status", "--json"):
+    while '"pending": 0' not in _run(variables, folder, "status", "--json"):
         time.sleep(0.5)
 
 

@@ -9,7 +9,7 @@ LM.views.push({
   draw: (view) => {
     const memories = LM.select(LM.data.memories);
     if (!LM.data.memories.length) {
-      view.append(LM.nothing("No text has been kept yet.", "Ask an agent to remember something, such as a decision and its reasons. To find it again:", "memories", "search", "the decision on retries"));
+      view.append(LM.nothing("No text has been kept yet.", "Ask an agent to remember something, such as a decision and its reasons. To find it again:", "search", "the decision on retries"));
       return;
     }
     view.append(memories.length ? LM.make("section", {class: "card"}, LM.list(memories, (memory) => LM.make("li", {}, LM.memoryParts(memory, false)))) : LM.nothingFound());
