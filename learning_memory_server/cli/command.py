@@ -20,7 +20,7 @@ import typer
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.index.engines.server_log import urls_of
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
@@ -29,6 +29,7 @@ from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import parse_moment, utc_now
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
@@ -135,11 +136,20 @@ def folders_here(settings: Settings) -> dict[str, str]:
 def chosen_project(name: str | None, settings: Settings) -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
-    It is refused if it is empty, as an unset variable of a shell is.
+    One of which nothing is stored is refused with those of which something is, unless it is this folder's.
     """
     if name is None:
         return None
-    return current_project(settings) if name == "current" else checked_text("--project", name, PROJECT_MAX)
+    # Empty, as an unset variable of a shell is.
+    project = checked_text("--project", name, PROJECT_MAX)
+    known = Stored(settings).projects()
+    if project in known:
+        return project
+    here = current_project(settings)
+    if project not in {"current", here}:
+        names = ", ".join(map(one_line, known[: out.SHOWN])) or "none"
+        raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
+    return here
 
 
 def chosen_time(since: str | None) -> datetime | None:

@@ -15,7 +15,6 @@ from learning_memory_server.cli.command import (
     Commands,
     ProjectOption,
     Result,
-    Stored,
     chosen_project,
     folders_here,
     open_settings,
@@ -45,9 +44,6 @@ async def dashboard(
     settings = open_settings()
     project = chosen_project(project, settings)
     path = settings.storage_path / "dashboard.html" if file is None else file
-    if project is not None and project not in (known := Stored(settings).projects()):
-        names = ", ".join(map(one_line, known[: out.SHOWN])) or "none"
-        raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
         try:

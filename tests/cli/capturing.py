@@ -31,7 +31,7 @@ _HEIGHT: Final = 3_000
 _COMMANDS: Final = (
     "status",
     "list --limit 4",
-    "list --project elsewhere",
+    "list --domain security",
     f"show {_ENTRY}",
     f"show {VALUE}",
     f"show {MEMORIES[0]}",

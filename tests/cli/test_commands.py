@@ -102,7 +102,7 @@ def test_list_shows_the_newest_first_and_mentions_the_rest(run: Any) -> None:
 def test_list_filters_by_time_domain_outcome_and_project(run: Any) -> None:
     since = run("list", "--since", "2026-01-02T00:00:20Z", "--domain", "debugging", "--project", "current")
     assert len(since.stdout.splitlines()) == 4
-    for option in (["--outcome", "falsified"], ["--domain", "security"], ["--project", "other"]):
+    for option in (["--outcome", "falsified"], ["--domain", "security"], ["--since", "2030-01-01"]):
         assert run("list", *option).stdout == "No resolved entries match.\n"
 
 
@@ -318,6 +318,31 @@ def test_an_unknown_variable_and_a_key_that_was_removed_are_mentioned(run: Any, 
 def test_an_empty_project_is_refused(command: str, run: Any, tmp_path: Path) -> None:
     place = [str(tmp_path / "archive.tar.gz")] if command == "backup" else []
     assert "--project: must not be empty" in refusal(run(*command.split(), *place, "--project", " "))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("filled")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "list",
+        "search x --lexical",
+        "calibration",
+        "memories",
+        "failures",
+        "clusters full",
+        "dashboard --no-open",
+        "backup {archive}",
+        "forget --yes",
+    ],
+)
+def test_a_project_that_nothing_is_stored_of_is_refused_with_those_that_are(
+    command: str, run: Any, tmp_path: Path
+) -> None:
+    words = command.format(archive=tmp_path / "archive.tar").split()
+    refused = in_line(refusal(run(*words, "--project", "gardn")))
+    assert "--project: nothing is stored of gardn. Projects: garden." in refused
+    assert not (tmp_path / "archive.tar").exists()
 
 
 def test_without_memories_the_list_says_so(run: Any) -> None:

@@ -54,7 +54,7 @@ def test_the_status_counts_failures(run: Any) -> None:
 
 @pytest.mark.usefixtures("journal")
 def test_a_project_and_a_limit_leave_others_out(run: Any) -> None:
-    assert "in this project" in run("failures", "--project", "elsewhere").stdout
+    assert "in this project" in run("failures", "--project", "current", LEARNING_MEMORY_PROJECT="elsewhere").stdout
     assert run("failures", "--limit", "1").stdout.endswith("1 of 2 errors; --limit shows more.\n")
 
 
@@ -71,7 +71,7 @@ def test_an_error_is_forgotten_by_its_id(run: Any, journal: Journal) -> None:
 def test_an_exported_project_takes_its_failures_along(run: Any, journal: Journal, tmp_path: Path) -> None:
     ours, theirs = str(tmp_path / "ours.tar.gz"), str(tmp_path / "theirs.tar.gz")
     assert run("backup", ours, "--project", "garden").exit_code == 0
-    assert run("backup", theirs, "--project", "elsewhere").exit_code == 0
+    assert run("backup", theirs, "--project", "current", LEARNING_MEMORY_PROJECT="elsewhere").exit_code == 0
     kept = FailureLog(journal.failures).all()
     for path in journal.path.glob("*.jsonl"):
         path.unlink()

@@ -73,7 +73,7 @@ def test_a_search_without_an_engine_is_lexical(run: Any) -> None:
 def test_a_search_is_lexical_while_another_process_has_locked_the_data(run: Any, storage: Path) -> None:
     with exclusive(storage / "journal", "an import"):
         found = run("search", "--only", "memories", "SQLite", "--tag", "decision", "--explain", "--json")
-        nothing = run("search", "--only", "memories", "SQLite", "--project", "elsewhere")
+        nothing = run("search", "--only", "memories", "SQLite", "--source", "elsewhere")
     assert found.exit_code == 0, found.output
     document = json.loads(found.stdout)
     assert document["mode"] == "lexical"

@@ -11,15 +11,7 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import complete_index, open_connection
-from learning_memory_server.cli.command import (
-    Commands,
-    Result,
-    Stored,
-    YesOption,
-    chosen_project,
-    current_project,
-    open_settings,
-)
+from learning_memory_server.cli.command import Commands, Result, Stored, YesOption, current_project, open_settings
 from learning_memory_server.cli.maintenance.exporting import back_up_first
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
@@ -102,7 +94,9 @@ async def _import_entries(
     path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool, asks: bool
 ) -> Result:
     began, settings = monotonic(), open_settings()
-    under = chosen_project(project, settings) or current_project(settings)
+    # It may be new here, unlike one that is looked for.
+    is_here = project in {None, "current"}
+    under = current_project(settings) if is_here else checked_text("--project", str(project), PROJECT_MAX)
     with file_errors(path), path.open("rb") as file, out.working(f"Reading {path.name}"):
         parsed = parse_entries(lines_of(file, path.name), project=under)
     if asks and project is None and parsed.unnamed and not dry_run and out.can_ask():

@@ -161,7 +161,7 @@ def test_a_backup_reports_its_contents_and_takes_no_lock(
     assert "already exists" in refusal(run("backup", str(tmp_path / "a.tar.gz")))
     assert run("backup", str(tmp_path / "a.tar.gz"), "--force").exit_code == 0
     assert "23 resolved, 0 open" in shown(run("backup", str(tmp_path / "b.tar"), "--project", "current"))
-    none = run("backup", str(tmp_path / "c.tar"), "--project", "nowhere")
+    none = run("backup", str(tmp_path / "c.tar"), "--project", "current", LEARNING_MEMORY_PROJECT="nowhere")
     assert "The journal has no entries of project nowhere." in none.stderr
 
 

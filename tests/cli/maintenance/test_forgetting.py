@@ -73,7 +73,10 @@ def test_a_purge_removes_the_text_from_the_files(run: Any, storage: Path) -> Non
 
 @pytest.mark.usefixtures("memory")
 def test_a_whole_project_can_be_forgotten(run: Any, storage: Path) -> None:
-    assert "Nothing to forget." in run("forget", "--project", "elsewhere", "--preview").stdout
+    assert (
+        "Nothing to forget."
+        in run("forget", "--project", "current", "--preview", LEARNING_MEMORY_PROJECT="elsewhere").stdout
+    )
     result = run("forget", "--project", "current", "--yes")
     assert "... and 4 more" in result.stdout
     assert "Forgotten: 24 items." in result.stdout
