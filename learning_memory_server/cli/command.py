@@ -57,7 +57,7 @@ ProjectOption = Annotated[
     ),
 ]
 SinceOption = Annotated[
-    str | None, typer.Option("--since", metavar="DATE", help="Only entries resolved since then: ISO 8601, in UTC.")
+    str | None, typer.Option("--since", metavar="DATE", help="Only what is dated then or later: ISO 8601, in UTC.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many to show.")]
@@ -88,11 +88,6 @@ class Commands(typer.Typer):
         """Declare a function as a command."""
         declare = super().command(name, cls=PlainCommand, **settings)
         return lambda body: declare(_runnable(body, json_help))
-
-    def callback(self, **settings: Any) -> Callable[..., Any]:
-        """Declare a function that runs before the command of a group, or without one."""
-        declare = super().callback(**settings)
-        return lambda body: declare(_runnable(body, "Print one JSON document."))
 
 
 def _runnable(body: Callable[..., Any], json_help: str) -> Callable[..., None]:

@@ -25,8 +25,7 @@ class _Plain:
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return what follows the program's name in a usage line."""
         names = [_name(each) for each in self.params if each.param_type_name == "argument"]
-        command = "[COMMAND]" if getattr(self, "invoke_without_command", False) else "COMMAND"
-        return [*names, *([command] if self.shown(ctx) else []), "[options]"]
+        return [*names, *(["COMMAND"] if self.shown(ctx) else []), "[options]"]
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""

@@ -55,9 +55,6 @@ TagOption = Annotated[
     list[str] | None, typer.Option("--tag", metavar="TAG", help="Only memories with this tag; can be repeated.")
 ]
 SourceOption = Annotated[str | None, typer.Option("--source", metavar="TEXT", help="Only memories from this source.")]
-DatedOption = Annotated[
-    str | None, typer.Option("--since", metavar="DATE", help="Only what is dated then or later: ISO 8601, in UTC.")
-]
 
 commands = command.Commands()
 
@@ -73,7 +70,7 @@ async def search(
     tags: TagOption = None,
     source: SourceOption = None,
     project: command.ProjectOption = None,
-    since: DatedOption = None,
+    since: command.SinceOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=SEARCH_RESULTS_MAX, help="How many to show.")] = 10,
     lexical: Annotated[
         bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
@@ -260,7 +257,7 @@ def memories(
     tags: TagOption = None,
     source: SourceOption = None,
     project: command.ProjectOption = None,
-    since: DatedOption = None,
+    since: command.SinceOption = None,
 ) -> command.Result:
     """List memories, the texts that agents kept, the last one added first."""
     stored = Stored(settings := open_settings())
