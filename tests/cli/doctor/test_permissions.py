@@ -66,7 +66,7 @@ def test_no_backup_is_removed_while_the_journal_cannot_be_read(
     assert sorted((storage / "backups").iterdir()) == good
 
 
-@pytest.mark.parametrize("command", ["export {}/a.tar", "list", "status", "search flaky --lexical", "--direct"])
+@pytest.mark.parametrize("command", ["backup {}/a.tar", "list", "status", "search flaky --lexical", "--direct"])
 @pytest.mark.usefixtures("filled")
 def test_no_command_mistakes_an_unreadable_folder_for_an_empty_one(
     command: str, run_as_others_do: PlainRun, storage: Path, tmp_path: Path
@@ -122,7 +122,7 @@ def test_the_doctor_names_the_path_that_cannot_be_used(
     assert "Run `learning-memory-server doctor`" not in in_line(found.stdout)
 
 
-@pytest.mark.parametrize("command", ["search flaky", "status", "hub stop", "reindex", "doctor --quick"])
+@pytest.mark.parametrize("command", ["search flaky", "hub stop", "reindex", "doctor --quick"])
 def test_a_lock_that_cannot_be_opened_is_told_in_a_sentence(command: str, run: Any, storage: Path) -> None:
     (storage / "journal" / ".lock").mkdir(parents=True, mode=0o700)
     refused = run(*command.split())
