@@ -158,7 +158,7 @@ def measure(store: Path, checkout: Path, calls: int) -> Figures:
                 # Of the original: a copy has the holes of its files filled.
                 size = sum(512 * path.stat().st_blocks for path in (store / part).rglob("*") if path.is_file())
                 made.figures[f"disk {part}, MB"] = size / 2**20
-            session = made.start("start without mark")
+            session = made.start("start")
             _tools(made, session, calls)
             made.commands()
             made.note_ram("after commands")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from learning_memory_server.errors import LearningMemoryError
@@ -49,10 +48,6 @@ class FaultyStore:
         """The loop's time of each upsert."""
         self.flushes = 0
         self.closed = False
-
-    @property
-    def mark_file(self) -> Path | None:
-        return self.inner.mark_file
 
     def hold(self) -> None:
         """Let the upserts that follow wait, and `entered` be set by the first of them."""

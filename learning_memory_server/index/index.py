@@ -311,11 +311,6 @@ class VectorIndex:
         """A number that grows whenever this process changes any collection."""
         return self._generations.total()
 
-    @property
-    def mark_file(self) -> Path | None:
-        """See the engine's port."""
-        return self.require_open().mark_file
-
     async def counts(self) -> dict[str, int]:
         """Return the exact number of points in each collection."""
         store = self.require_open()

@@ -1,30 +1,24 @@
 """Makes the index have exactly what the journal says it should have.
 
 The order of events does not matter: whatever is written, forgotten, late or interrupted, a comparison and a catch-up
-bring the two together. See `kept_files.py` for what spares a start most of it.
+bring the two together.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Final, Protocol
 
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of, in_batches
+from learning_memory_server.index.document import Collection, Document, digest_of, in_batches
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.index.kept_files import Mark
-from learning_memory_server.journal.journal import Position
-from learning_memory_server.journal.log import Log
-from learning_memory_server.system import files, timeouts
+from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.version import VERSION
 
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""
@@ -43,13 +37,11 @@ log = structlog.get_logger()
 class DocumentSource(Protocol):
     """A kind of record in the journal that belongs in the index."""
 
-    log: Log  # where its records are
+    def documents(self) -> Iterable[Document]:
+        """Return the documents of all records."""
 
-    def documents(self, only: AbstractSet[str] | None = None) -> Iterable[Document]:
-        """Return the documents of all records, or only of those with the given ids."""
-
-    def forgotten(self, only: Container[str] | None = None) -> Iterable[str]:
-        """Return the point ids of all forgotten records, or only of those with the given ids."""
+    def forgotten(self) -> Iterable[str]:
+        """Return the point ids of all forgotten records."""
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point names a record of this kind that the journal has, or has forgotten."""
@@ -78,9 +70,6 @@ class Reconciler:
         self._given_up: set[str] = set()
         self._looked_at_again: dict[str, float] = {}
         self._is_invalid = False
-        self._under_way = 0
-        # How far the journal was read before the last comparison, and what that depends on; see `Mark`.
-        self._compared: tuple[Position, str] | None = None
         self._catching_up = asyncio.Lock()
 
     @property
@@ -104,97 +93,20 @@ class Reconciler:
         await self.catch_up()
 
     async def compare(self) -> None:
-        """Find what the index lacks, and what it has and should not have.
-
-        The first time, only what is new since the mark is compared, if there is one that agrees.
-        """
+        """Find what the index lacks, and what it has and should not have."""
         self._is_invalid = False
-        mark_file, position = self._index.mark_file, Position([source.log for source in self._sources])
-        # Before anything is compared: a tokenizer that is found meanwhile divides memories in another way.
-        made_by = " ".join([VERSION, *(getattr(source, "form", "") for source in self._sources)])
-        is_enough = mark_file and self._compared is None and await self._compare_from(mark_file, position, made_by)
-        if not is_enough:
-            if mark_file:
-                files.remove(mark_file)
-                await asyncio.to_thread(position.advance)
-            await self._compare_all()
-        self._compared = position, made_by
-        if self.pending and not self.is_known:
-            log.info("index.incomplete", missing=self.pending)
-        # What invalidated it may have happened behind what was compared already.
-        self.is_known = not self._is_invalid
-        # The next flush keeps a mark.
-        self.is_flushed = False
-
-    async def flush(self) -> None:
-        """Make what was written survive a power loss, and keep a mark if the index has all that the journal has."""
-        changes, compared, mark_file = self._index.changes, self._compared, self._index.mark_file
-        mark = None
-        if mark_file and compared:
-            position, made_by = compared
-            await self._compare_new(position)
-            mark = Mark(made_by, position.marks(), await self._index.counts(), self.superfluous)
-        await self._index.flush()
-        self.is_flushed = changes == self._index.changes
-        unfinished = self.pending or self.pending_deletes or self._under_way
-        if mark_file and mark and self.is_known and self.is_flushed and not unfinished:
-            mark.keep(mark_file)
-
-    @contextmanager
-    def rebuilding(self) -> Iterator[None]:
-        """Keep no mark until the collection that a block rebuilds is compared."""
-        if mark_file := self._index.mark_file:
-            files.remove(mark_file)
-        with self._changing():
-            yield
-
-    async def _compare_from(self, mark_file: Path, position: Position, made_by: str) -> bool:
-        """Compare what is new since the mark, and return whether that is enough."""
-        mark = Mark.read(mark_file)
-        if mark is None or mark.made_by != made_by or not await asyncio.to_thread(position.resume, mark.journal):
-            return False
-        there, counts = await self._compare_new(position), await self._index.counts()
-        if there is None or any(counts[each] != mark.counts.get(each, -1) + there[each] for each in Collection):
-            return False
-        missing = Counter(collection for collection, _ in self._pending)
-        self.searchable |= {each for each in Collection if missing[each] <= counts[each]}
-        self.superfluous = mark.superfluous
-        return True
-
-    async def _compare_new(self, position: Position) -> Counter[str] | None:
-        """Compare what is new since a position, and return how many points of it are in each collection.
-
-        None if something was forgotten: what is removed by now may have been counted before.
-        """
-        new, gone = set[str](), set[str]()
-        for record in position.advance():
-            (gone if record.is_tombstone else new).add(record.id)
-        there = Counter[str]()
-        for source in self._sources if new or gone else ():
-            async for batch in in_batches(source.documents(new), _COMPARED_AT_ONCE):
-                for collection in Collection:
-                    documents = [each for each in batch if each.collection == collection]
-                    stored = await self._stored(collection, [each.point_id for each in documents])
-                    there[collection] += len(stored)
-                    for document in documents:
-                        self._add_unless_there(document, stored.get(document.point_id, _ABSENT))
-            points = set(source.forgotten(gone))
-            for collection in Collection if points else ():
-                self._drop(points, (await self._stored(collection, sorted(points))).keys())
-        return None if gone else there
-
-    async def _compare_all(self) -> None:
+        if len(self.searchable) < len(Collection):
+            await self._count()
         stored, former = await self._index.digests(), await self._index.former_ids()
         there = set().union(*stored.values())
-        wanted, missing = Counter[str](), Counter[str]()
         for source in self._sources:
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 for document in batch:
-                    wanted[document.collection] += 1
                     former[document.collection].discard(document.point_id)
                     digest = stored[document.collection].pop(document.point_id, _ABSENT)
-                    missing[document.collection] += digest == _ABSENT
-                    self._add_unless_there(document, digest)
+                    # Earlier versions stored no digest.
+                    if digest is not None and digest != digest_of(document):
+                        self.add([document])
             self._drop(set(source.forgotten()), there)
         # Other variants hold nothing that could be missed: texts are in the journal alone.
         self.pending_deletes.update(*former.values())
@@ -206,25 +118,25 @@ class Reconciler:
             self.pending_deletes |= stale
             superfluous += len(points) - len(stale)
         self.superfluous = superfluous
-        self.searchable |= {each for each in Collection if missing[each] <= (1 - _LEAST_SHARE) * wanted[each]}
+        if self.pending and not self.is_known:
+            log.info("index.incomplete", missing=self.pending)
+        # What invalidated it may have happened behind what was compared already.
+        self.is_known = not self._is_invalid
 
-    @contextmanager
-    def _changing(self) -> Iterator[None]:
-        self._under_way += 1
-        try:
-            yield
-        finally:
-            self._under_way -= 1
+    async def _count(self) -> None:
+        """Find the collections that searches can use. Comparing a large index would keep them waiting."""
+        wanted = Counter[str]()
+        for source in self._sources:
+            async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
+                wanted.update(document.collection for document in batch)
+        counts = await self._index.counts()
+        self.searchable |= {each for each in Collection if counts[each] >= _LEAST_SHARE * wanted[each]}
 
-    async def _stored(self, collection: str, ids: Sequence[str]) -> dict[str, str | None]:
-        """Return the digests of the points that exist among `ids`."""
-        records = await self._index.retrieve(collection, ids) if ids else []
-        return {record.id: record.payload.get(DIGEST) for record in records}
-
-    def _add_unless_there(self, document: Document, digest: str | None) -> None:
-        """Add a document unless its point is there, with the given digest; earlier versions stored none."""
-        if digest is not None and digest != digest_of(document):
-            self.add([document])
+    async def flush(self) -> None:
+        """Make what was written survive a power loss."""
+        changes = self._index.changes
+        await self._index.flush()
+        self.is_flushed = changes == self._index.changes
 
     async def catch_up(self) -> int:
         """Write what is pending at the start and return how many points were written.
@@ -262,8 +174,7 @@ class Reconciler:
         """Write some of the pending documents."""
         documents = [document for document in documents if document.point_id not in self._removed]
         try:
-            with self._changing():
-                await self._index.write(documents)
+            await self._index.write(documents)
         except (NoAnswerError, asyncio.CancelledError):
             # What became of it is not known. It may even be done later.
             self._given_up.update(document.point_id for document in documents)
@@ -284,8 +195,7 @@ class Reconciler:
         """Remove the points that are to be removed."""
         if points := sorted(self.pending_deletes):
             landed = self._landed.copy()
-            with self._changing():
-                await self._index.remove(points)
+            await self._index.remove(points)
             # Not those that were written while they were removed.
             self.pending_deletes.difference_update(each for each in points if self._landed[each] == landed[each])
             for point in self._given_up.intersection(points):

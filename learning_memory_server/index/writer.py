@@ -156,8 +156,7 @@ class IndexWriter:
             progress(done, max(done, total))
 
         for collection in collections:
-            with self.reconciler.rebuilding():
-                await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
+            await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
             # Last-moment writes went into the collection that has been replaced.
             await self.reconciler.reconcile()
         self._wake.set()

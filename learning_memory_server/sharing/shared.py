@@ -7,7 +7,7 @@ checked once. Whether a repository is joined is in that file alone: nothing in a
 import asyncio
 import hashlib
 import heapq
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +24,6 @@ from learning_memory_server.errors import DeadlineExceededError, InvalidInputErr
 from learning_memory_server.index.document import Document, documents_of
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.log import Log
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
@@ -126,8 +125,7 @@ class SharedLessons:
     _looked: float = field(default=-timeouts.SHARED_AGAIN, init=False)
 
     def __post_init__(self) -> None:
-        """Take what was read before. Of the journal it needs nothing: a log without a file."""
-        self.log = Log(self.file.with_suffix("") if self.file else Path("shared"))
+        """Take what was read before."""
         with suppress(OSError, msgspec.MsgspecError):
             if self.file:
                 found = msgspec.json.decode(self.file.read_bytes(), type=dict[str, Joined])
@@ -135,18 +133,12 @@ class SharedLessons:
                     {place: each if each.version == VERSION else _forgotten(each) for place, each in found.items()}
                 )
 
-    @property
-    def form(self) -> str:
-        """A digest of what belongs in the index, which is compared again whenever it is another."""
-        return hashlib.sha256("\n".join(sorted(self.entries)).encode()).hexdigest() if self.entries else ""
-
-    def documents(self, only: Container[str] | None = None) -> Iterator[Document]:
+    def documents(self) -> Iterator[Document]:
         """Yield the documents of all shared lessons."""
         for entry in self.entries.values():
-            if only is None or entry.id in only:
-                yield from documents_of(entry)
+            yield from documents_of(entry)
 
-    def forgotten(self, _only: Container[str] | None = None) -> Iterator[str]:
+    def forgotten(self) -> Iterator[str]:
         """Yield nothing: what is no longer shared is known by its payload."""
         return iter(())
 
@@ -226,13 +218,13 @@ class SharedLessons:
         return left
 
     def _set(self, joined: Mapping[str, Joined]) -> None:
-        before = self.form
+        before = self.entries.keys()
         if self.file and joined:
             files.replace(self.file, msgspec.json.encode(joined))
         elif self.file:
             files.remove(self.file)
         self._arrange(joined)
-        if self.form != before:
+        if self.entries.keys() != before:
             self.changed()
 
     def _arrange(self, joined: Mapping[str, Joined]) -> None:

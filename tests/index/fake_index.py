@@ -1,7 +1,7 @@
 """An index and a journal in memory, and what keeps them alike."""
 
 import asyncio
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,9 +13,6 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import Reconciler
 from learning_memory_server.index.writer import IndexWriter
-from learning_memory_server.journal.codec import JournalRecord
-from learning_memory_server.journal.log import Log
-from tests.support import NOON
 
 FULL, VALUES, MEMORIES = Collection.EXPERIENCES_FULL, Collection.VALUES, Collection.MEMORIES
 
@@ -25,31 +22,25 @@ def document(name: str, text: str = "text", collection: Collection = VALUES) -> 
 
 
 class FakeJournal:
-    """A source of documents. In a folder, it has a line for each that is kept or forgotten."""
+    """A source of documents."""
 
-    def __init__(self, *documents: Document, folder: Path | None = None) -> None:
+    def __init__(self, *documents: Document) -> None:
         self.kept = {(each.collection, each.point_id): each for each in documents}
         self.gone: set[str] = set()
-        self.log = Log((folder or Path("nowhere")) / "values")
-        self._is_written = folder is not None
 
     def keep(self, documents: Sequence[Document]) -> None:
-        if self._is_written:
-            self.log.append([JournalRecord("value", documents[0].point_id, NOON, {})])
         self.kept |= {(each.collection, each.point_id): each for each in documents}
 
-    def documents(self, only: Container[str] | None = None) -> Iterable[Document]:
-        return [each for each in self.kept.values() if only is None or each.point_id in only]
+    def documents(self) -> Iterable[Document]:
+        return list(self.kept.values())
 
-    def forgotten(self, only: Container[str] | None = None) -> Iterable[str]:
-        return [each for each in self.gone if only is None or each in only]
+    def forgotten(self) -> Iterable[str]:
+        return list(self.gone)
 
     def knows(self, payload: Any) -> bool:
         return "name" in payload
 
     def forget(self, name: str) -> None:
-        if self._is_written:
-            self.log.append([JournalRecord.tombstone("value", name, NOON)])
         self.gone.add(name)
         self.kept = {key: each for key, each in self.kept.items() if key[1] != name}
 
@@ -57,15 +48,14 @@ class FakeJournal:
 class FakeIndex:
     """An index in memory. Each request asks `fault` what becomes of it.
 
-    With a `mark_file`, it is one in this process: nothing happens after a request.
+    One that `is_embedded` is in this process: nothing happens after a request.
     """
 
-    def __init__(self, mark_file: Path | None = None) -> None:
+    def __init__(self, *, is_embedded: bool = False) -> None:
         self.stored: dict[str, dict[str, Document]] = {each: {} for each in Collection}
         self.flushed: dict[str, dict[str, Document]] = {each: {} for each in Collection}
-        self.mark_file = mark_file
+        self.is_embedded = is_embedded
         self.changes = 0
-        self.compared = 0
         self.batches: list[list[str]] = []
         self.fault: Callable[[], str] = lambda: "none"
         self.delayed: list[Callable[[], None]] = []
@@ -80,11 +70,11 @@ class FakeIndex:
     async def _do(self, change: Callable[[], None]) -> None:
         fault = self.fault()
         await asyncio.sleep(0)
-        if fault == "down" or (self.mark_file and fault == "late"):
+        if fault == "down" or (self.is_embedded and fault == "late"):
             raise StorageUnavailableError("The engine is down.")
         if fault == "lost answer":
             change()
-            raise StorageUnavailableError("It failed.") if self.mark_file else NoAnswerError("No answer.")
+            raise StorageUnavailableError("It failed.") if self.is_embedded else NoAnswerError("No answer.")
         if fault == "late":
             self.delayed.append(change)
             raise NoAnswerError("No answer.")
@@ -134,7 +124,6 @@ class FakeIndex:
         await self._do(change)
 
     async def digests(self) -> dict[str, dict[str, str | None]]:
-        self.compared += 1
         await self._do(lambda: None)
         return {
             collection: {name: digest_of(each) for name, each in points.items()}
@@ -166,8 +155,8 @@ class Course:
     """A journal, an index, and one process after another that keeps them equal."""
 
     def __init__(self, path: Path, *, is_embedded: bool) -> None:
-        self.index = FakeIndex(path / "mark.json" if is_embedded else None)
-        self.journal = FakeJournal(folder=path)
+        self.index = FakeIndex(is_embedded=is_embedded)
+        self.journal = FakeJournal()
         self.calls: list[asyncio.Task[bool]] = []
         self._outdated = OutdatedPoints(path / "outdated.json")
         self.start()
@@ -204,7 +193,7 @@ class Course:
         self.index.arrive()
 
     async def lose(self, name: str) -> None:
-        if self.index.mark_file:
+        if self.index.is_embedded:
             await self.end()
             self.index.stored[FULL].pop(name, None)
             self.start()

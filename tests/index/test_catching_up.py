@@ -104,36 +104,6 @@ async def test_nothing_is_lost_when_the_engine_fails_half_way(parts: Parts) -> N
     assert await parts.writer.find_pending() == 0
 
 
-@pytest.mark.slow
-@fast_forward
-async def test_a_start_after_a_quiet_moment_compares_only_what_is_new_until_the_index_is_replaced(
-    tmp_path: Path,
-) -> None:
-    async with open_parts(tmp_path) as parts, parts.running():
-        await parts.writer.settle()
-        await parts.learn(numbered(1), full_ghap())
-        await asyncio.sleep(20)
-        mark = parts.store.mark_file
-    assert mark
-    assert mark.exists()
-
-    async with open_parts(tmp_path) as parts:
-        parts.collector.add_resolved([numbered(2)])
-        await parts.index.open()
-        scroll, parts.index.digests = parts.index.digests, unexpected  # type: ignore[method-assign]
-        assert await parts.writer.find_pending() == 2
-        parts.index.digests = scroll  # type: ignore[method-assign]
-        await parts.index.rebuild(Collection.EXPERIENCES_FULL, list, lambda _: None)
-    async with open_parts(tmp_path) as parts:
-        await parts.index.open()
-        assert await parts.writer.find_pending() == 3 + 1
-        assert not mark.exists()
-
-
-async def unexpected() -> dict[str, dict[str, str | None]]:
-    raise AssertionError
-
-
 FULL = Collection.EXPERIENCES_FULL
 EARLIER = "the earlier goal of number three"
 THREE = numbered(3, goal=EARLIER)

@@ -1,13 +1,10 @@
-"""What is to be written and removed, and that every course of events ends with an index like the journal.
-
-A start compares only what is new since the mark, and believes no mark that may be wrong.
-"""
+"""What is to be written and removed, and that every course of events ends with an index like the journal."""
 
 import asyncio
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, cast
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -134,6 +131,22 @@ async def test_a_collection_that_has_half_of_its_documents_is_searched_and_one_t
     assert not reconciler.searchable
 
 
+async def test_searches_use_the_index_while_it_is_compared() -> None:
+    index = FakeIndex()
+    await index.write([document("kept")])
+    reconciler = Reconciler(cast("VectorIndex", index), [FakeJournal(document("kept"))], asyncio.Event())
+    seen: list[int] = []
+    read_digests = index.digests
+
+    async def digests() -> dict[str, dict[str, str | None]]:
+        seen.append(len(reconciler.searchable))
+        return await read_digests()
+
+    index.digests = digests  # type: ignore[method-assign]
+    await reconciler.compare()
+    assert seen == [len(Collection)]
+
+
 async def test_points_without_a_record_stay_and_those_of_forgotten_or_changed_records_go() -> None:
     index = FakeIndex()
     await index.write([document("kept"), document("stale"), WholeDocument(VALUES, "foreign", "text", {})])
@@ -172,129 +185,10 @@ async def test_any_course_of_writes_removals_faults_and_kills_ends_with_an_index
         index.fault = lambda: "none"
         index.arrive()
         await asyncio.gather(*course.calls)
-        if is_embedded:
-            # Here only a mark that says too much could leave the two different.
-            await course.kill("")
-        else:
+        if not is_embedded:
             course.writer.server_returned()
         # A late write counts for ten seconds after a removal, and is looked for once a minute.
-        await asyncio.sleep(40 if is_embedded else 200)
+        await asyncio.sleep(200)
         assert index.texts() == {key: each.text for key, each in journal.kept.items()}
         assert course.writer.missing == 0
         await course.end()
-
-
-Marked: TypeAlias = tuple[FakeIndex, FakeJournal, Path]
-
-
-@pytest.fixture
-def marked(tmp_path: Path) -> Marked:
-    """An index and a journal with three documents, and the mark that says so."""
-
-    courses: list[Course] = []
-
-    @fast_forward
-    async def be_quiet() -> None:
-        course = Course(tmp_path, is_embedded=True)
-        for name in "abc":
-            await course.write(name)
-        await asyncio.sleep(60)
-        await course.end()
-        courses.append(course)
-
-    be_quiet()
-    index, journal = courses[0].index, courses[0].journal
-    assert index.mark_file
-    index.compared = 0
-    return index, journal, index.mark_file
-
-
-async def compared(index: FakeIndex, journal: FakeJournal) -> Reconciler:
-    """Compare as the next process does."""
-    reconciler = Reconciler(cast("VectorIndex", index), [journal], asyncio.Event())
-    await reconciler.compare()
-    return reconciler
-
-
-async def everything_is_compared(index: FakeIndex, journal: FakeJournal) -> bool:
-    before = index.compared
-    await (await compared(index, journal)).catch_up()
-    assert index.texts() == {key: each.text for key, each in journal.kept.items()}
-    return index.compared > before
-
-
-async def test_a_start_compares_only_what_is_new_since_the_mark(marked: Marked) -> None:
-    index, journal, _ = marked
-    journal.keep([document("d")])
-    await index.write([document("d")])
-    journal.keep([document("e")])
-    reconciler = await compared(index, journal)
-    assert (index.compared, reconciler.pending) == (0, 1)
-    assert reconciler.searchable == set(Collection)
-    assert not await everything_is_compared(index, journal)
-    index.batches.clear()
-    # The mark is the same still: all that is new since then is looked up, and nothing is written again.
-    assert not await everything_is_compared(index, journal)
-    assert index.batches == []
-
-
-async def test_no_mark_is_kept_while_something_is_pending(marked: Marked) -> None:
-    index, journal, mark = marked
-    journal.keep([document("d")])
-    reconciler = await compared(index, journal)
-    mark.unlink()
-    await reconciler.flush()
-    assert (reconciler.pending, mark.exists()) == (1, False)
-    await reconciler.catch_up()
-    await reconciler.flush()
-    assert (reconciler.pending, mark.exists()) == (0, True)
-
-
-@pytest.mark.slow
-async def test_a_mark_that_is_cut_anywhere_or_of_other_programs_is_not_believed(marked: Marked) -> None:
-    index, journal, mark = marked
-    whole = mark.read_bytes()
-    cuts = [whole[:size] for size in range(len(whole))]
-    changed = [whole.replace(b'"made_by":"', b'"made_by":"0'), whole.replace(b'"values":3', b'"values":2')]
-    for content in (*cuts, *changed, b"[]", b"{}", whole + b"x"):
-        mark.write_bytes(content)
-        assert await everything_is_compared(index, journal)
-    mark.write_bytes(whole)
-    assert not await everything_is_compared(index, journal)
-    mark.unlink()
-    assert await everything_is_compared(index, journal)
-
-
-async def test_a_mark_of_an_earlier_time_is_believed_and_one_of_a_later_time_or_another_journal_is_not(
-    marked: Marked, tmp_path: Path
-) -> None:
-    index, journal, mark = marked
-    whole, lines = mark.read_bytes(), (tmp_path / "values.jsonl").read_bytes()
-
-    journal.keep([document("d")])
-    await index.write([document("d")])
-    assert not await everything_is_compared(index, journal)
-    # The journal is restored from a backup: the mark is now of a later time.
-    journal.kept = {key: each for key, each in journal.kept.items() if key[1] == "a"}
-    index.stored = {name: {k: v for k, v in points.items() if k == "a"} for name, points in index.stored.items()}
-    (tmp_path / "values.jsonl").write_bytes(lines.splitlines(keepends=True)[0])
-    assert await everything_is_compared(index, journal)
-    # A line was rewritten, such as by a redaction.
-    (tmp_path / "values.jsonl").write_bytes(lines.replace(b'"id":"a"', b'"id":"x"'))
-    mark.write_bytes(whole)
-    assert await everything_is_compared(index, journal)
-    (tmp_path / "values.jsonl").unlink()
-    mark.write_bytes(whole)
-    assert await everything_is_compared(index, journal)
-
-
-async def test_an_index_that_has_lost_points_or_whose_journal_has_forgotten_some_is_compared_with_everything(
-    marked: Marked,
-) -> None:
-    index, journal, mark = marked
-    whole = mark.read_bytes()
-    del index.stored[VALUES]["b"]
-    assert await everything_is_compared(index, journal)
-    mark.write_bytes(whole)
-    journal.forget("c")
-    assert await everything_is_compared(index, journal)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -52,7 +51,6 @@ class ObservationCollector:
 
     def __init__(self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False) -> None:
         self._journal = journal
-        self.log = journal.entries
         self._clock = clock
         self._resolved = Records(journal.entries, GHAP)
         self._loaded = False
@@ -190,16 +188,14 @@ class ObservationCollector:
         """Return a resolved entry, None if there is none with that id or it was forgotten."""
         return self._resolved.find(ghap_id)
 
-    def documents(self, only: AbstractSet[str] | None = None) -> Iterator[Document]:
+    def documents(self) -> Iterator[Document]:
         """Yield the documents of all axes of resolved entries for the index."""
-        for entry in self.list_resolved() if only is None else map(self.find_resolved, only):
-            if entry:
-                yield from documents_of(entry)
+        for entry in self.list_resolved():
+            yield from documents_of(entry)
 
-    def forgotten(self, only: Container[str] | None = None) -> Iterator[str]:
+    def forgotten(self) -> Iterator[str]:
         """Return the point ids of forgotten entries."""
-        gone = self.all_forgotten()
-        return (point_id("ghap", ghap_id) for ghap_id in gone if only is None or ghap_id in only)
+        return (point_id("ghap", ghap_id) for ghap_id in self.all_forgotten())
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point is of an entry that is resolved or forgotten."""

@@ -66,22 +66,15 @@ class MemoryLog(Records[Memory]):
         """Yield the chunks of a memory that may have some of the `needles`."""
         return self.documents_of(memory, touched(memory.text, self._chunking_of(memory).spans, wanted))
 
-    @property
-    def form(self) -> str:
-        """How texts are divided."""
-        return self._chunker().name
-
-    def documents(self, only: Container[str] | None = None) -> Iterator[Document]:
+    def documents(self) -> Iterator[Document]:
         """Yield the memories' documents for the index."""
         for memory in self.all():
-            if only is None or memory.id in only:
-                yield from self.documents_of(memory)
+            yield from self.documents_of(memory)
 
-    def forgotten(self, only: Container[str] | None = None) -> Iterator[str]:
+    def forgotten(self) -> Iterator[str]:
         """Yield the point ids of the memories that are forgotten."""
         for memory_id in self.forgotten_ids():
-            if only is None or memory_id in only:
-                yield from self._forgotten_points(memory_id)
+            yield from self._forgotten_points(memory_id)
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point is of a memory that is in the journal, or forgotten."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from learning_memory_server.embedding.base import Vectors
@@ -118,10 +117,6 @@ class VectorStore(Protocol):
     fails, `MissingCollectionError` when `collection` was never ensured, and `WrongDimensionError` when a
     vector does not fit.
     """
-
-    @property
-    def mark_file(self) -> Path | None:
-        """A file that is removed with the points, and may say what they are; None if others can change them."""
 
     async def ensure(self, spec: CollectionSpec) -> str | None:
         """Make the collection usable: create it and its payload indexes unless they exist. Idempotent.

@@ -92,11 +92,6 @@ class EdgeStore(VectorStore):
         self._path = path
         self._shards = OpenShards(path, min_free_bytes)
 
-    @property
-    @override
-    def mark_file(self) -> Path:
-        return self._path / "compared.json"
-
     @override
     async def ensure(self, spec: CollectionSpec) -> str | None:
         reason = self._unusable(spec)

@@ -45,9 +45,6 @@ class QdrantStore(VectorStore):
     `before_use` is called before the first point is written, once the server has answered.
     """
 
-    mark_file = None
-    """Whoever runs the server can remove points, or restore earlier ones."""
-
     def __init__(
         self,
         urls: Sequence[str],

@@ -95,14 +95,13 @@ class ValueLog(Records[Value]):
         current = self.current(axis, project)
         return next((value for value in current if value.text.strip() == text.strip()), None)
 
-    def documents(self, only: Container[str] | None = None) -> Iterator[Document]:
+    def documents(self) -> Iterator[Document]:
         """Return the values as documents for the index."""
-        return (document_of(value) for value in self.all() if only is None or value.id in only)
+        return map(document_of, self.all())
 
-    def forgotten(self, only: Container[str] | None = None) -> Iterator[str]:
+    def forgotten(self) -> Iterator[str]:
         """Return the point ids of forgotten values."""
-        gone = self.forgotten_ids()
-        return (point_id("value", value_id) for value_id in gone if only is None or value_id in only)
+        return (point_id("value", value_id) for value_id in self.forgotten_ids())
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point is of a value that is in the journal, or forgotten."""
