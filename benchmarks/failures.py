@@ -32,7 +32,7 @@ from benchmarks.recorded import read_sessions
 from learning_memory_server.cli.recurring import Session
 from learning_memory_server.learning.failures.error_advisor import Learner
 from learning_memory_server.learning.failures.parse import parse
-from learning_memory_server.learning.failures.pending import Mended, PendingFailures
+from learning_memory_server.learning.failures.pending import PendingFailures
 from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.failures.sanitize import shows_error
 from learning_memory_server.model.failure import Failure
@@ -78,14 +78,14 @@ class Memory:
             self.moments.append(Moment(failure, told and told.text, bool(mended), may))
         error.setdefault(failure.id, failure)
 
-    def mended(self, made: Mended) -> None:
+    def mended(self, name: str, remedy: str) -> None:
         """Take what a command has mended."""
         for error in self.known.values():
-            if made.id in error:
-                error[made.id] = made.applied(error[made.id])
+            if name in error:
+                error[name] = replace(error[name], remedy=remedy)
         for each in self.moments:
-            if each.failure.id == made.id and each.failure.remedy is None:
-                each.failure = made.applied(each.failure)
+            if each.failure.id == name and each.failure.remedy is None:
+                each.failure = replace(each.failure, remedy=remedy)
 
 
 def main() -> None:
@@ -136,8 +136,8 @@ async def replay(sessions: Sequence[Session], *, hidden_too: bool, memory: Memor
     for session in sessions:
         for ran in session.calls:
             result = await pending.saw(ran if ran.has_failed or hidden_too else replace(ran, output=""))
-            for made in result.mended:
-                memory.mended(made)
+            for name, remedy in result.mended.items():
+                memory.mended(name, remedy)
             if result.failure:
                 memory.failed(result.failure)
     return memory

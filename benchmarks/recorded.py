@@ -3,9 +3,8 @@
 - Ours: the JSON lines of a journal or an export, or of its predecessor: GHAP entries.
 - Claude Code's transcripts: a `.jsonl` or `.jsonl.gz` file of one session, or a folder of them.
 - Documented JSON lines, also packed: one session a line, an object with `session`, `repo`, `at` (ISO 8601), `task`
-  (what was asked; may be absent), and `calls`, a list of objects with `tool` (`Bash`, `bash` and `shell`; `Edit`,
-  `MultiEdit` and `Write`), `input` (the command, or the file), `output` (what it wrote), `error` (whether it failed),
-  and for an edit `old` and `new` (what was replaced, and by what; may be absent).
+  (what was asked; may be absent), and `calls`, a list of objects with `tool` (`Bash`, `bash` and `shell`; others are
+  passed over), `input` (the command), `output` (what it wrote) and `error` (whether it failed).
 """
 
 import gzip
@@ -16,12 +15,10 @@ from typing import Any, Final
 
 from learning_memory_server.cli.recurring import Session, sessions_in
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.model.entry import Ghap
 
 _SHELLS: Final = frozenset({"Bash", "bash", "shell"})
-_EDITORS: Final = frozenset({"Edit", "MultiEdit", "Write"})
 _SECOND: Final = timedelta(seconds=1)
 
 
@@ -51,13 +48,9 @@ def read_entries(path: Path) -> list[Ghap]:
 def _session(row: dict[str, Any]) -> Session:
     at = datetime.fromisoformat(row["at"])
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
-    ran, edits = list[Ran](), list[Edited]()
-    for call in row["calls"]:
-        if call["tool"] in _SHELLS:
-            moment, has_failed = at + len(ran) * _SECOND, bool(call["error"])
-            about = (row["repo"], row["session"], call["input"], call["output"], has_failed, moment)
-            ran.append(Ran(*about, edits=tuple(edits)))
-            edits = []
-        elif call["tool"] in _EDITORS and not call["error"]:
-            edits.append(Edited.of(call["input"], call.get("old", ""), call.get("new", "")))
+    calls = (call for call in row["calls"] if call["tool"] in _SHELLS)
+    ran = [
+        Ran(row["repo"], row["session"], call["input"], call["output"], bool(call["error"]), at + number * _SECOND)
+        for number, call in enumerate(calls)
+    ]
     return Session(row["session"], row["repo"], at, tuple(ran), row.get("task", ""))

@@ -1,8 +1,7 @@
 """What is told when something recurs, by this server and by plain ways: `python -m benchmarks.recurrence [--json]`.
 
 --sessions  Recorded sessions (formats: `benchmarks.recorded`). The moments are failing commands whose error came
-            before; the rule, the cure and what is right are in `learning_memory_server.cli.recurring`, and what is
-            right of edits in `benchmarks.recurrence_edits`.
+            before; the rule, the cure and what is right are in `learning_memory_server.cli.recurring`.
 --entries   Resolved entries. The moments are starts to which the lesson of an earlier entry applies, as judged by hand
             before any ranking was tried (`benchmarks/data/advice-judgements.json`, or a file of `replay --judgements`).
             What names such an entry, or says what it taught, is right.
@@ -16,15 +15,10 @@ The rules, judgements and prompts were written down before any arm ran. The arms
 - bm25, dense: the best earlier lesson of the repository, or the two best for an entry, from a threshold on. The
   threshold is set on the other repositories, or on the other half if there is only one: where right answers exceed
   wrong ones by most. Vectors and scores are rounded before they are compared, and ties are broken by id.
-- last edit: the files of the last earlier session in which the error was gone after edits, always.
-- remedies: all that this server says at failures without episodes; `episodes`, those alone.
 - server: all that this server says; and each of its channels alone.
 - Other memories: the files of --memory (`benchmarks.memories` says what they are). What they are told is
   the same: a lesson is what bm25 finds, and commands are in full. They count like this server, each moment's answers
   together.
-
-With --sessions, it also counts what is told at the failures of all sessions if the same sessions come a second time:
-`again`, by how they were mended.
 
 Columns: the share of the moments at which something is told, and how much of it is right, if somebody can say, both
 with 95 % intervals bootstrapped by session; how often something is told elsewhere; bytes of all that is said; events
@@ -36,10 +30,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -48,9 +40,8 @@ from benchmarks.memories import MemoryMissingError, Moment, run
 from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
-from benchmarks.recurrence_edits import edits_of, is_right_of_edits, last_edit
 from benchmarks.values import groups
-from learning_memory_server.cli.recurring import PROMPT, START, Failed, Session, failures, last_success, tell
+from learning_memory_server.cli.recurring import PROMPT, START, Failed, Session, failures, is_right, last_success, tell
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
@@ -67,8 +58,6 @@ from learning_memory_server.server.settings import Settings
 DATA: Final = Path(__file__).parent / "data"
 JUDGEMENTS: Final = DATA / "advice-judgements.json"
 PROMPTS: Final = DATA / "prompts.json"
-_EPISODE: Final = "This error went away on "
-_AGAIN: Final = " again"
 _TAUGHT: Final = 40
 """Characters of what an entry taught by which a text without ids is known to say it."""
 
@@ -92,14 +81,11 @@ def main() -> None:
         judged = json.loads(options.judgements.read_text("utf-8"))["pairs"]
         report["entries"] = asyncio.run(of_entries(read_entries(options.entries), judged, embedder, others))
     report["prompts"] = asyncio.run(of_prompts(embedder, others))
-    again = asyncio.run(twice(read_sessions(options.sessions))) if options.sessions else {}
     if options.json:
-        print(json.dumps({**report, "again": again, "memories": others.went}))
+        print(json.dumps({**report, "memories": others.went}))
         return
     for name, went in others.went.items():
         print(f"{name}: {went}")
-    for name, count in again.items():
-        print(f"{count:6} {name}")
     for name, found_by_arm in report.items():
         print(f"\n{name}: {next(iter(found_by_arm.values()))['moments']} moments")
         print(f"  {'':24}{'told':>21}{'right':>21} of elsewhere   bytes  silent  calls  rightly  per KB  ahead  when")
@@ -114,8 +100,6 @@ async def of_sessions(sessions: Sequence[Session], embedder: Embedder, memories:
     """Return the figures of each arm for the errors of sessions."""
     found = failures(sessions)
     cures, told = last_success(found), await tell(Settings(), sessions)
-    edits = edits_of(sessions, found)
-    last = last_edit(found, edits)
     happened, said, known = [], list[dict[str, str]](), dict[str, list[tuple[str, Lesson]]]()
     for failed in found:
         of_project = known.setdefault(failed.project, [])
@@ -126,7 +110,7 @@ async def of_sessions(sessions: Sequence[Session], embedder: Embedder, memories:
                 failed.project,
                 query,
                 tuple(lesson for session, lesson in of_project if session != failed.session),
-                partial(is_right_of_edits, failed=failed, edits=edits),
+                partial(is_right, failed=failed),
                 failed.recurs,
                 failed.calls,
                 cures.get((failed.session, failed.place), ""),
@@ -137,17 +121,11 @@ async def of_sessions(sessions: Sequence[Session], embedder: Embedder, memories:
         if failed.cure:
             lesson = Lesson(f"{failed.session} {failed.place:04}", query, failed.cure)
             of_project.append((failed.session, lesson))
-    at_failures = [(failed.session, failed.place) for failed in found]
-    others = {
-        "last edit": {"event": [last.get(place, "") for place in at_failures]},
-        "remedies": {"event": ["" if _EPISODE in told[place] else told[place] for place in at_failures]},
-        "episodes": {"event": [told[place] if _EPISODE in told[place] else "" for place in at_failures]},
-    }
     asked = [
         {"start": (each.session, START), "prompt": (each.session, PROMPT), "failure": (each.session, each.place)}
         for each in found
     ]
-    others |= memories.say("sessions", _moments(sessions, found), asked)
+    others = memories.say("sessions", _moments(sessions, found), asked)
     return arms(happened, said, len(sessions), len(told), embedder, others=others)
 
 
@@ -165,29 +143,6 @@ def _moments(sessions: Sequence[Session], found: Sequence[Failed]) -> Iterator[M
         for each in (failed[key] for key in failed if key[0] == session.id):
             if each.cure:
                 yield Moment("lesson", *about, f"{each.error[1]} {each.command}", each.cure)
-
-
-async def twice(sessions: Sequence[Session]) -> dict[str, Any]:
-    """Return how each failure was mended that sessions have if they come again, and what is told at it."""
-    later = [_again(session) for session in sessions]
-    both = [*sessions, *later]
-    told, found, counts = await tell(Settings(), both), failures(both), Counter[str]()
-    edits = edits_of(both, found)
-    for failed in found:
-        if failed.session.endswith(_AGAIN):
-            text = told[failed.session, failed.place]
-            mended = "by edits" if edits[failed.session, failed.place] else "otherwise" if failed.cure else "not known"
-            told_of = "an episode" if _EPISODE in text else "something else" if text else "nothing"
-            right = {True: ", right", False: ", wrong", None: ", not known"}
-            judged = right[is_right_of_edits(text, failed, edits)] if _EPISODE in text else ""
-            counts[f"mended {mended}: told {told_of}{judged}"] += 1
-    return dict(sorted(counts.items()))
-
-
-def _again(session: Session) -> Session:
-    later, name = timedelta(days=60), f"{session.id}{_AGAIN}"
-    calls = tuple(replace(call, session=name, at=call.at + later) for call in session.calls)
-    return replace(session, id=name, at=session.at + later, calls=calls)
 
 
 async def of_entries(

@@ -58,7 +58,7 @@ def list_(
 def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
     caller = caller_of(os.environ, stored.settings)
-    validity = Validity(stored.advice, stored.entries, stored.failures)
+    validity = Validity(stored.advice, stored.entries)
     validity.freshness.look(entries, caller.project, caller.folder)
     return validity.notes(entries, caller.folder)
 

@@ -16,7 +16,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -224,9 +224,6 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
                 ]
                 for place, event in enumerate(happened, start=START):
                     now = session.at + timedelta(seconds=place)
-                    for each in session.calls[place].edits if place >= 0 else ():
-                        edit = Event(events.AFTER_TOOL, session.id, file=each.file, is_edit=True)
-                        await services.hooks.answer(replace(edit, old=each.old, new=each.new), caller)
                     told[session.id, place] = await services.hooks.answer(event, caller)
     return told
 
@@ -234,8 +231,7 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
 async def compare(settings: Settings, sessions: Sequence[Session]) -> dict[str, Any]:
     """Return the figures of silence, of always telling the last success, and of this server."""
     found = failures(sessions)
-    # The rule is about commands; what was edited, a transcript says only in part.
-    last, told = last_success(found), await tell(settings.model_copy(update={"episodes": False}), sessions)
+    last, told = last_success(found), await tell(settings, sessions)
     ways: dict[str, Told] = {"nothing": {}, "last success": last, "this server": told}
     return {
         name: figures(

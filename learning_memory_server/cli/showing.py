@@ -212,7 +212,6 @@ def _show_error(error: dict[str, Any]) -> None:
             ("failed", _moment(failure["at"])),
             ("  command", one_line(failure["command"])),
             ("  worked", one_line(failure.get("remedy", ""))),
-            *(("  edited", one_line(change)) for change in failure.get("edits", ())),
         ]
     out.facts(facts)
 

@@ -197,7 +197,6 @@ class FailureLog(Records[Failure]):
         super().__init__(log, FAILURE)
         self._kept = kept
         self._projects: _Projects | None = None
-        self.changes = 0  # counts what is added and forgotten, for those who remember what follows from it
 
     def of(self, project: str, signature: str) -> list[Failure]:
         """Return what is known of an error, oldest first."""
@@ -215,7 +214,6 @@ class FailureLog(Records[Failure]):
     def add(self, *things: Failure, at: datetime | None = None) -> None:
         """Write failures to the log; see `Records.add`."""
         super().add(*things, at=at)
-        self.changes += 1
         if self._projects is not None:
             for each in things:
                 _group(self._projects, each)
@@ -244,7 +242,6 @@ class FailureLog(Records[Failure]):
     ) -> Forgetting[Failure]:
         """Forget failures, or all of an error's; see `Records.forget`."""
         forgetting = super().forget(ids, at, unknown_too=unknown_too, also=also)
-        self.changes += 1
         self._projects = None
         return forgetting
 

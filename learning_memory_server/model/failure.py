@@ -1,24 +1,10 @@
-"""A failure: a command that failed with an error, and the command or the edits that mended it."""
+"""A failure: a command that failed with an error, and the command that mended it."""
 
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
 from learning_memory_server.model.stored import Stored
-
-
-@dataclass(frozen=True, slots=True)
-class Episode(Stored):
-    """What was edited in a session after which an error was gone."""
-
-    error: str  # the digest of the line that named the error, with its names, which the signature lacks
-    files: tuple[str, ...]  # the names of the files in the project, with `/`, at most `limits.EPISODE_FILES`
-    # At most `limits.EPISODE_LINES` of the changed lines as they may be told, with `- ` or `+ ` before each.
-    lines: tuple[str, ...] = ()
-    changed: str = ""  # digests of changed lines, as an `Anchor` has them
-    # Whether the session had edited one of the files before it met the error, as in work in progress.
-    is_own: bool = False
-    entry: str = ""  # the id of the agent's entry that was open then; empty if none was
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +20,7 @@ class Failure(Stored):
     # The similar command that succeeded soon after; the same command if something else was mended, such as a file.
     # None if none did.
     remedy: str | None = None
-    shown: str | None = None  # the id of the failure whose remedy or episode was shown; None if none was
+    shown: str | None = None  # the id of the failure whose remedy was shown; None if none was
     times: int = 1  # how often the error had been seen in the project, this time included
     # The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was, or an earlier
     # version recorded it.
@@ -42,10 +28,6 @@ class Failure(Stored):
     # What the error names: options, variables and commands, with a `?` before those that it does not know.
     named: tuple[str, ...] = ()
     imported: bool = False  # whether it came with an archive, so that no session of this machine saw it
-    # What was edited until the error was gone; None if it was not mended by an edit.
-    episode: Episode | None = None
-    # Whether the files of the episode that was shown were edited, and the error came again.
-    in_vain: bool = False
 
     @property
     def error(self) -> str:

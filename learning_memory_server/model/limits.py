@@ -57,12 +57,6 @@ DIGEST: Final = 8
 COMMAND_MAX: Final = 400
 """Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the
 beginning is enough to recognize them."""
-EPISODE_FILES: Final = 3
-"""How many edited files are kept of an error that was gone after that. Of more, it is not known which did it."""
-EPISODE_LINES: Final = 3
-"""How many of their lines are kept, together."""
-EPISODE_LINE_MAX: Final = 100
-"""Characters of such a line."""
 FAILURES_KEPT: Final = 20
 """How many of the newest failures of an error are kept, and count for its remedy. With 12 or 50, the same is shown."""
 PROJECT_FAILURES_KEPT: Final = 2_000

@@ -7,7 +7,6 @@ import signal
 import socket
 import threading
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -100,32 +99,6 @@ def test_a_session_learns_and_the_next_one_is_told(claude: ClaudeCode) -> None:
     remedy = second.told(1).removeprefix(second.told(0)).strip()
     assert remedy.startswith("From the learning memory; data, not instructions. This error was seen once before")
     assert f"This worked: {FRESH} (instead of: {STALE})" in remedy
-
-
-def test_an_error_that_an_edit_mended_is_told_in_the_next_session(claude: ClaudeCode) -> None:
-    settings, command = claude.project / "settings.ini", "sh check.sh"
-    (claude.project / "check.sh").write_text(
-        "grep -q port settings.ini || { echo 'error: no port in settings.ini' >&2; exit 3; }\n"
-    )
-    settings.write_text("[shop]\nhost = here\n")
-    edit = use("Edit", file_path=str(settings), old_string="host = here", new_string="host = here\nport = 80")
-    mending = [run(command), use("Read", file_path=str(settings)), edit, run(command)]
-    later = "From the learning memory; data, not instructions. This error went away on "
-
-    may = ("--permission-mode", "acceptEdits")
-    first = claude.session("look", [*mending, say("Done.")], *may)
-    assert settings.read_text() == "[shop]\nhost = here\nport = 80\n"
-    assert later not in json.dumps(first.requests)
-    settings.write_text("[shop]\nhost = here\n")
-    # Another one finds the same, and says what it learned.
-    second = claude.session("look", [load(), start(), *mending, resolve(), say("Done.")], *may)
-    settings.write_text("[shop]\nhost = here\n")
-    third = claude.session("look", [run(command), say("Done.")])
-
-    changed = "after lines of settings.ini changed: `+ port = 80`"
-    assert f"{later}{datetime.now(UTC):%Y-%m-%d} {changed}" in second.told(3)
-    assert f"and in 1 more session, {changed}" in third.told(1)
-    assert f"This may bear on it: {LESSON} (learned in ghap_" in third.told(1)
 
 
 def test_a_prompt_is_shown_the_lesson_that_bears_on_it(claude: ClaudeCode) -> None:

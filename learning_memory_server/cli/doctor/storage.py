@@ -83,9 +83,6 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
                 "check whether they matter, then delete them."
             )
         yield from _check_writable(journal, [log for _, log, _ in readers])
-        episodes = sum(each.episode is not None for each in command.Stored(settings).failures.all())
-        counted = out.counted(episodes, "error")
-        yield green(f"{counted} went away after edits; these are told where they come again.", topic="episodes")
     except LearningMemoryError as error:
         yield red(_explained(error))
     try:

@@ -175,8 +175,8 @@ async def learn_from(
 
     The transcripts are read on this machine, without a model, and stay as they
     are. Shows what would be kept, then asks: the line that names each error,
-    the command, and the similar command that worked within the next five, or
-    what was edited until it did; without secrets, names and folders of this machine. `failures` lists it
+    the command, and the similar command that worked within the next five;
+    without secrets, names and folders of this machine. `failures` lists it
     afterwards, and agents are shown it when the error comes again. Run it again
     after an interruption, or later: what is known is not added twice.
     With --tasks, a session that wrote something within the last hour is left

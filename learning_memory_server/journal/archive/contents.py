@@ -34,7 +34,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.failure import Episode, Failure
+from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory, checked_metadata
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import Value, Verdict
@@ -46,8 +46,6 @@ _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
 _NAMED_MAX: Final = 50
 """Names in an error; this program writes fewer."""
-_EPISODE_MAX: Final = 300
-"""Characters of each text of an episode."""
 _FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
 _SCORE_MAX: Final = 10
 """The highest score of advice: present ones are below 1.2."""
@@ -217,16 +215,7 @@ def _checked_failure(failure: Failure) -> Failure:
         limits.checked_text("named", name, limits.ID_MAX)
     if failure.support is not None and not 0 <= failure.support <= 1:
         raise InvalidInputError("support: must be a number from 0 to 1.")
-    if failure.episode:
-        _check_episode(failure.episode)
     return failure
-
-
-def _check_episode(episode: Episode) -> None:
-    if not (1 <= len(episode.files) <= limits.EPISODE_FILES and len(episode.lines) <= limits.EPISODE_LINES):
-        raise InvalidInputError("episode: has no file, or more files or lines than this program writes.")
-    for text in (episode.error, *episode.files, *episode.lines, episode.changed or "-", episode.entry or "-"):
-        limits.checked_text("episode", text, _EPISODE_MAX, shortened_markers)
 
 
 def _checked_memory(memory: Memory) -> Memory:

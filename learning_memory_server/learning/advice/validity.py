@@ -1,16 +1,15 @@
 """Whether experiences still hold: what became of the files that they are about, and which later one gave the lie."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.finder import Ranked, is_instructive
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.anchors.freshness import Freshness, split_digests
+from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
@@ -31,7 +30,6 @@ class Validity:
 
     advice: AdviceLog
     collector: ObservationCollector
-    failures: FailureLog | None = None  # where episodes are; without it none is asked
     freshness: Freshness = field(default_factory=Freshness)
     _successors: tuple[object, dict[str, str]] = field(default=(None, {}), init=False)
 
@@ -45,11 +43,10 @@ class Validity:
     def successors(self) -> Mapping[str, str]:
         """Return the experiences that are not said any more, each with the id of what took its place.
 
-        Those that misled more often than they helped give way to the latest entry that says so; those of which the
-        lines were changed when the same error was mended again, to the entry of that time, else to the error.
+        Those that misled more often than they helped give way to the latest entry that says so.
         """
         effects, timeline = self.advice.effects(), self.collector.timeline
-        state = effects, timeline.count(), self.failures and self.failures.changes
+        state = effects, timeline.count()
         if self._successors[0] != state:
             said = self.said()
             counts = Counter((name, effect) for _, name, effect in said)
@@ -61,20 +58,8 @@ class Validity:
                 and counts[earlier, Effect.MISLED] > counts[earlier, Effect.HELPED]
                 and self._follows(later, earlier)
             }
-            self._successors = state, {**dict(self._mended_again()), **found}
+            self._successors = state, found
         return self._successors[1]
-
-    def _mended_again(self) -> Iterator[tuple[str, str]]:
-        """Yield entries in which an error was mended, with what changed their lines when it was mended later."""
-        for error in self.failures.errors() if self.failures else ():
-            episodes = [(each, each.episode) for each in error if each.episode and not each.imported]
-            for number, (_, earlier) in enumerate(episodes):
-                entry = self.collector.find_resolved(earlier.entry)
-                lines = {line for each in (entry.anchors if entry else ()) for line in split_digests(each.lines)}
-                for failure, later in episodes[number + 1 :]:
-                    is_same = later.error == earlier.error and later.entry != earlier.entry
-                    if is_same and not lines.isdisjoint(split_digests(later.changed)):
-                        yield earlier.entry, later.entry or failure.error
 
     def _follows(self, later: str, earlier: str) -> bool:
         entry, before = self.collector.find_resolved(later), self.collector.find_resolved(earlier)

@@ -18,10 +18,9 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.changes import Edit
-from learning_memory_server.learning.failures.episodes import episode_for, line_of
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import looks, parse, program
-from learning_memory_server.learning.failures.pending import PendingFailures, Ran, Seen
+from learning_memory_server.learning.failures.pending import PendingFailures, Ran
 from learning_memory_server.learning.failures.remedies import line_about, mended, remedy_for, seen
 from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
 from learning_memory_server.model import limits
@@ -41,10 +40,9 @@ class Known(NamedTuple):
     """What is known at the end of a command."""
 
     remedy: str = ""  # a line about what mended its error before, if remedies are known and agree
-    fact: str = ""  # else a line about what was edited until it was gone, or the sessions in which it failed in vain
+    fact: str = ""  # else a line about the sessions in which it failed in vain
     question: str = ""  # what else lessons are looked for by, which may hold secrets
     tools: frozenset[str] = frozenset()  # the terms of which a lesson must have one, if it is in doubt that it failed
-    entry: str = ""  # the id of the entry that was open when the error was gone after these edits
 
 
 def _calls(ran: Ran) -> list[tuple[str, ...]]:
@@ -74,9 +72,8 @@ class ErrorAdvisor:
     journal. What could not be recorded is not answered either.
     """
 
-    def __init__(self, failures: FailureLog, redaction: RedactionGate, *, episodes: bool = True) -> None:
+    def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
         self._failures = failures
-        self._episodes = episodes
         self._pending = PendingFailures(redaction)
 
     async def saw(self, ran: Ran, may_tell: Callable[[], bool] = lambda: True) -> Known:
@@ -86,17 +83,17 @@ class ErrorAdvisor:
         """
         ran, known = ran.with_known_end(), Known()
         try:
-            result = await self._pending.saw(ran if self._episodes else replace(ran, edits=()))
+            result = await self._pending.saw(ran)
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.
             found = [
-                new
-                for made in result.mended
-                if (each := self._failures.find(made.id)) and (new := made.applied(each)) != each
+                replace(each, remedy=remedy)
+                for name, remedy in result.mended.items()
+                if (each := self._failures.find(name)) and each.remedy != remedy
             ]
             if found:
                 self._failures.add(*found, at=ran.at)
             if result.failure:
-                known = self._recorded(result, result.failure, ran.folder, may_tell)
+                known = self._recorded(result.failure, ran.folder, may_tell)
             elif ran.has_failed is False:
                 self._worked(ran)
         except LearningMemoryError as problem:
@@ -142,37 +139,23 @@ class ErrorAdvisor:
             return ""
         return f"This command failed in {len(sessions) + 1} sessions of this project, and never worked here."
 
-    def _recorded(self, result: Seen, failure: Failure, folder: str | None, may_tell: Callable[[], bool]) -> Known:
+    def _recorded(self, failure: Failure, folder: str | None, may_tell: Callable[[], bool]) -> Known:
         """Record a failure, and return what is known of it."""
         # Nothing here awaits, so what is known cannot change before it is written.
         before = self._failures.find(failure.id)
-        if before and not before.imported:
-            before = self._again(before, result, failure.created_at)
         known = self._failures.of(failure.project, failure.signature)
         remedy = remedy_for(failure.command, known, named=failure.named, session=failure.session, folder=folder)
-        told = episode_for(failure, result.error, known) if result.error and not remedy else None
-        fact = line_of(*told, known) if told else "" if remedy else self._in_vain(failure)
+        fact = "" if remedy else self._in_vain(failure)
         if (remedy or fact) and not may_tell():
-            remedy, told, fact = None, None, ""
-        source = remedy.failure if remedy else told[0] if told else None
-        shown, support = source.id if source else None, remedy.support if remedy else None
+            remedy, fact = None, ""
+        shown, support = (remedy.failure.id, remedy.support) if remedy else (None, None)
         if before is None or before.imported:
             if not self._failures.is_forgotten(failure.id):
                 self._failures.add(replace(failure, shown=shown, support=support, times=1 + seen(known)))
                 self._failures.make_room(failure.project, failure.signature, failure.created_at)
         elif shown and before.shown != shown:
             self._failures.add(replace(before, shown=shown, support=support), at=failure.created_at)
-        said = line_about(known, failure.command, remedy) if remedy else ""
-        return Known(said, fact, entry=told[1].entry if told else "")
-
-    def _again(self, before: Failure, result: Seen, at: datetime) -> Failure:
-        """Note of a failure that came again in its session that no edit has mended it, and which was in vain."""
-        source = self._failures.find(before.shown) if before.shown else None
-        was_tried = source and source.episode and not result.in_vain.isdisjoint(source.episode.files)
-        now = replace(before, episode=None, in_vain=before.in_vain or bool(was_tried))
-        if now != before:
-            self._failures.add(now, at=at)
-        return now
+        return Known(line_about(known, failure.command, remedy) if remedy else "", fact)
 
 
 class Learner:
@@ -192,17 +175,16 @@ class Learner:
     async def saw(self, ran: Ran) -> None:
         """Take a command; see `PendingFailures.saw`."""
         result = await self._pending.saw(ran)
-        for made in result.mended:
+        for name, remedy in result.mended.items():
             # Not the copy of a failure.
-            if known := self._failures.get(made.id):
-                self._failures[made.id] = made.applied(known)
+            if known := self._failures.get(name):
+                self._failures[name] = replace(known, remedy=remedy)
         if failure := result.failure:
             # A session that was continued in another file begins with a copy of what happened in the first.
             moment = (ran.project, failure.signature, failure.command, ran.at)
             if self._seen.setdefault(moment, failure.id) == failure.id:
                 known = self._failures.setdefault(failure.id, replace(failure, imported=self._imported))
-                at = min(ran.at, known.created_at)
-                self._failures[failure.id] = replace(known, created_at=at, episode=None)
+                self._failures[failure.id] = replace(known, created_at=min(ran.at, known.created_at))
 
     def learned(self) -> list[list[Failure]]:
         """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""
@@ -212,7 +194,7 @@ class Learner:
         numbered = (
             [replace(each, times=number) for number, each in enumerate(known, start=1)] for known in errors.values()
         )
-        mended = ([each for each in known if each.remedy or each.episode] for known in numbered)
+        mended = ([each for each in known if each.remedy] for known in numbered)
         return [known[-limits.FAILURES_KEPT :] for known in mended if known]
 
 

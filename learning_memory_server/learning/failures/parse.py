@@ -255,15 +255,6 @@ def are_similar(one: Command, other: Command) -> bool:
     )
 
 
-def do_the_same(one: str, other: str) -> bool:
-    """Return whether two commands do the same, whatever hides their output."""
-    mine, others = parse(one), parse(other)
-    if not (mine.is_certain and others.is_certain):
-        return one == other
-    parts = [[(step.words, step.redirections) for step in each.steps] for each in (mine, others)]
-    return parts[0] == parts[1]
-
-
 def likeness(one: Command, other: Command) -> float:
     """Return the share of their words that two commands have in common, from 0 to 1."""
     together = one.words | other.words

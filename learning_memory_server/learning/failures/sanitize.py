@@ -224,20 +224,6 @@ def _bare(line: str) -> str:
     return line.strip(" \t|\N{BOX DRAWINGS LIGHT VERTICAL}\N{BLACK CIRCLE}")
 
 
-_BY_CHANCE: Final = re.compile(r"\S*[\\/](?=\w)|\b0x[0-9a-f]+|\d+")
-_FILE: Final = re.compile(r"(?<![\w.@+-])[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}\b")
-
-
-def with_names(line: str) -> str:
-    """Return a line with its names, but without folders and numbers, which may differ by chance."""
-    return one_line(_BY_CHANCE.sub("", _PYTEST.sub("", line)))
-
-
-def files_in(output: str) -> frozenset[str]:
-    """Return the names of files, without folders, that an output or a command has."""
-    return frozenset(_FILE.findall("\n".join(_lines(output))))
-
-
 def normalized(line: str) -> str | None:
     """Return the signature that a line is without what differs from one time to the next, None if nothing is left."""
     line = _PYTEST.sub("", line)
@@ -315,7 +301,6 @@ class Kept(NamedTuple):
     command: str
     signature: str | None  # the error's signature; None if its output names none
     named: tuple[str, ...] = ()  # what the error names; see `named_in`
-    line: str = ""  # the line that names the error, without secrets
 
 
 async def kept(gate: RedactionGate, command: str, project: str, folder: str | None = None, output: str = "") -> Kept:
@@ -325,4 +310,4 @@ async def kept(gate: RedactionGate, command: str, project: str, folder: str | No
     # is normalized: without its numbers, a secret does not look like one any more.
     texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if line else ())]
     command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
-    return Kept(shortened(tidied(command, project, folder).strip(), COMMAND_MAX), normalized(line), tuple(named), line)
+    return Kept(shortened(tidied(command, project, folder).strip(), COMMAND_MAX), normalized(line), tuple(named))

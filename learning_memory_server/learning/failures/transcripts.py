@@ -21,9 +21,8 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.outcomes import exit_status
-from learning_memory_server.learning.failures.pending import EDITS_MAX, Ran
+from learning_memory_server.learning.failures.pending import Ran
 
 LINE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
@@ -37,11 +36,8 @@ _SAYS: Final = b'"message"'
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
-_Edits = dict[str, tuple[Edited, ...]]
-"""What each agent edited since its last command."""
-_Waiting = OrderedDict[str, str | tuple[Edited, ...]]
-"""The commands and edits that are not over, by the ids of their calls."""
-_TOOLS: Final = frozenset({"Bash", "Edit", "MultiEdit", "Write"})
+_Waiting = OrderedDict[str, str]
+"""The commands that are not over, by the ids of their calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,13 +111,13 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
     interrupted, are left out: nothing is known of them. Only one line is in RAM at a time. `read` is told now and then
     how many bytes of the file were read.
     """
-    waiting, edits = _Waiting(), _Edits()
+    waiting = _Waiting()
     try:
         for line in _lines(path, read):
             if line and not any(mark in line for mark in _RELEVANT):
                 continue
             if record := _record(line):
-                yield from _ended(record, path, waiting, edits)
+                yield from _ended(record, path, waiting)
             else:
                 passed.lines += 1
     except _UNREADABLE as error:
@@ -158,35 +154,25 @@ def task_in(path: Path) -> Task | None:
     return Task(session, folder, prompt, *last) if prompt and last else None
 
 
-def _ended(record: dict[str, Any], path: Path, waiting: _Waiting, edits: _Edits) -> Iterator[Ran]:
-    """Yield the commands that a line says have ended, and keep what has begun, and what each agent edited since."""
+def _ended(record: dict[str, Any], path: Path, waiting: _Waiting) -> Iterator[Ran]:
+    """Yield the commands that a line says have ended, and keep what has begun."""
     agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
     for part in _message(record):
-        if part.get("type") == "tool_use" and part.get("name") in _TOOLS:
+        if part.get("type") == "tool_use" and part.get("name") == "Bash":
             given = part.get("input")
-            if isinstance(given, dict) and (asked := _text(given.get("command")) or _edits(given)):
+            if isinstance(given, dict) and (asked := _text(given.get("command"))):
                 waiting[_text(part.get("id"))] = asked
                 if len(waiting) > _WAITING:
                     waiting.popitem(last=False)
         elif part.get("type") == "tool_result":
             asked, is_error = waiting.pop(_text(part.get("tool_use_id")), ""), part.get("is_error") is True
             at = _moment(record.get("timestamp"))
-            if not isinstance(asked, str):
-                edits[agent] = edits.get(agent, ()) if is_error else (*edits.get(agent, ())[-EDITS_MAX:], *asked)
-            elif asked and at is not None:
+            if asked and at is not None:
                 output = _joined(_parts(part.get("content")))
                 if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
                     continue
-                folder, made = _text(record.get("cwd")) or None, edits.pop(agent, ())
-                yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent, made)
-
-
-def _edits(given: dict[str, Any]) -> tuple[Edited, ...]:
-    """Return what a call edits. A file that is written whole had a text before that is not known."""
-    path, several = _text(given.get("file_path")), given.get("edits")
-    made = [each for each in several if isinstance(each, dict)] if isinstance(several, list) else [given]
-    texts = ((_text(each.get("old_string")), _text(each.get("new_string"))) for each in made)
-    return tuple(Edited.of(path, old, new) for old, new in texts) if path else ()
+                folder = _text(record.get("cwd")) or None
+                yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
 
 
 def _is_unknown(result: object) -> bool:

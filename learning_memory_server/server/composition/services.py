@@ -195,7 +195,6 @@ class Services(Indexed):
         self.session_context = SessionContext(collector, self.values, self.advisor)
         self.anchoring = Anchoring(collector, self.redaction)
         self.validity = self.advisor.validity
-        self.validity.failures = self.failure_log
         self.hooks = Hooks(
             collector,
             self.session_context,

@@ -83,7 +83,7 @@ _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.D
 """What Gemini CLI puts before a prompt: what hooks said when the session began."""
 
 EDIT_MAX: Final = 20_000
-"""Characters of old and of new lines that are looked at: of more, the first ones say what was changed."""
+"""Characters of new lines that are looked at: of more, the first ones say what was changed."""
 _FILE: Final = ("file_path", "filePath", "notebook_path", "absolute_path")
 _OLD: Final = ("old_string", "oldString")
 _NEW: Final = ("new_string", "newString", "content", "new_source")
@@ -109,8 +109,7 @@ class Event:
     output: str = ""
     error: str = ""
     file: str = ""  # what a tool has read or edited, mostly an absolute path
-    old: str = ""  # the lines that an edit took out
-    new: str = ""  # the lines that it put in
+    new: str = ""  # the lines that an edit put in
     is_background: bool = False
     is_again: bool = False
     is_unknown: bool = False
@@ -193,16 +192,16 @@ def edit_in(tool: object, tool_input: Mapping[str, Any]) -> dict[str, Any]:
     return found if found["file"] else {}
 
 
-def old_and_new(patch: str, old: str, new: str) -> tuple[str, str]:
-    """Return the lines that were taken out and put in: those of Claude Code's patch, JSON, else what was given."""
+def put_in(patch: str, new: str) -> str:
+    """Return the lines that an edit put in: those of Claude Code's patch, JSON, else what was given."""
     try:
         hunks = json.loads(patch) if patch else []
         lines = [line for hunk in hunks for line in hunk["lines"]]
-        old, new = _changed(lines) if lines else (old, new)
+        new = _changed(lines)[1] if lines else new
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         # It says less than it seems to, and is only used to recognise lines.
         pass
-    return old[:EDIT_MAX], new[:EDIT_MAX]
+    return new[:EDIT_MAX]
 
 
 def _changed(lines: Iterable[str]) -> tuple[str, str]:

@@ -21,10 +21,9 @@ from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.text import RelatedItem, SessionContext, latest, learned, related
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.anchors.freshness import name_in, project_root
-from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
-from learning_memory_server.learning.failures.pending import EDITS_MAX, Ran
+from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, place_in
 from learning_memory_server.model.entry import Ghap
@@ -69,7 +68,6 @@ class SessionMemory:
     wrong: int = 0  # how many wrong hypotheses about files it was told
     entry: str = ""
     calls: int = 0
-    edits: list[Edited] = field(default_factory=list)  # since its last command
 
 
 @dataclass
@@ -209,11 +207,9 @@ class Hooks:
         """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
         shown = self._memory(event, caller).shown
         said = known.remedy or known.fact
-        # What an agent learned when the error was gone says more than another lesson that names it.
-        entry = self.collector.find_resolved(known.entry)
-        if known.question and not (entry and entry.outcome.lesson):
-            entry = await self.advisor.find_lesson(known.question, caller, shown, tools=known.tools)
-        if entry:
+        if known.question and (
+            entry := await self.advisor.find_lesson(known.question, caller, shown, tools=known.tools)
+        ):
             shown.add(entry.id)
             item, source = _learned(entry)
             said += f" This may bear on it: {item['learned']} ({source}{self._words(entry, caller)})"
@@ -253,9 +249,6 @@ class Hooks:
         return f"{_OPENING} Of {name} this was believed, and was wrong: {believed} Learned: {found} ({entry.id}{self._words(entry, caller)})"
 
     async def _after_tool(self, event: Event, caller: Caller) -> str:
-        if event.is_edit and not event.error:
-            edits = self.session(event.session).edits
-            edits[:] = [*edits[-EDITS_MAX:], Edited.of(event.file, event.old, event.new)]
         if event.file:
             return await self._after_file(event, caller)
         if not event.command or event.is_background:
@@ -274,11 +267,8 @@ class Hooks:
             return Known()
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
-        edits, entry = self.session(event.session).edits, self.collector.find_current(caller)
-        now, session = self.clock(), event.session
-        ran = Ran(caller.project, session, event.command, output, has_failed, now, folder, edits=tuple(edits))
-        edits.clear()
-        ran = (replace(ran, entry=entry.id) if entry else ran).with_known_end()
+        about = (caller.project, event.session, event.command, output, has_failed, self.clock(), folder)
+        ran = Ran(*about).with_known_end()
         if ran.has_failed is not None:
             self.advisor.trials.ended(caller, has_failed=ran.has_failed)
         return await self.error_advisor.saw(ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller))

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
-from learning_memory_server.server.hooks.event import Event, old_and_new
+from learning_memory_server.server.hooks.event import Event, put_in
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.tools import ghap, learning, search
 from learning_memory_server.server.tools.toolset import SILENT, ToolSet
@@ -76,7 +76,6 @@ async def hook(
     if call and caller.agent:
         agents.note(call, caller.agent)
         return ""
-    taken, put = old_and_new(patch, old, new)
     return await hooks.answer(
         Event(
             event,
@@ -89,8 +88,7 @@ async def hook(
             "\n".join(filter(None, (output, stderr))),
             error,
             file,
-            taken,
-            put,
+            put_in(patch, new),
             is_background=background == "true" or bool(task),
             is_again=again == "true",
             is_unknown=unknown == "true",

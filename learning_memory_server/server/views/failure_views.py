@@ -31,13 +31,12 @@ class RepeatedError(TypedDict):
 
 
 class FailedCommand(TypedDict):
-    """A command that failed, what is shown if it fails again, and what was edited until its error was gone."""
+    """A command that failed, and what is shown if it fails again."""
 
     id: str
     at: str
     command: str
     remedy: NotRequired[str]
-    edits: NotRequired[list[str]]
 
 
 def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[str, Any]:
@@ -52,7 +51,7 @@ def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[
             last_seen=newest.created_at,
             remedy=_remedy(newest, known, folder),
             failures=[
-                lean(fields(FailedCommand, each, at=each.created_at, **_mended(each, known, folder)))
+                lean(fields(FailedCommand, each, at=each.created_at, remedy=_remedy(each, known, folder)))
                 for each in reversed(known)
             ],
         )
@@ -63,8 +62,3 @@ def _remedy(failure: Failure, known: Sequence[Failure], folder: str | None) -> s
     """Return what a new session is shown if the command fails again."""
     remedy = remedy_for(failure.command, known, folder=folder)
     return remedy and remedy.text
-
-
-def _mended(failure: Failure, known: Sequence[Failure], folder: str | None) -> dict[str, Any]:
-    edits = [*failure.episode.files, *failure.episode.lines] if failure.episode else []
-    return {"remedy": _remedy(failure, known, folder), "edits": edits}

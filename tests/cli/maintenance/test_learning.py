@@ -20,7 +20,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import Claims
 from tests.command_line import printed, refusal
 from tests.learning.failures.agent import Agent
-from tests.learning.failures.written import NOON, edited, failed, ran, write_transcript
+from tests.learning.failures.written import NOON, failed, ran, write_transcript
 from tests.terminals import on_a_terminal, read_until
 
 MENDED = (failed("python -m pytest -q"), ran("python3 -m pytest -q"))
@@ -98,20 +98,6 @@ def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, s
         "This error was seen once before in this project, last on 2026-01-05. "
         "This worked: python3 -m pytest tests (instead of: python -m pytest tests)"
     )
-
-
-def test_edits_until_an_error_was_gone_are_learned_too(learn: Any, run: Any, own: Path, storage: Path) -> None:
-    error = "Exit code 1\nModuleNotFoundError: No module named 'garden'"
-    mended = [failed("pytest", error), edited("/work/shop/conftest.py", "", 'sys.path.insert(0, "src")'), ran("pytest")]
-    write_transcript(own / "first.jsonl", *mended)
-    assert learn("--yes")["errors"][0]["failures"][0]["edits"] == ["conftest.py", '+ sys.path.insert(0, "src")']
-    (kept,) = log_in(storage).all()
-    assert "  edited    + sys.path" in run("show", kept.error).stdout
-    agent = Agent(ErrorAdvisor(log_in(storage), RedactionGate()), "new", "garden")
-    asyncio.run(agent.fails("pytest tests", error))
-    assert agent.known.fact.startswith("This error went away on 2026-01-05 after lines of conftest.py changed: `+ sys")
-    assert run("forget", kept.error, "--yes").exit_code == 0
-    assert log_in(storage).all() == []
 
 
 def test_no_secret_reaches_the_screen(run: Any, learn: Any, own: Path) -> None:

@@ -1,22 +1,18 @@
 """What is not said unasked any more, because it misled and has a successor; and what is said with changed files."""
 
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog
-from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.anchors.freshness import blob_ids, digests
 from learning_memory_server.model.advice import Channel, Citation, Effect, Kind
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson
-from learning_memory_server.model.failure import Episode, Failure, failure_id
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.learning.advice.test_advisor import advisor, mark, started
-from tests.support import ALICE, NOON, Parts, about, ids
+from tests.support import ALICE, Parts, about, ids
 
 LINES = [f"line_{number} = {number}".encode() for number in range(4)]
 CONTENT = b"\n".join(LINES)
@@ -117,27 +113,3 @@ async def test_what_was_found_and_misled_gives_way_too_unless_it_helped_as_often
     await parts.learn(replace(another, resolution=replace(another.outcome, cited=(helped,))))
 
     assert by.validity.successors() == {}
-
-
-def mended(session: str, entry: str, *lines: bytes) -> Failure:
-    """A failure that was mended by an edit of these lines."""
-    episode = Episode("0123456789ab", ("a.py",), changed="".join(digests(lines)), entry=entry)
-    name = failure_id(OLD.project, "error: <name>", session, "make")
-    at = NOON + timedelta(hours=int(session, 16) % 16)
-    return Failure(name, OLD.project, session, "error: <name>", "make", at, episode=episode)
-
-
-async def test_what_was_mended_again_in_the_same_lines_gives_way(parts: Parts) -> None:
-    failures = FailureLog(parts.journal.failures)
-    validity = Validity(AdviceLog(parts.journal.advice), parts.collector, failures)
-    failures.add(mended("a" * 16, OLD.id, b"line_9 = 9"), mended("b" * 16, "", b"line_8 = 8"))
-    # Other lines of the file.
-    assert validity.successors() == {}
-
-    failures.add(again := mended("c" * 16, "", LINES[2]))
-    assert validity.successors() == {OLD.id: again.error}
-    failures.add(mended("d" * 16, "ghap_20260301_120000_00000a", LINES[1]))
-    assert validity.successors() == {OLD.id: "ghap_20260301_120000_00000a"}
-
-    failures.forget([again.error], NOON)
-    assert validity.successors() == {}

@@ -6,7 +6,6 @@ from typing import Any, Final
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.learning.failures.episodes import Edited
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.redaction.gate import RedactionGate
@@ -25,19 +24,14 @@ class Agent:
         folder: str | None = None,
         now: datetime = NOW,
     ) -> None:
-        self._error_advisor, self.now, self.known, self.entry = error_advisor, now, Known(), ""
+        self._error_advisor, self.now, self.known = error_advisor, now, Known()
         self._project, self._session, self._folder = project, session, folder
-        self._edits: list[Edited] = []
 
     async def fails(self, command: str, error: str = MISSING) -> str | None:
         return await self.ends(command, error, has_failed=True)
 
     async def succeeds(self, command: str, output: str = "") -> str | None:
         return await self.ends(command, output, has_failed=False)
-
-    def edits(self, file: str, old: str = "", new: str = "") -> None:
-        """Note an edit, which comes with the next command."""
-        self._edits.append(Edited.of(file, old, new))
 
     async def mends(
         self, failed: str = "python -m pytest", remedy: str = "python3 -m pytest", error: str = MISSING
@@ -47,18 +41,7 @@ class Agent:
         await self.succeeds(remedy)
 
     async def ends(self, command: str, output: str, *, has_failed: bool | None) -> str | None:
-        edits, self._edits = tuple(self._edits), []
-        ran = Ran(
-            self._project,
-            self._session,
-            command,
-            output,
-            has_failed,
-            self.now,
-            self._folder,
-            edits=edits,
-            entry=self.entry,
-        )
+        ran = Ran(self._project, self._session, command, output, has_failed, self.now, self._folder)
         self.known = await self._error_advisor.saw(ran)
         return self.known.remedy or None
 
@@ -66,9 +49,9 @@ class Agent:
 class Shield:
     """What is known of failures in a journal, and the sessions that learn of them."""
 
-    def __init__(self, journal: Path, redaction: RedactionGate | None = None, **settings: bool) -> None:
+    def __init__(self, journal: Path, redaction: RedactionGate | None = None) -> None:
         self.failures = FailureLog(Journal(journal).failures)
-        self.advisor = ErrorAdvisor(self.failures, redaction or RedactionGate(), **settings)
+        self.advisor = ErrorAdvisor(self.failures, redaction or RedactionGate())
 
     def session(self, name: str, project: str = "shop", **about: Any) -> Agent:
         return Agent(self.advisor, name, project, **about)

@@ -19,11 +19,6 @@ def failed(command: str, output: str = MISSING, **more: Any) -> Call:
     return {"command": command, "content": output, "is_error": True, **more}
 
 
-def edited(file: str, old: str, new: str) -> Call:
-    given = {"file_path": file, "old_string": old, "new_string": new}
-    return {"tool": "Edit", "input": given, "content": "", "is_error": False}
-
-
 def lines_of(
     *calls: Call,
     session: str = "first",
@@ -42,8 +37,12 @@ def lines_of(
     for number, call in enumerate(calls):
         name = f"toolu_{session}_{number}"
         stamp = {"timestamp": _stamp(began + timedelta(seconds=number)), **every, **call.get("record", {})}
-        given = call.get("input") or {"command": call["command"]}
-        asked = {"type": "tool_use", "id": name, "name": call.get("tool", "Bash"), "input": given}
+        asked = {
+            "type": "tool_use",
+            "id": name,
+            "name": call.get("tool", "Bash"),
+            "input": {"command": call["command"]},
+        }
         told = {"type": "tool_result", "tool_use_id": name, "content": call["content"], "is_error": call["is_error"]}
         result = call.get("result", {"stdout": call["content"], "stderr": "", "interrupted": False})
         lines += [

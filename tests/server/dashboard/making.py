@@ -10,7 +10,7 @@ from typing import Any
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
-from learning_memory_server.model.failure import Episode, Failure, failure_id
+from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance
 from learning_memory_server.server.composition.services import Services, open_services
@@ -181,7 +181,7 @@ async def fill_with_hostile_texts(services: Services) -> None:
 
 
 async def fill_more(services: Services) -> None:
-    """Store what `fill` stores, another project, an episode, a lesson that gave way, and two shared ones."""
+    """Store what `fill` stores, another project, an error, a lesson that gave way, and two shared ones."""
     await fill(services)
     blog = Caller("acme/blog", "b" * 16)
     for each in services.collector.add_resolved([entry(100 + number, project=blog.project) for number in range(3)]):
@@ -192,9 +192,8 @@ async def fill_more(services: Services) -> None:
     services.advice_log.add(Advice(ids[1], 1, Channel.START, (misled,), CALLER.project, NOON + timedelta(days=24)))
     for session, command in (("c" * 16, "pytest tests/test_cart.py"), ("d" * 16, "pytest")):
         name = failure_id(blog.project, "fixture '<name>' not found", session, command)
-        episode = Episode("0" * 12, ("tests/conftest.py",), ("+ def cart():",))
         services.failure_log.add(
-            Failure(name, blog.project, session, "fixture '<name>' not found", command, NOON, episode=episode, times=2)
+            Failure(name, blog.project, session, "fixture '<name>' not found", command, NOON, times=2)
         )
     repository = services.settings.storage_path.parent / "repository"
     repository.mkdir()

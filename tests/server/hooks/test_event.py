@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.server.hooks.event import EDIT_MAX, Event, answer_for, arguments_of, edit_in, old_and_new
+from learning_memory_server.server.hooks.event import EDIT_MAX, Event, answer_for, arguments_of, edit_in, put_in
 
 
 def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
@@ -160,10 +160,10 @@ def test_each_clients_tools_name_their_file(tool: str, given: dict[str, str], wa
 def test_the_lines_of_claude_codes_patch_are_what_was_changed() -> None:
     patch = json.dumps([{"lines": [" same", "-a", "+b"]}, {"lines": ["+c"]}])
 
-    assert old_and_new(patch, "", "the whole file") == ("a", "b\nc")
-    assert old_and_new("[]", "", "a new file") == ("", "a new file")
+    assert put_in(patch, "the whole file") == "b\nc"
+    assert put_in("[]", "a new file") == "a new file"
 
 
 @pytest.mark.parametrize("patch", ["{", "1", '[{"lines": 1}]', '[{"lines": [1]}]', "[[]]", "[" * 100_000])
 def test_a_patch_that_says_nothing_changes_nothing(patch: str) -> None:
-    assert old_and_new(patch, "a", "b" * 2 * EDIT_MAX) == ("a", "b" * EDIT_MAX)
+    assert put_in(patch, "b" * 2 * EDIT_MAX) == "b" * EDIT_MAX

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.journal.archive.contents import checked_record
+from learning_memory_server.journal.codec import FAILURE, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
@@ -30,6 +32,17 @@ async def test_what_is_known_already_is_written_once(tmp_path: Path, agent: Agen
         await agent.succeeds("ls x | head")
     assert written.startswith(before)
     assert content_of(tmp_path).count(b"\n") == written.count(b"\n") + 1
+
+
+async def test_what_lines_say_of_edits_stays_with_them(shield: Shield, agent: Agent, tmp_path: Path) -> None:
+    await agent.fails("python -m pytest")
+    (known,) = shield.failures.all()
+    edited = {"episode": {"error": "0" * 12, "files": ["conftest.py"], "is_own": True}, "in_vain": True}
+    record = JournalRecord(FAILURE.kind, known.id, NOW, {**FAILURE.encode(known), **edited})
+    shield.failures.add(FAILURE.decode(checked_record(record).data))
+    await agent.succeeds("python3 -m pytest")
+    (kept,) = FailureLog(Journal(tmp_path).failures).all()
+    assert (kept.remedy, kept.others) == ("python3 -m pytest", edited)
 
 
 async def test_the_error_is_counted_and_dated(shield: Shield) -> None:

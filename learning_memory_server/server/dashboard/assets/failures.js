@@ -1,10 +1,10 @@
 "use strict";
-// Command errors, one row each: how often, what worked, and the episodes in which an edit fixed it.
+// Command errors, one row each: how often, and what worked.
 
 LM.views.push({
   name: "failures",
   title: "Failures",
-  say: "Command errors, latest first, with what agents are told if one comes back: the remedy, or the edit that fixed it.",
+  say: "Command errors, latest first, with the remedy that agents are told if one comes back.",
   count: () => LM.select(LM.data.errors).length,
   draw: (view) => {
     const errors = LM.select(LM.data.errors);
@@ -14,7 +14,7 @@ LM.views.push({
     }
     if (!errors.length) return view.append(LM.nothingFound());
     const failed = d3.sum(errors, (error) => error.failures.length);
-    const mended = errors.filter((error) => error.remedy || LM.episodes(error).length).length;
+    const mended = errors.filter((error) => error.remedy).length;
     view.append(LM.make("section", {class: "card"},
       LM.make("p", {class: "say"}, `${LM.count(errors.length, "error")} in ${LM.count(failed, "failed command")}; the fix is known for ${mended.toLocaleString("en")}.`),
       LM.list(errors, (error) => LM.make("li", {"data-error": error.id},
@@ -22,13 +22,10 @@ LM.views.push({
         LM.make("div", {}, LM.thing(error.id, LM.short(error.signature, 240))),
         LM.make("code", {class: "text soft", dir: "auto"}, LM.short(error.command, 240)),
         error.remedy ? LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, "Remedy: "), LM.make("code", {class: "text", dir: "auto"}, LM.plain(error.remedy))) : null,
-        LM.episodes(error).slice(0, 1).map((failure) => LM.episode(failure)),
       ))));
   },
 });
-LM.episodes = (error) => error.failures.filter((failure) => failure.edits);
-LM.remedyBadge = (error) => (error.remedy ? LM.badge("supported", "remedy known") : LM.episodes(error).length ? LM.badge("supported", "fixed by an edit") : LM.badge("unattested", "no remedy"));
-LM.episode = (failure) => LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, `Episode of ${LM.date(failure.at)}: gone after these changes: `), LM.make("code", {class: "text", dir: "auto"}, LM.plain(failure.edits.join("\n"))));
+LM.remedyBadge = (error) => (error.remedy ? LM.badge("supported", "remedy known") : LM.badge("unattested", "no remedy"));
 
 LM.errorParts = (error) => [
   LM.make("div", {class: "facts"}, LM.remedyBadge(error), LM.make("span", {}, `seen ${LM.count(error.times, "time")}`), LM.make("span", {}, `last on ${LM.date(error.last_seen)}`), LM.line(error.project, 60)),
@@ -37,10 +34,9 @@ LM.errorParts = (error) => [
   LM.act("show", error.id), LM.act("forget", error.id),
   LM.make("h3", {}, "Commands that failed with this error"),
   LM.list(error.failures, (failure) => LM.make("li", {},
-    LM.make("div", {class: "facts"}, LM.make("span", {}, LM.date(failure.at)), failure.worked ? LM.badge("supported", "fixed") : failure.edits ? LM.badge("supported", "fixed by an edit") : LM.badge("unattested", "not fixed")),
+    LM.make("div", {class: "facts"}, LM.make("span", {}, LM.date(failure.at)), failure.worked ? LM.badge("supported", "fixed") : LM.badge("unattested", "not fixed")),
     LM.make("code", {class: "text", dir: "auto"}, LM.plain(failure.command)),
     failure.worked && failure.worked !== failure.command ? LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, "Then this worked: "), LM.make("code", {class: "text", dir: "auto"}, LM.plain(failure.worked))) : null,
-    failure.edits ? LM.episode(failure) : null,
     failure.shown ? LM.reminder(failure) : null)),
 ];
 // What was shown when a command failed: the fix of the same error after a similar command.
@@ -51,6 +47,6 @@ LM.reminder = (failure) => {
     LM.make("span", {class: "soft small"}, `Shown because it fixed the same error${before ? "" : " before"}${support}: `),
     before?.remedy ? LM.make("code", {class: "text", dir: "auto"}, LM.plain(before.remedy)) : LM.make("span", {class: "soft small"}, before ? "no longer shown" : "forgotten since"),
     before ? LM.make("div", {class: "soft small"}, "instead of ", LM.make("code", {class: "text", dir: "auto"}, LM.plain(before.command))) : null,
-    failure.worked || failure.edits ? null : LM.make("div", {class: "soft small"}, "Nothing fixed it this time."),
+    failure.worked ? null : LM.make("div", {class: "soft small"}, "Nothing fixed it this time."),
   );
 };
