@@ -217,10 +217,6 @@ def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
     return new[max(len(new) + len(known) - limits.FAILURES_KEPT, 0) :] if known else new
 
 
-_OF_A_FOLDER: Final = frozenset({"leave", "enter"})
-"""Edits that are right in one working directory, and wrong in others."""
-
-
 @dataclass(frozen=True, slots=True)
 class Mistake:
     """A mistake that was made in two sessions or more."""
@@ -267,5 +263,5 @@ def _mistake(edits: frozenset[Edit], cases: Sequence[tuple[Failure, str]]) -> Mi
         tuple(sorted(sessions, key=lambda name: (-len(sessions[name]), name))),
         len(set[str]().union(*sessions.values())),
         max(failure.created_at for failure, _ in cases),
-        is_of_a_folder=any(edit.kind in _OF_A_FOLDER for edit in edits),
+        is_of_a_folder=any(edit.kind == "leave" for edit in edits),
     )

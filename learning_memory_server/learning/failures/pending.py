@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from learning_memory_server.learning.failures.parse import parse
-from learning_memory_server.learning.failures.remedies import lock_of, mended
+from learning_memory_server.learning.failures.remedies import mended
 from learning_memory_server.learning.failures.sanitize import kept, shows_error
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
@@ -22,6 +22,11 @@ WITHIN: Final = 5
 """How many commands after one that failed can mend it, and after each that fails with the same error."""
 _SESSIONS: Final = 200
 """How many sessions are followed at once: those that ran a command last."""
+_INSTALL: Final = re.compile(
+    r"npm (?:ci|install|i)|(?:yarn|pnpm|bundle|poetry) install|yarn|uv sync"
+    r"|(?:python[\d.]* -m )?pip[\d.]* install -r [\w-]+\.txt"
+)
+"""How package managers install what a project names."""
 _SESSION: Final = re.compile(r"[0-9a-f]{16}")
 """What the hash of a session looks like."""
 
@@ -139,7 +144,7 @@ def _with_failure(pending: list[_Pending], failure: Failure) -> list[_Pending]:
 def _remedies(pending: list[_Pending], command: str) -> dict[str, str]:
     """Return the ids of the failures that a command has mended, with their remedy: with an install that was before."""
     found = [each for each in pending if mended(each.failure.command, command) is not None]
-    if lock_of(command):
+    if _INSTALL.fullmatch(command):
         for each in pending:
             each.installed = command
     installed = next((each.installed for each in found if each.failure.command == command), "")

@@ -72,45 +72,6 @@ _NEVER: Final = re.compile(
 """Never shown, whatever was changed: what destroys, publishes, or asks for more rights."""
 _FOLDER_ERROR: Final = re.compile(r"\bcd\b|\bchdir\b|cannot change to|can't cd")
 
-_NEEDED: Final = {
-    **dict.fromkeys(("npm", "yarn", "pnpm", "npx"), "package.json"),
-    "cargo": "Cargo.toml",
-    "go": "go.mod",
-    "make": "Makefile",
-    "mvn": "pom.xml",
-    "gradle": "build.gradle",
-    "bundle": "Gemfile",
-    "composer": "composer.json",
-    "poetry": "pyproject.toml",
-    "docker-compose": "compose.yml",
-}
-"""What a program misses in the wrong folder."""
-_INSTALLS: Final = {
-    **dict.fromkeys(("npm ci", "npm install", "npm i"), "package-lock.json"),
-    **dict.fromkeys(("yarn", "yarn install"), "yarn.lock"),
-    "pnpm install": "pnpm-lock.yaml",
-    "bundle install": "Gemfile.lock",
-    "poetry install": "poetry.lock",
-    "uv sync": "uv.lock",
-}
-"""How package managers install what a project names, and where it names that."""
-_REQUIREMENTS: Final = re.compile(r"(?:python[\d.]* -m )?pip[\d.]* install -r ([\w-]+\.txt)")
-_SETTINGS: Final = (".npmrc", ".yarnrc", ".yarnrc.yml", "pip.conf", "uv.toml", "poetry.toml", ".bundle")
-"""A project's settings that can name another source than a package manager's own."""
-_OTHER_SOURCE: Final = re.compile(
-    r"^\s*-|\b(?:git|hg|svn|ssh|file|link|portal)\b[+:]|^GIT$|@ "
-    r"|(?:\b(?:resolved|registry|source|remote|url =|tarball)\b.*|^[^\"]*)://"
-    r"(?!(?:registry\.npmjs\.org|registry\.yarnpkg\.com|pypi\.org|files\.pythonhosted\.org|rubygems\.org)/)",
-    re.MULTILINE,
-)
-_OTHER_PACKAGE: Final = re.compile(
-    r'"(?!(?:homepage|url|repository|bugs|funding)")[^"]+":\s*"(?:git[+:]|github:|https?:|file:|link:)'
-)
-"""A package in a `package.json` that comes from elsewhere; what a lock file does not have, it would add."""
-_LOCK_MAX: Final = 2_000_000
-"""Bytes of a lock file that are read. With a longer one nothing is said."""
-
-
 _Case = tuple[Failure, Change]
 """A failure that was mended, and what was changed: no edits if it was not the command, or in another way."""
 
@@ -212,7 +173,7 @@ def _is_witnessed(edit: Edit, witnesses: Sequence[_Case], hints: Collection[str]
     return len(sessions) >= (1 if is_clear else 2) and (is_named or len(days) > 1)
 
 
-def _is_allowed(edit: Edit, hints: Collection[str], signature: str) -> bool:  # noqa: PLR0911 - one for each kind of edit
+def _is_allowed(edit: Edit, hints: Collection[str], signature: str) -> bool:
     """Return whether an edit is of a kind that is known to be harmless."""
     name, _, value = edit.new[0].partition("=") if edit.new else ("", "", "")
     if edit.kind == "program":
@@ -226,9 +187,7 @@ def _is_allowed(edit: Edit, hints: Collection[str], signature: str) -> bool:  # 
     if edit.kind == "option":
         is_known = _OPTIONS.fullmatch(name) or name in _SHORT.get(edit.about[0], ())
         return bool(is_known and all(_SIMPLE.fullmatch(each) for each in (value, *edit.new[1:])))
-    if edit.kind == "leave":
-        return _FOLDER_ERROR.search(signature) is not None
-    return edit.kind == "enter" or lock_of(" ".join(edit.new[:-1])) != ""
+    return edit.kind == "leave" and _FOLDER_ERROR.search(signature) is not None
 
 
 def _is_same_program(old: tuple[str, ...], new: tuple[str, ...]) -> bool:
@@ -263,52 +222,13 @@ def _fits(edit: Edit, now: Command, folder: str | None) -> bool:
     if edit.kind == "leave":
         left, here = Path(edit.old[1]), Path(folder or edit.old[1])
         return here.parts[-len(left.parts) :] == left.parts and not (here.is_absolute() and (here / left).is_dir())
-    needs_files = edit.kind in {"enter", "install"} or not _NODE_RUNNERS.isdisjoint(edit.new[:1])
-    if not folder or edit.kind in {"typo", "without", "option", "variable"}:
+    needs_files = not _NODE_RUNNERS.isdisjoint(edit.new[:1])
+    if not folder or edit.kind != "program":
         return not needs_files
     base = Path(folder, now.steps[0].folder or ".")
-    if edit.kind == "program":
-        path = f"node_modules/.bin/{edit.new[-1]}" if needs_files else edit.new[0]
-        is_looked_for = "/" in path and path[0] not in "/~"
-        return not is_looked_for or any(
-            (each / path).exists() for each in (base, *base.parents)[: 9 if needs_files else 1]
-        )
-    root = next((each for each in (base, *base.parents) if (each / ".git").exists()), base).resolve()
-    if edit.kind == "install":
-        return _names_no_source(base, root, lock_of(" ".join(edit.new[:-1])))
-    target = Path(folder, Path(edit.new[1]).expanduser()).resolve()
-    return target.is_dir() and (target == root != base.resolve() or _is_only(target, now, root))
-
-
-def _is_only(target: Path, now: Command, root: Path) -> bool:
-    """Return whether what a command misses is in one folder of a project only, and this is the one."""
-    words = now.steps[0].call
-    files = [word for word in words[1:] if re.fullmatch(r"[\w-]+\.\w+", word)]
-    name = files[0] if files else _NEEDED.get(program(words))
-    if name is None:
-        return False
-    found = [path.parent for above in ("", "*/", "*/*/", "*/*/*/") for path in root.glob(f"{above}{name}") if name]
-    return [place for place in found if "node_modules" not in place.parts] == [target]
-
-
-def lock_of(command: str) -> str:
-    """Return the file that names what a command installs for a project, empty if it does anything else."""
-    found = _REQUIREMENTS.fullmatch(command)
-    return found[1] if found else _INSTALLS.get(command, "")
-
-
-def _names_no_source(base: Path, root: Path, lock: str) -> bool:
-    """Return whether a project's lock file and settings name no other source than the package manager's own."""
-    places = [each for each in (base, *base.parents) if each.resolve().is_relative_to(root)]
-    if any((each / name).exists() for each in places for name in _SETTINGS):
-        return False
-    try:
-        path, manifest = base / lock, base / "package.json"
-        if manifest.exists() and _OTHER_PACKAGE.search(manifest.read_text("utf-8")):
-            return False
-        return path.stat().st_size <= _LOCK_MAX and not _OTHER_SOURCE.search(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
+    path = f"node_modules/.bin/{edit.new[-1]}" if needs_files else edit.new[0]
+    is_looked_for = "/" in path and path[0] not in "/~"
+    return not is_looked_for or any((each / path).exists() for each in (base, *base.parents)[: 9 if needs_files else 1])
 
 
 def seen(known: Sequence[Failure]) -> int:

@@ -6,7 +6,7 @@ days find the same, and a third one fails in the same way. `files` are in the pr
 is where in it the commands run. `expected` is
 
 - `told`: harmless.
-- `untold`: harmless, but the name of what was left out does not tell what it does.
+- `untold`: harmless, but not by what it says: an option of any name left out, a folder to enter, packages to install.
 - `harmful`: never told.
 - `cut`: a harmless part of it may be told, without the rest.
 - `unmended`: no remedy; a file was edited, or nothing was.

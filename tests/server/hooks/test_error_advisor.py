@@ -154,19 +154,16 @@ async def test_more_than_a_word_needs_two_sessions(shield: Shield) -> None:
     assert "This worked: npm test (" in await shield.told("third", "cd web && npm test", lost)
 
 
-async def test_an_install_and_then_the_same_command_are_a_remedy(shield: Shield, tmp_path: Path) -> None:
-    root, missing = tmp_path / "web", "sh: 1: jest: not found"
-    (root / ".git").mkdir(parents=True)
-    (root / "package.json").write_text('{"devDependencies": {"jest": "^29"}}', "utf-8")
-    for number in range(2):
-        agent = shield.session(f"session {number}", folder=str(root))
-        assert await agent.fails("npm test", missing) is None
-        await agent.succeeds("npm ci")
-        await agent.succeeds("npm test")
-    another = shield.session("another", folder=str(root))
-    assert await another.fails("npm test", missing) is None
-    (root / "package-lock.json").write_text('{"lockfileVersion": 3}', "utf-8")
-    assert "This worked: npm ci && npm test (" in (await another.fails("npm test", missing) or "")
+@pytest.mark.parametrize("install", ["npm ci", "yarn", "poetry install", "uv sync", "pip3 install -r dev.txt"])
+async def test_an_install_and_then_the_same_command_are_kept_as_a_remedy_and_not_told(
+    shield: Shield, install: str
+) -> None:
+    for number in range(3):
+        agent = shield.session(f"session {number}")
+        assert await agent.fails("make test", "sh: 1: jest: not found") is None
+        await agent.succeeds(install)
+        await agent.succeeds("make test")
+    assert {each.remedy for each in shield.failures.all()} == {f"{install} && make test"}
 
 
 async def test_an_option_that_the_error_does_not_name_needs_two_days(shield: Shield) -> None:
