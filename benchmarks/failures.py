@@ -29,7 +29,7 @@ from typing import Any
 
 from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_sessions
-from learning_memory_server.cli.recurring import Session
+from benchmarks.recurring import Session
 from learning_memory_server.learning.failures.error_advisor import Learner
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.pending import PendingFailures

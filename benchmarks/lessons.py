@@ -20,8 +20,8 @@ from typing import Any, Final
 
 from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
+from benchmarks.recurring import Session
 from benchmarks.values import entry, groups
-from learning_memory_server.cli.recurring import Session
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap, Lesson, RootCause
 from learning_memory_server.model.vocabulary import RootCauseCategory

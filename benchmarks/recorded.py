@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.cli.recurring import Session, sessions_in
+from benchmarks.recurring import Session, sessions_in
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.model.entry import Ghap

@@ -1,10 +1,10 @@
 """What is told when something recurs, by this server and by plain ways: `python -m benchmarks.recurrence [--json]`.
 
 --sessions  Recorded sessions (formats: `benchmarks.recorded`). The moments are failing commands whose error came
-            before; the rule, the cure and what is right are in `learning_memory_server.cli.recurring`.
+            before; the rule, the cure and what is right are in `benchmarks.recurring`.
 --entries   Resolved entries. The moments are starts to which the lesson of an earlier entry applies, as judged by hand
-            before any ranking was tried (`benchmarks/data/advice-judgements.json`, or a file of `replay --judgements`).
-            What names such an entry, or says what it taught, is right.
+            before any ranking was tried (`benchmarks/data/advice-judgements.json`, or a file that `benchmarks.replay`
+            has written). What names such an entry, or says what it taught, is right.
 Always      The prompts of `benchmarks/data/prompts.json`: the moments are those that an experience bears on.
 
 The rules, judgements and prompts were written down before any arm ran. The arms, all in one run:
@@ -40,8 +40,8 @@ from benchmarks.memories import MemoryMissingError, Moment, run
 from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurrence_arms import Event, Lesson, arms
+from benchmarks.recurring import PROMPT, START, Failed, Session, failures, is_right, last_success, tell
 from benchmarks.values import groups
-from learning_memory_server.cli.recurring import PROMPT, START, Failed, Session, failures, is_right, last_success, tell
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
@@ -151,7 +151,7 @@ async def of_entries(
     """Return the figures of each arm for the starts of entries."""
     applicable: dict[str, set[str]] = {}
     for pair in judgements:
-        # `replay --judgements` also writes those that do not apply, and those that nobody has judged.
+        # `benchmarks.replay` also writes those that do not apply, and those that nobody has judged.
         if pair.get("applies", True):
             applicable.setdefault(pair["later"], set()).add(pair["earlier"])
     said = await _told(entries, [(entry, entry.goal) for entry in entries])

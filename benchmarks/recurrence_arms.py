@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.baselines import plain_bm25
-from learning_memory_server.cli.recurring import Row, figures
+from benchmarks.recurring import Row, figures
 from learning_memory_server.embedding.base import Embedder
 
 Ranked = list[tuple[float, "Lesson"]]

@@ -198,80 +198,6 @@ class StatusDocument(TypedDict):
     told: Told
 
 
-class ReplayReach(TypedDict):
-    """Of how many entries something would have been shown for how many."""
-
-    total: int
-    shown: int
-
-
-class ReplayLater(TypedDict):
-    """An entry at its start, and how it ended."""
-
-    id: str
-    goal: str
-    hypothesis: str
-    outcome_status: str
-
-
-class ReplayShown(TypedDict):
-    """An experience or a value that would have been shown; `applies` if the pair was judged.
-
-    Of a value, `learned` is its text, and `score` its cosine with goal and hypothesis.
-    """
-
-    id: str
-    score: float
-    goal: NotRequired[str]
-    outcome_status: NotRequired[str]
-    learned: NotRequired[str]
-    confidence_tier: NotRequired[str]
-    domain: NotRequired[str]
-    strategy: NotRequired[str]
-    project: str
-    created_at: str
-    applies: NotRequired[bool]
-
-
-class ReplayCase(TypedDict):
-    """An entry, and what it would have been told."""
-
-    later: ReplayLater
-    shown: list[ReplayShown]
-
-
-class RecurringFacts(TypedDict):
-    """What a way of telling would have come to for errors that came again; shares with 95 % intervals.
-
-    `right` is of `judged`, `speech` is bytes, `silent` events. `calls`: how many it takes until it works, if agents
-    follow what they are told.
-    """
-
-    moments: int
-    told: float | None
-    told_interval: list[float]
-    judged: int
-    right: float | None
-    right_interval: list[float]
-    speech: int
-    silent: int
-    calls: float | None
-
-
-class ReplayDocument(TypedDict):
-    """What entries would have been told. `precision`: the share of the `judged` pairs that apply, null without any."""
-
-    entries: ReplayReach
-    failures: ReplayReach
-    pairs: int
-    judged: int
-    unjudged: int
-    precision: float | None
-    cases: list[ReplayCase]
-    note: NotRequired[str]
-    recurring: NotRequired[dict[str, RecurringFacts]]
-
-
 class FindingFacts(TypedDict):
     """What a check found."""
 
@@ -320,7 +246,6 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "context": (ContextDocument,),
     "dashboard": (PageDocument,),
     "backup": (BackupDocument,),
-    "replay": (ReplayDocument,),
     "memories": (MemoryDocument,),
     "reindex": (ReindexDocument,),
     "import": (ImportDocument, ArchiveDocument),

@@ -313,7 +313,7 @@ def test_an_unknown_variable_and_a_key_that_was_removed_are_mentioned(run: Any, 
 
 
 @pytest.mark.parametrize(
-    "command", ["list", "search x --lexical", "calibration", "replay", "memories", "clusters full", "backup"]
+    "command", ["list", "search x --lexical", "calibration", "memories", "clusters full", "backup"]
 )
 def test_an_empty_project_is_refused(command: str, run: Any, tmp_path: Path) -> None:
     place = [str(tmp_path / "archive.tar.gz")] if command == "backup" else []

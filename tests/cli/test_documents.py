@@ -28,7 +28,6 @@ CALLS = {
     "values": [""],
     "failures": ["", "--project garden"],
     "calibration": ["", "--project garden"],
-    "replay": [""],
     "context": [""],
     "dashboard": ["--no-open"],
     "backup": ["", "{new}"],

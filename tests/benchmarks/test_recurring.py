@@ -1,13 +1,11 @@
-import json
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.recurring import EACH, Row, Session, failures, figures, is_right, last_success, rows
+from benchmarks.recurring import EACH, Row, Session, failures, figures, is_right, last_success, sessions_in, tell
 from learning_memory_server.learning.failures.pending import Ran
-from tests.command_line import in_line, printed
+from learning_memory_server.server.settings import Settings
 from tests.learning.failures.written import failed, ran, write_transcript
 from tests.support import NOON
 
@@ -81,7 +79,6 @@ def test_the_last_success_is_of_an_earlier_session() -> None:
     ]
     found = failures(sessions)
     assert last_success(found) == {("s2", 0): "python x --try1", ("s2", 2): "python x --try1"}
-    assert [row.right for row in rows(found, last_success(found))] == [False, None]
 
 
 def test_figures_are_bootstrapped_by_session_and_say_what_following_would_come_to() -> None:
@@ -102,14 +99,12 @@ def test_figures_are_bootstrapped_by_session_and_say_what_following_would_come_t
 
 
 @pytest.mark.slow
-def test_replay_shows_the_figures_of_past_sessions(run: Any, tmp_path: Path) -> None:
+async def test_transcripts_go_through_time_and_are_told_what_earlier_ones_found(tmp_path: Path) -> None:
     for day in range(3):
         lines = [failed("python -m pytest", MISSING), ran("python3 -m pytest")]
         write_transcript(tmp_path / "own" / f"{day}.jsonl", *lines, session=str(day), at=NOON + timedelta(days=day))
-    result = printed(run("replay", "--transcripts", str(tmp_path / "own")))
-    said = in_line(result)
-    assert "nothing: told at 0% of 2 errors that came again" in said
-    assert "last success: told at 100% of 2 errors that came again, right in 100% of 2" in said
-    found = json.loads(run("replay", "--transcripts", str(tmp_path / "own"), "--json").stdout)["recurring"]
-    assert found["this server"]["moments"] == 2
-    assert "cannot be read" in run("replay", "--transcripts", str(tmp_path / "none")).output
+    sessions = sessions_in(tmp_path / "own")
+    told = await tell(Settings(embedding_backend="hashing"), sessions)
+    found = failures(sessions)
+    assert [each.recurs for each in found] == [False, True, True]
+    assert [is_right(told[each.session, each.place], each) for each in found] == [False, True, True]

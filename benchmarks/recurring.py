@@ -1,4 +1,4 @@
-"""`replay --transcripts`: what recurs in recorded sessions, and what it would come to if an agent was told of it.
+"""What recurs in recorded sessions, and what it would come to if an agent was told of it.
 
 The rule that finds the moments was written down before anything was told:
 
@@ -22,10 +22,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
 
-from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.learning.failures.transcripts import Passed, commands_in, find_transcripts, task_in
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.hooks import event as events
 from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.server.settings import Settings
@@ -145,16 +145,6 @@ def last_success(found: Sequence[Failed]) -> Told:
     return told
 
 
-def rows(found: Iterable[Failed], said: Told) -> list[Row]:
-    """Return the moments, with what is told at each."""
-    return [
-        Row(each.session, bool(told), is_right(told, each) if told else None, each.calls)
-        for each in found
-        if each.recurs
-        for told in [said.get((each.session, each.place), "")]
-    ]
-
-
 def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, Any]:
     """Return what a way of telling comes to, from moments, the bytes of all that was said, and the silent events.
 
@@ -189,9 +179,7 @@ def figures(moments: Sequence[Row], speech: int, silent: int = 0) -> dict[str, A
 def sessions_in(place: Path) -> list[Session]:
     """Return the sessions of Claude Code's transcripts, in time order; subagents are sessions of their own."""
     found = []
-    with file_errors(place):
-        paths = find_transcripts(place, Passed())
-    for path in paths:
+    for path in find_transcripts(place, Passed()):
         ran = list(commands_in(path, Passed()))
         task = task_in(path)
         if ran:
@@ -202,8 +190,6 @@ def sessions_in(place: Path) -> list[Session]:
 
 async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
     """Return what the hooks say as sessions, which are in time order, go through time in a temporary store."""
-    from learning_memory_server.server.composition.services import open_services
-
     told: Told = {}
     with TemporaryDirectory() as folder:
         now = sessions[0].at if sessions else None
@@ -226,21 +212,6 @@ async def tell(settings: Settings, sessions: Sequence[Session]) -> Told:
                     now = session.at + timedelta(seconds=place)
                     told[session.id, place] = await services.hooks.answer(event, caller)
     return told
-
-
-async def compare(settings: Settings, sessions: Sequence[Session]) -> dict[str, Any]:
-    """Return the figures of silence, of always telling the last success, and of this server."""
-    found = failures(sessions)
-    last, told = last_success(found), await tell(settings, sessions)
-    ways: dict[str, Told] = {"nothing": {}, "last success": last, "this server": told}
-    return {
-        name: figures(
-            rows(found, said),
-            sum(len(text.encode()) for text in said.values()),
-            len(told) - sum(map(bool, said.values())),
-        )
-        for name, said in ways.items()
-    }
 
 
 def _shares(moments: Iterable[Row]) -> tuple[float | None, float | None]:
