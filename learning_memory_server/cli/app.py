@@ -62,6 +62,7 @@ _OTHER_NAMES: Final = {
     "owner": "doctor",
     "hub status": "status",
     "memories search": "search --only memories",
+    "replay": "python -m benchmarks.replay",
 }
 """What people may look for, and the command that does it."""
 

@@ -283,6 +283,7 @@ def test_a_malformed_setting_is_reported_in_one_sentence(run: Any) -> None:
         (["owner", "--keep"], "owner", "doctor"),
         (["hub", "status"], "hub status", "status"),
         (["memories", "search", "x"], "memories search", "search --only memories"),
+        (["replay"], "replay", "python -m benchmarks.replay"),
     ],
 )
 def test_a_command_by_another_name_is_refused_with_the_one_to_use(
