@@ -63,8 +63,8 @@ class Codec(Generic[T]):
     def encode(self, thing: T) -> Data:
         """Return a thing as JSON data."""
         stored = cast("Stored", thing)
-        parts = _parts_of(stored)
-        return {**stored.others, **lean({self.names.get(name, name): part for name, part in parts.items()})}
+        parts = {name: part for name, part in _parts_of(stored).items() if name not in self.absent or part}
+        return {**stored.others, **{self.names.get(name, name): part for name, part in parts.items()}}
 
     def decode(self, data: Data) -> T:
         """Return the thing that data describes."""

@@ -13,22 +13,23 @@ from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdi
 from learning_memory_server.model.vocabulary import Axis, Stance
 from tests.support import MOMENTS, RESOLUTIONS, TEXTS, full_ghap, ghap, ghaps
 
+ANY = TEXTS | st.just("")
 FIGURES = st.floats(-2, 2, allow_nan=False)
 VALUES = st.builds(
     Value,
-    id=TEXTS,
-    text=TEXTS,
+    id=ANY,
+    text=ANY,
     cluster_id=st.builds(ClusterId, st.sampled_from(Axis), st.integers(0, 10**6)),
-    project=TEXTS,
+    project=ANY,
     created_at=MOMENTS,
     evidence=st.builds(
         Evidence,
-        member_ids=st.lists(TEXTS, max_size=4).map(tuple),
+        member_ids=st.lists(ANY, max_size=4).map(tuple),
         centroid=st.lists(FIGURES, max_size=8).map(tuple),
         similarity=FIGURES,
         centroid_distance=FIGURES,
         threshold=FIGURES,
-        embedding=TEXTS,
+        embedding=ANY,
     ),
     is_earlier=st.booleans(),
 )
@@ -36,46 +37,45 @@ VALUES = st.builds(
 
 VERDICTS = st.builds(
     Verdict,
-    value_id=TEXTS,
-    ghap_id=TEXTS,
+    value_id=ANY,
+    ghap_id=ANY,
     stance=st.sampled_from(Stance),
-    project=TEXTS,
+    project=ANY,
     created_at=MOMENTS,
-    requests=st.lists(TEXTS, max_size=3).map(tuple),
+    requests=st.lists(ANY, max_size=3).map(tuple),
 )
 
 
 FAILURES = st.builds(
     Failure,
-    id=TEXTS,
-    project=TEXTS,
-    session=TEXTS,
-    signature=TEXTS,
-    command=TEXTS,
+    id=ANY,
+    project=ANY,
+    session=ANY,
+    signature=ANY,
+    command=ANY,
     created_at=MOMENTS,
-    remedy=st.none() | TEXTS,
-    shown=st.none() | TEXTS,
+    remedy=st.none() | ANY,
+    shown=st.none() | ANY,
     times=st.integers(1, 10**6),
     support=st.none() | st.sampled_from([0.0, 0.75, 1.0]),
 )
 ADVICES = st.builds(
     Advice,
-    ghap_id=TEXTS,
+    ghap_id=ANY,
     revision=st.integers(1, 9),
     channel=st.sampled_from(Channel),
     items=st.lists(
         st.builds(
             Item,
-            TEXTS,
+            ANY,
             st.sampled_from(Kind),
             st.none() | st.sampled_from(Effect),
             st.none() | st.sampled_from([0.0, 0.518]),
             st.none() | st.sampled_from(Reason),
         ),
-        min_size=1,
         max_size=2,
     ).map(tuple),
-    project=TEXTS,
+    project=ANY,
     created_at=MOMENTS,
     withheld=st.booleans(),
     probability=st.sampled_from([0.0, 0.25]),
