@@ -155,16 +155,32 @@ _FAR: Final = 1 << 30
 def lock(descriptor: int, *, shared: bool = False) -> None:
     """Lock an open file until its descriptor is closed; `BlockingIOError` if another process has locked it.
 
-    A `shared` lock can be taken by others, too. Windows has none; there, every lock excludes the others.
+    A `shared` lock can be taken by others, too. Windows has none; there, every lock excludes the others. Raises
+    `LockUnavailableError` on a file system without locks.
     """
     if sys.platform != "win32":
         import fcntl
 
-        fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        with lock_errors():
+            fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
         return
     import msvcrt
 
     lock_far_byte(descriptor, lambda file, size: msvcrt.locking(file, msvcrt.LK_NBLCK, size))
+
+
+@contextmanager
+def lock_errors() -> Iterator[None]:
+    """Turn any `OSError` into a `LockUnavailableError`, but not the `BlockingIOError` of a file that is locked."""
+    try:
+        yield
+    except BlockingIOError:
+        raise
+    except OSError as error:
+        raise LockUnavailableError(
+            f"The file system does not lock files ({error.strerror or type(error).__name__}).",
+            hint="Set storage_path and journal_path to folders on a local disk.",
+        ) from error
 
 
 def lock_far_byte(descriptor: int, locking: Callable[[int, int], None]) -> None:

@@ -1,12 +1,14 @@
 """What other systems do with locks, by parts that behave as theirs."""
 
+import errno
 import fcntl
 import os
 from pathlib import Path
 
 import pytest
 
-from learning_memory_server.system.locking import has_open, lock, lock_far_byte
+from learning_memory_server.errors import LockUnavailableError
+from learning_memory_server.system.locking import has_open, lock, lock_errors, lock_far_byte
 from tests.processes import python_once
 
 HOLD = """
@@ -68,3 +70,15 @@ def test_lsof_says_who_has_opened_a_file(says: str, tmp_path: Path, *, expected:
     lsof.chmod(0o700)
     assert has_open(tmp_path, 42, str(lsof)) is expected
     assert not has_open(tmp_path, 42, str(tmp_path / "missing"))
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.ENOTSUP, errno.EIO])
+def test_a_file_system_without_locks_is_named(number: int) -> None:
+    with pytest.raises(LockUnavailableError, match="does not lock files") as raised, lock_errors():
+        raise OSError(number, os.strerror(number))
+    assert "local disk" in raised.value.sentence
+
+
+def test_a_file_that_another_process_has_locked_is_not_a_fault() -> None:
+    with pytest.raises(BlockingIOError), lock_errors():
+        raise BlockingIOError
