@@ -32,7 +32,7 @@ from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
-from learning_memory_server.server.composition.statistics import damage_notice
+from learning_memory_server.server.composition.statistics import journal_notices
 from learning_memory_server.server.hooks.event import answer_for, arguments_of
 from learning_memory_server.server.settings import Settings, removed_keys, unknown_variables
 from learning_memory_server.server.tools.catalog import HOOK
@@ -186,7 +186,7 @@ class Hub:
             # Commands do this by themselves. A front cannot: the module that knows the settings is slow to import.
             "notices": []
             if is_command
-            else unknown_variables(hello.get("variables", ())) + self._removed_keys + self._damage(),
+            else unknown_variables(hello.get("variables", ())) + self._removed_keys + self._notices(),
         }
         await connections.send(writer, ack)
         return ack
@@ -269,9 +269,8 @@ class Hub:
         finally:
             self._sessions.discard(session)
 
-    def _damage(self) -> list[str]:
-        lines = self._services.journal.known_damage
-        return [damage_notice(lines)] if lines else []
+    def _notices(self) -> list[str]:
+        return journal_notices(self._services.journal, self._services.journal.known_damage)
 
     async def _control(self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reply = await connections.answer(lambda report: self._obey(hello, report), reader, writer)
@@ -304,6 +303,7 @@ class Hub:
             "uptime_seconds": round(time.time() - self._started, 1),
             "sessions": len(self._users),
             "notice": next(filter(None, (*self._users.values(), own)), None),
+            "changed_by_others": journal_notices(self._services.journal, damaged=0),
             "calls": self._calls,
             **await connections.describe(self._services),
             "journal": str(self._place.journal),

@@ -113,6 +113,11 @@ class Journal:
         """How many lines could not be read in the logs that this process has read, and how many open entries."""
         return self._unreadable + sum(log.known_damage or 0 for log in self._logs)
 
+    @property
+    def changed_by_others(self) -> set[Path]:
+        """The files that another program changed between two appends of this process."""
+        return set[Path]().union(*(log.changed_by_others for log in self._logs))
+
     def forgotten(self) -> set[tuple[str, str]]:
         """Return the kind and the id of everything that is forgotten."""
         return set[tuple[str, str]]().union(*(log.read().forgotten for log in self._logs))

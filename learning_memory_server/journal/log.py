@@ -13,9 +13,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, Protocol
 
+import structlog
+
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
 from learning_memory_server.system import files
+
+log = structlog.get_logger()
 
 
 class Disk(Protocol):
@@ -144,6 +148,12 @@ class Log:
         self._monthly = monthly
         self._disk = disk
         self._damaged: int | None = None
+        self._ends: dict[Path, int] = {}
+        """Bytes of each file that this process has read or written, as far as they are acknowledged."""
+        self._unfinished: set[Path] = set()
+        """Files with an append that failed, whose bytes may still be there."""
+        self.changed_by_others: set[Path] = set()
+        """Files that were longer or shorter before an append than this process had left them."""
 
     def append(self, records: Sequence[JournalRecord]) -> None:
         """Write the records and wait for the disk.
@@ -155,7 +165,31 @@ class Log:
             name = f"{records[0].at:%Y-%m}" if self._monthly else self._path.name
             path = (self._path if self._monthly else self._path.parent) / f"{name}.jsonl"
             with journal_errors(path):
-                self._disk.append(path, lines)
+                end = self._end_for_append(path, records[0].at)
+                try:
+                    self._disk.append(path, lines)
+                except OSError:
+                    # Removing what was written may have failed as well.
+                    self._ends[path] = end
+                    self._unfinished.add(path)
+                    raise
+                self._ends[path] = end + len(lines)
+
+    def _end_for_append(self, path: Path, at: datetime) -> int:
+        """Return the size of a file, which ends in a line feed; what a failed append has left is removed first."""
+        size = path.stat().st_size if path.exists() else 0
+        end = self._ends.get(path, size)
+        if path in self._unfinished and size > end:
+            self._disk.truncate(path, end)
+            size = end
+        self._unfinished.discard(path)
+        if size != end:
+            self.changed_by_others.add(path)
+            log.warning("journal.changed_by_others", file=path.name, bytes_expected=end, bytes_found=size)
+        if size and not _ends_a_line(path):
+            self._recover(path, at)
+            size = path.stat().st_size
+        return size
 
     def read(self) -> LogContent:
         """Return everything that can be read and is not forgotten.
@@ -203,26 +237,28 @@ class Log:
         A line is torn if it has no line feed, which is written last. Other damage is left alone: a crash does not
         cause it, so a person should look at it.
         """
-        set_aside = []
-        for path in self.segments():
-            torn = _torn_tail(path)
-            if torn and self._is_whole(torn + b"\n"):
-                # Only the line feed is missing: an editor removed it, or a crash came just before it.
-                with journal_errors(path):
-                    self._disk.append(path, b"\n")
-            elif torn and self._is_whole(torn[:-1] + b"\n"):
-                # Only the line feed is damaged.
-                with journal_errors(path):
-                    self._disk.truncate(path, path.stat().st_size - 1)
-                    self._disk.append(path, b"\n")
-            elif torn:
-                aside = path.with_name(f"{path.name}{SET_ASIDE}{at:%Y%m%dT%H%M%S%fZ}")
-                with journal_errors(aside):
-                    self._disk.replace(aside, torn)
-                with journal_errors(path):
-                    self._disk.truncate(path, path.stat().st_size - len(torn))
-                set_aside.append(aside)
-        return set_aside
+        return [aside for path in self.segments() if (aside := self._recover(path, at))]
+
+    def _recover(self, path: Path, at: datetime) -> Path | None:
+        torn = _torn_tail(path)
+        self._ends.pop(path, None)
+        if torn and self._is_whole(torn + b"\n"):
+            # Only the line feed is missing: an editor removed it, or a crash came just before it.
+            with journal_errors(path):
+                self._disk.append(path, b"\n")
+        elif torn and self._is_whole(torn[:-1] + b"\n"):
+            # Only the line feed is damaged.
+            with journal_errors(path):
+                self._disk.truncate(path, path.stat().st_size - 1)
+                self._disk.append(path, b"\n")
+        elif torn:
+            aside = path.with_name(f"{path.name}{SET_ASIDE}{at:%Y%m%dT%H%M%S%fZ}")
+            with journal_errors(aside):
+                self._disk.replace(aside, torn)
+            with journal_errors(path):
+                self._disk.truncate(path, path.stat().st_size - len(torn))
+            return aside
+        return None
 
     def purge(self) -> Purge:
         """Rewrite the files without the lines about forgotten ids.
@@ -256,6 +292,7 @@ class Log:
             if count := sum(line in changes for line in lines):
                 with journal_errors(path):
                     self._disk.replace(path, b"".join(changes.get(line, line) for line in lines))
+                self._ends.pop(path, None)
                 rewritten[path] = count
         return rewritten
 
@@ -278,13 +315,16 @@ class Log:
 
     def _parsed(self) -> Iterator[Line]:
         for path in self.segments():
+            size = 0
             for number, text, last in _lines(path):
+                size += len(text)
                 try:
                     yield Line(path, text, JournalRecord.from_line(text))
                 except DamagedLineError as error:
                     yield Line(
                         path, text, None, Damage(path, number, str(error), torn=last and not text.endswith(b"\n"))
                     )
+            self._ends.setdefault(path, size)
 
     def _is_whole(self, line: bytes) -> bool:
         try:
@@ -292,6 +332,12 @@ class Log:
         except DamagedLineError:
             return False
         return True
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read() == b"\n"
 
 
 def _torn_tail(path: Path) -> bytes:

@@ -16,6 +16,7 @@ from learning_memory_server.system.files import disk_use
 from learning_memory_server.version import VERSION
 
 if TYPE_CHECKING:
+    from learning_memory_server.journal.journal import Journal
     from learning_memory_server.server.composition.services import Indexed
 
 
@@ -59,7 +60,7 @@ class Statistics:
                 **(services.availability.describe() if services.availability else {}),
             },
             "journal": {"bytes": sizes[0], "damaged_lines": damaged},
-            **({"notice": damage_notice(damaged)} if damaged else {}),
+            **({"notice": " ".join(notices)} if (notices := journal_notices(services.journal, damaged)) else {}),
             "model": {
                 "backend": settings.embedding_backend,
                 **({} if is_hashing else {"name": settings.embedding_model}),
@@ -108,10 +109,19 @@ def _versions() -> dict[str, str]:
     }
 
 
-def damage_notice(lines: int) -> str:
-    """Return what an agent and a person should know about a journal with lines that cannot be read."""
-    what = "line" if lines == 1 else "lines"
-    return (
-        f"{lines:,} {what} of the journal cannot be read, so no answer contains what they held. "
-        "`learning-memory-server doctor` names them; a backup may have them."
-    )
+def journal_notices(journal: Journal, damaged: int) -> list[str]:
+    """Return a sentence each about unreadable lines of the journal, and about files that another program changed."""
+    notices = []
+    if damaged:
+        what = "line" if damaged == 1 else "lines"
+        notices.append(
+            f"{damaged:,} {what} of the journal cannot be read, so no answer contains what they held. "
+            "`learning-memory-server doctor` names them; a backup may have them."
+        )
+    if changed := journal.changed_by_others:
+        names = ", ".join(sorted({path.name for path in changed}))
+        notices.append(
+            f"Another program changed the journal while this one was using it ({names}), so records may be missing. "
+            "Exclude the data folder from programs that synchronize folders, and restore a backup."
+        )
+    return notices

@@ -21,7 +21,7 @@ from learning_memory_server.index.moving import IndexMove
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.backends import open_embedded, open_server
 from learning_memory_server.server.composition.services import ALL_SHAPES, Services
-from learning_memory_server.server.composition.statistics import damage_notice
+from learning_memory_server.server.composition.statistics import journal_notices
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.system import timeouts
 
@@ -61,8 +61,7 @@ async def complete(
         # Until the index was compared, the number is not known; none is not the answer.
         how_many = "" if writer.missing is None else f"; {writer.missing:,} of its vectors are missing"
         notices.append(f"The index is not complete yet{how_many}.")
-    if damaged := services.journal.known_damage:
-        notices.append(damage_notice(damaged))
+    notices += journal_notices(services.journal, services.journal.known_damage)
     if to_search and services.reranking.depth:
         report("Loading the re-ranking model")
         try:
