@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -45,6 +46,13 @@ _REMOVABLE: Final = (
 )
 _NEVER_KB: Final = 100_000_000
 """A segment size that no collection reaches: exact search is fast enough, and building a graph blocks for minutes."""
+_DAMAGE: Final = re.compile(
+    "deserialize|while parsing|expected value at line|parse version|invalid utf-8|Illegal segment|invalid segment"
+    "|out of bounds|assertion failed|Inconsistent|Corrupted|(does not|doesn't) exist|read segment state|failed to copy"
+    r"|decompress|os error 2\)"
+)
+"""What the engine said of each of its files when it was missing, empty, half there, or overwritten."""
+_PASSING: Final = re.compile(r"os error (?!2\))|Out of memory")
 MUCH_MAPPED: Final = 1 << 20
 """Bytes of mapped files from which releasing or reading them is worth a look at all mappings: 2 ms, and six collections
 are opened at each start."""
@@ -134,7 +142,7 @@ def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
                 f"Collection `{collection}` is in use by another process.",
                 hint="End the other process, or give this one another storage path.",
             ) from error
-        if opening:
+        if opening and _is_damage(error):
             raise DamagedCollectionError(
                 f"Collection `{collection}` is damaged and cannot be opened.", hint=REBUILD
             ) from error
@@ -142,6 +150,16 @@ def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
         if isinstance(error, OSError):
             raise StorageUnavailableError(f"{failed} ({error.strerror}).", hint=_REMOVABLE) from error
         raise StorageUnavailableError(f"{failed}.") from error
+
+
+def _is_damage(error: BaseException) -> bool:
+    """Return whether files are damaged; memory, descriptors, permissions and space may be there at the next try."""
+    if isinstance(error, (OSError, MemoryError)):
+        return isinstance(error, FileNotFoundError)
+    if isinstance(error, (ValueError, KeyError, TypeError)):
+        # In the two files that this program reads itself.
+        return True
+    return bool(_DAMAGE.search(str(error))) and not _PASSING.search(str(error))
 
 
 class OpenShards:

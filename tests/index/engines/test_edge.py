@@ -1,6 +1,7 @@
 """What the embedded engine must survive: restarts, killed processes, damage, a full disk."""
 
 import asyncio
+import errno
 import math
 import signal
 import sys
@@ -11,9 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.errors import DiskFullError, MissingCollectionError, StorageUnavailableError
+from learning_memory_server.errors import (
+    DamagedCollectionError,
+    DiskFullError,
+    MissingCollectionError,
+    StorageUnavailableError,
+)
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.edge import EdgeStore
+from learning_memory_server.index.engines.edge_shards import engine_errors
 from learning_memory_server.system.files import disk_use
 from tests.index.engines.double import opened
 from tests.index.engines.points import EAST, WORD, numbers, point, uid
@@ -234,6 +241,45 @@ async def test_a_crash_in_the_middle_of_a_promotion_loses_neither_collection(
     assert await store.count("notes") == 0
     await store.close()
     assert names(used) == ["notes"]
+
+
+DAMAGE = (
+    "IO Error: Failed to deserialize /x/edge_config.json: EOF while parsing a value at line 1 column 0",
+    'failed to open WAL /x: Can\'t init WAL: Custom { kind: InvalidData, error: "Illegal segment header" }',
+    'failed to open WAL /x: Can\'t init WAL: Custom { kind: InvalidInput, error: "invalid segment capacity: 0" }',
+    "index out of bounds: the len is 0 but the index is 0",
+    "elements range 3104..3136 is out of bounds, file contains 0 elements",
+    "Failed to read segment state /x/segment.json",
+    "Service error: Bitmask file does not exist: /x/bitmask.dat",
+    "path /x/config.json doesn't exist",
+    "IO Error: invalid utf-8 sequence of 1 bytes from index 0",
+    "IO Error: Can't parse version from /x: empty string, expected a semver version",
+    "Failed to decode value: Failed to decompress LZ4 value: the offset to copy is not contained",
+    "IO Error: No such file or directory (os error 2)",
+)
+PASSING = (
+    "Failed to open mmap payload storage: Cannot allocate memory (os error 12)",
+    "Out of memory, free: 23527350272, IO Error: Cannot allocate memory (os error 12)",
+    "IO Error: failed to open file `/x/edge_config.json`: Permission denied (os error 13)",
+    "Failed to read segment state /x/segment.json: Too many open files (os error 24)",
+    "failed to load segment /x: IO Error: No space left on device (os error 28)",
+    "Something that nobody has seen before",
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_damage"),
+    [
+        *((Exception(text), True) for text in DAMAGE),
+        *((Exception(text), False) for text in PASSING),
+        *((error, True) for error in (ValueError("not JSON"), KeyError("vectors"), FileNotFoundError())),
+        *((error, False) for error in (PermissionError(), MemoryError(), OSError(errno.EMFILE, "Too many open files"))),
+    ],
+)
+def test_only_what_says_so_is_damage(error: Exception, *, is_damage: bool) -> None:
+    with pytest.raises(StorageUnavailableError) as raised, engine_errors("notes", opening=True):
+        raise error
+    assert isinstance(raised.value, DamagedCollectionError) == is_damage
 
 
 async def test_an_empty_collection_replaces_a_damaged_one(used: Path, store: EdgeStore, spec: CollectionSpec) -> None:
