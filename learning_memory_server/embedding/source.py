@@ -245,8 +245,8 @@ def split_file(model: str) -> tuple[str, str]:
     if path.is_absolute():
         folder = path.parent.parent if path.parent.name == "onnx" else path.parent
         return str(folder), path.relative_to(folder).as_posix()
-    owner, name, *file = model.split("/")
-    return f"{owner}/{name}", "/".join(file)
+    parts = model.split("/")
+    return "/".join(parts[:2]), "/".join(parts[2:])
 
 
 def onnx_files(folder: Path) -> list[str]:

@@ -5,6 +5,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 
+from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.system.ending import describe_exception, type_name
+
 Repair = Callable[[], str]
 
 
@@ -35,8 +38,17 @@ green, yellow, red = (partial(Finding, level) for level in Level)
 
 
 def about(topic: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings with this topic, of a word or two, unless they have one of their own."""
-    return (replace(each, topic=each.topic or topic) for each in findings)
+    """Yield findings with this topic, of a word or two, unless they have one of their own.
+
+    A check that fails is a finding, too: the others are made all the same.
+    """
+    try:
+        yield from (replace(each, topic=each.topic or topic) for each in findings)
+    except LearningMemoryError as error:
+        yield red(error.sentence, topic=topic)
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other checks say more about it
+        passed = ", ".join(describe_exception(error)["frames"][-3:])
+        yield red(f"This check failed: {type_name(type(error))} at {passed}.", topic=topic)
 
 
 def all_sound(findings: Iterable[Finding]) -> Generator[Finding, None, bool]:

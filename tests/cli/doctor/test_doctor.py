@@ -1,12 +1,13 @@
 """`doctor`: whatever is broken is reported in a sentence, never a traceback."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.doctor import Level
+from learning_memory_server.cli.doctor import Finding, Level, about, green
 from learning_memory_server.cli.doctor.model import check_model
 from learning_memory_server.cli.doctor.settings import check_space
 from learning_memory_server.embedding.loading import load_packaged
@@ -177,6 +178,26 @@ def test_a_settings_file_with_a_key_must_be_private(
 
 
 @pytest.mark.slow
+def test_a_check_that_fails_is_named_and_the_others_are_made() -> None:
+    def failing() -> Iterator[Finding]:
+        yield green("one")
+        raise ZeroDivisionError
+
+    one, failed = about("model", failing())
+
+    assert (one.sentence, one.topic) == ("one", "model")
+    assert (failed.level, failed.topic) == (Level.RED, "model")
+    assert failed.sentence.startswith("This check failed: ZeroDivisionError at ")
+
+
+@pytest.mark.parametrize(
+    "name", ["model.onnx", "/model.onnx", "a/b/c/model.onnx", "./model.onnx", ".onnx", "a/b/.onnx"]
+)
+def test_a_name_of_a_model_that_is_none_is_red(name: str, run: Any) -> None:
+    said = in_line(printed(run("doctor", "--quick", **model("sentence-transformers", name)), 1))
+    assert "is not on this machine" in said or "must be an absolute path" in said
+
+
 def test_a_missing_model_is_red(run: Any, tmp_path: Path) -> None:
     result = run("doctor", **model("sentence-transformers", tmp_path / "absent"))
     assert "is not on this machine" in printed(result, 1)
