@@ -23,16 +23,6 @@ def _last_of(*arguments: str) -> str:
     return found[-1] if found else ""
 
 
-def commit_that_added(path: str) -> str:
-    """Return the first commit with a file."""
-    return _last_of("--diff-filter=A", "--", path)
-
-
-def commit_before_removal_of(path: str) -> str:
-    """Return the last commit with a file that was removed."""
-    return _commit(f"{_last_of('--diff-filter=D', '--', path)}^")
-
-
 def commit_before(words: str, path: str) -> str:
     """Return the last commit that did not have these words in a file."""
     return _commit(f"{_last_of('-S', words, '--', path)}^")

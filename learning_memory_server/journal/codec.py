@@ -145,32 +145,12 @@ FAILURE: Final = Codec("failure", Failure)
 MEMORY: Final = Codec("memory", Memory, lambda memory: (memory.request,), {"chunking": "cuts"}, {"metadata": {}})
 
 
-UNNAMED: Final = 1
-"""The format of an open file that names none, as the first programs wrote them."""
-LAST_READER: Final = "learning-memory-server 0.2.0"
-"""The last version that reads formats 1 to 3, and archives with a file SHA256SUMS."""
-HOW_TO_CONVERT: Final = (
-    f"Install {LAST_READER}, and run `learning-memory-server convert PATH` with it, or without a path for the journal "
-    "and its backups; then update again. Nothing was changed."
-)
-
-
-def refuse_newer(version: int) -> None:
-    """Refuse a format that this program does not know."""
-    if version > JOURNAL_FORMAT:
+def refuse_another(version: int) -> None:
+    """Refuse a format that this program does not read."""
+    if version != JOURNAL_FORMAT:
         raise JournalUnavailableError(
-            f"The journal has entries of format {version}; this program reads up to {JOURNAL_FORMAT}.",
-            hint="Update learning-memory-server; nothing was changed.",
-        )
-
-
-def refuse_earlier(version: int) -> None:
-    """Refuse a format that this program does not read any more."""
-    if version < JOURNAL_FORMAT:
-        raise JournalUnavailableError(
-            f"This journal or archive has entries of format {version}; {LAST_READER} is the last version that reads "
-            "them.",
-            hint=HOW_TO_CONVERT,
+            f"The journal has entries of format {version}; this program reads format {JOURNAL_FORMAT}.",
+            hint="Update learning-memory-server, or use the version that wrote them; nothing was changed.",
         )
 
 
@@ -178,7 +158,7 @@ TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}
 """The data of a line that marks its id as forgotten, whatever other lines say about it."""
 
 
-_VERSION: Final = re.compile(rb',"v":(\d{1,9})\}\n')
+_VERSION: Final = re.compile(rb',"v":([1-9]\d{0,8})\}\n')
 """The end of a line: keys are sorted, so the version comes last."""
 
 
@@ -265,7 +245,7 @@ class JournalRecord:
 
         Raises:
             DamagedLineError: If the line is torn, edited or not a record.
-            JournalUnavailableError: If it is undamaged, and in another format, or a newer program wrote it.
+            JournalUnavailableError: If it is in another format.
         """
         # In a line that is as it was written, the checksum covers the bytes without it. Writing these again to check it
         # takes four times as long, and a start reads every line.
@@ -284,11 +264,10 @@ class JournalRecord:
         version = body.get("v")
         if not is_version(version):
             raise DamagedLineError("it has no version (`v`)")
-        refuse_newer(version)
+        refuse_another(version)
         if missing := [f"`{name}`" for name in _FIELDS if name not in body]:
             raise DamagedLineError(f"it has no {', '.join(missing)}")
         _verify(body, body.pop("sum"))
-        refuse_earlier(version)
         kind, record_id, data = body["kind"], body["id"], body["data"]
         try:
             at = datetime.fromisoformat(body["at"])
@@ -326,15 +305,13 @@ def open_file_of(data: dict[str, Any]) -> bytes:
 def content_of(text: bytes) -> dict[str, Any]:
     """Return the data in an open entry's file. A person who edits one removes its checksum. Raises as `from_line`."""
     content = _parsed(text)
-    version = content.get("v", UNNAMED if "goal" in content else None)
+    version = content.pop("v", None)
     if not is_version(version):
         raise DamagedLineError("it has no version (`v`)")
-    refuse_newer(version)
+    refuse_another(version)
     stated = content.pop("sum", None)
     if stated is not None:
-        _verify(content, stated)
-    refuse_earlier(version)
-    del content["v"]
+        _verify({"v": version, **content}, stated)
     return content
 
 

@@ -18,13 +18,12 @@ from learning_memory_server.journal.codec import (
     JournalRecord,
     content_of,
     open_file_of,
-    refuse_newer,
+    refuse_another,
     versions_of,
 )
 from learning_memory_server.journal.log import Damage, Disk, Log, Purge, journal_errors, matching
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.system import files
-from learning_memory_server.version import JOURNAL_FORMAT
 
 
 class Journal:
@@ -173,12 +172,8 @@ class Journal:
                     content = path.read_bytes()
                 if content.count(END + b"\n") == content.count(b"\n"):
                     continue
-                versions = set(versions_of(content))
-                for version in versions:
-                    refuse_newer(version)
-                for line in content.splitlines(keepends=True) if versions - {JOURNAL_FORMAT} else ():
-                    with suppress(DamagedLineError):
-                        JournalRecord.from_line(line)
+                for version in versions_of(content):
+                    refuse_another(version)
         self._refuse_open_files()
 
     def _refuse_open_files(self) -> None:

@@ -59,10 +59,10 @@ def test_a_line_that_is_not_a_record_is_damaged(line: bytes) -> None:
     ("line", "reason"),
     [
         (b"{}\n", "it has no version (`v`)"),
-        (b'{"v":3}\n', "it has no `kind`, `id`, `at`, `data`, `sum`"),
+        (b'{"v":4}\n', "it has no `kind`, `id`, `at`, `data`, `sum`"),
         (b"[]\n", "it is not a JSON object"),
         (b"{\n", "it is not JSON"),
-        (b'{"v":3,"kind":"ghap","id":"x","at":"","data":{},"sum":""}\n', "the checksum does not match"),
+        (b'{"v":4,"kind":"ghap","id":"x","at":"","data":{},"sum":""}\n', "the checksum does not match"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said_in_words(line: bytes, reason: str) -> None:
@@ -102,7 +102,7 @@ NEWER: dict[str, object] = {"v": 5, "kind": "ghap", "id": "x", "at": NOON.isofor
     "line", [signed(NEWER), b'{"v":5,"crc":"00"}\n'], ids=["the same checksum", "another checksum"]
 )
 def test_a_newer_format_is_refused_and_not_reported_as_damage(line: bytes) -> None:
-    with pytest.raises(JournalUnavailableError, match="format 5; this program reads up to 4") as caught:
+    with pytest.raises(JournalUnavailableError, match="format 5; this program reads format 4") as caught:
         JournalRecord.from_line(line)
 
     assert caught.value.hint

@@ -29,7 +29,7 @@ from typing import IO, Annotated, Final, cast
 import msgspec
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.codec import HOW_TO_CONVERT, LAST_READER, digest
+from learning_memory_server.journal.codec import digest
 from learning_memory_server.model.limits import MEMORY_MAX
 from learning_memory_server.version import JOURNAL_FORMAT
 
@@ -177,8 +177,6 @@ def is_member_name(name: str) -> bool:
 _GZIP: Final = b"\x1f\x8b"
 _TAR: Final = (257, b"ustar")
 """The offset and the bytes that identify a tar."""
-_SUMS: Final = "SHA256SUMS"
-"""In archives of the first layout."""
 _CHUNK: Final = 64 * 1024
 
 
@@ -281,11 +279,6 @@ def _members(tar: tarfile.TarFile) -> dict[str, tarfile.TarInfo]:
     members: dict[str, tarfile.TarInfo] = {}
     total = 0
     for member in tar:
-        if member.name == _SUMS:
-            raise InvalidInputError(
-                f"This archive has a file {_SUMS}; {LAST_READER} is the last version that reads this layout.",
-                hint=HOW_TO_CONVERT,
-            )
         total += member.size
         reason = None
         if not member.isreg() or member.issparse():

@@ -144,19 +144,12 @@ def test_a_changed_byte_of_a_manifest_is_refused_or_changes_nothing(journal: Jou
             continue
 
 
-def test_an_archive_of_the_first_layout_is_refused_with_the_way_to_convert_it(journal: Journal, tmp_path: Path) -> None:
-    members = members_of(archived(journal, tmp_path / "a.tar"))
-    with pytest.raises(InvalidInputError, match=r"SHA256SUMS; learning-memory-server 0\.2\.0 is the last") as refused:
-        open_archive(forged(tmp_path / "b.tar", {**members, "SHA256SUMS": b""}.items())).__enter__()
-    assert "`learning-memory-server convert PATH`" in str(refused.value.hint)
-
-
-def test_an_archive_with_a_line_of_an_earlier_format_is_refused_whole(tmp_path: Path) -> None:
+def test_an_archive_with_a_line_of_another_format_is_refused_whole(tmp_path: Path) -> None:
     line = value_record(1).to_line()
     files = {"journal/values.jsonl": line + in_format(value_record(2).to_line(), 1)}
     with (
         open_archive(forged(tmp_path / "a.tar", sealed(files))) as archive,
-        pytest.raises(JournalUnavailableError, match="format 1; learning-memory-server 0"),
+        pytest.raises(JournalUnavailableError, match="format 1; this program reads format 4"),
     ):
         contents_of(archive)
 
