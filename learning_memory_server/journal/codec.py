@@ -136,7 +136,7 @@ def _sorted_out(kind: Any, data: Any) -> Any:
 
 
 GHAP: Final = Codec("ghap", Ghap, lambda entry: entry.requests)
-VALUE: Final = Codec("value", Value, lambda value: (value.request,), {"is_earlier": "earlier"})
+VALUE: Final = Codec("value", Value, lambda value: (value.request,))
 VERDICT: Final = Codec("verdict", Verdict, lambda verdict: verdict.requests, {"stance": "verdict"})
 ADVICE: Final = Codec("advice", Advice)
 TRIAL: Final = Codec("trial", Trial)

@@ -33,7 +33,7 @@ _OURS: Final[Mapping[str, frozenset[str]]] = {
         "v id agent_session agent created_at domain strategy requests history[].at resolution.status "
         "resolution.resolved_at resolution.root_cause.category resolution.cited"
     ),
-    "value": word_set("id cluster_id created_at request supersedes evidence earlier"),
+    "value": word_set("id cluster_id created_at request supersedes evidence"),
     "verdict": word_set("value_id ghap_id verdict created_at requests"),
     "advice": word_set(
         "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability"

@@ -142,7 +142,7 @@ class Evidence(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Value(Stored):
-    """An accepted value. `is_earlier` marks one that a version without verdicts stored."""
+    """An accepted value."""
 
     id: str
     text: str
@@ -152,7 +152,6 @@ class Value(Stored):
     evidence: Evidence
     request: str | None = None
     supersedes: str | None = None
-    is_earlier: bool = False
 
 
 def new_value_id(at: datetime) -> str:

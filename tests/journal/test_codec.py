@@ -31,7 +31,6 @@ VALUES = st.builds(
         threshold=FIGURES,
         embedding=ANY,
     ),
-    is_earlier=st.booleans(),
 )
 
 

@@ -32,7 +32,7 @@ from learning_memory_server.learning.values.log import (
     weigh_all,
 )
 from learning_memory_server.model import limits
-from learning_memory_server.model.value import Evidence, Status, Value, ValueOrder, new_value_id
+from learning_memory_server.model.value import Evidence, Value, ValueOrder, new_value_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode, Stance
 from learning_memory_server.recall.recall import rank
 from learning_memory_server.system import timeouts
@@ -110,7 +110,6 @@ class ValueStore:
     index: VectorIndex
     writer: IndexWriter
     clock: Clock
-    _told: bool = field(default=False, init=False)
 
     async def validate(self, text: str, cluster_id: ClusterId) -> Validation:
         """Test whether a text's topic is a cluster's, and find what to compare it with.
@@ -308,18 +307,6 @@ class ValueStore:
             for match in matches
             if (least := match.explanation.basis.least) is not None and match.explanation.strength >= least
         ]
-
-    def notice(self, standings: Sequence[Standing]) -> str | None:
-        """Return a notice that values of earlier versions have lost their support: once in a process."""
-        lost = [each for each in standings if each.value.is_earlier and each.support.status is Status.UNATTESTED]
-        if self._told or not lost:
-            return None
-        self._told = True
-        subject = "1 value is" if len(lost) == 1 else f"{len(lost):,} values are"
-        return (
-            f"{subject} unattested now: support comes from verdicts alone, no longer from how entries ended. When an "
-            "entry supports or contradicts a value, call judge_value."
-        )
 
     async def _search(
         self, query: str, among: Mapping[str, Standing], limit: int, request: float, model: float

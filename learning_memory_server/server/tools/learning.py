@@ -125,7 +125,6 @@ class ValueList(entry_views.Paged):
 
     results: list[value_views.ListedValue]
     mode: NotRequired[str]
-    note: NotRequired[str]
 
 
 @toolset.tool("Test a value", changes=False)
@@ -220,7 +219,4 @@ async def list_values(
         found, mode = await values.by_relevance(query, found)
     show = value_views.value if full else value_views.listed
     shown: list[dict[str, Any]] = [show(value) for value in found[offset : offset + limit]]
-    return cast(
-        "ValueList",
-        page("results", shown, offset=offset, of=len(found), mode=mode and mode.value, note=values.notice(found)),
-    )
+    return cast("ValueList", page("results", shown, offset=offset, of=len(found), mode=mode and mode.value))

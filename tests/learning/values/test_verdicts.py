@@ -191,20 +191,6 @@ async def test_values_are_listed_by_relevance_with_and_without_the_index(tmp_pat
         assert ([each.value.id for each in found], mode.value) == ([pool.id, "other"], "lexical")
 
 
-async def test_values_of_earlier_versions_are_announced_once(parts: Parts) -> None:
-    parts.collector.add_resolved(ENTRIES)
-    parts.values.add(value("new"))
-    values = values_over(parts)
-    assert values.notice(values.list_values()) is None
-    parts.values.add(replace(value("v"), is_earlier=True), replace(value("w"), is_earlier=True))
-    assert str(values.notice(values.list_values())).startswith("2 values are unattested now: ")
-    assert values.notice(values.list_values()) is None
-
-    values_over(parts).judge(ALICE, "v", ENTRIES[0].id, YES)
-    again = values_over(parts)
-    assert str(again.notice(again.list_values())).startswith("1 value is unattested now: ")
-
-
 async def test_a_test_of_a_text_shows_the_lessons_and_failed_hypotheses_closest_to_it(tmp_path: Path) -> None:
     async with open_values(tmp_path, learn=False) as (store, parts):
         wrong = [
