@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,6 @@ from learning_memory_server.errors import (
     ForbiddenCollectionError,
     MissingCollectionError,
     NoAnswerError,
-    RefusedError,
     StorageUnavailableError,
 )
 from learning_memory_server.index.engines.qdrant_errors import Kind
@@ -55,29 +53,13 @@ def collection_settings(spec: CollectionSpec) -> dict[str, Any]:
         },
         "sparse_vectors_config": {TERMS: models.SparseVectorParams()},
         "hnsw_config": models.HnswConfigDiff(m=0, payload_m=16),
-        "quantization_config": _copies_in_ram(),
+        "quantization_config": models.ScalarQuantization(
+            scalar=models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
+        ),
         "strict_mode_config": models.StrictModeConfig(
             enabled=True, unindexed_filtering_retrieve=False, unindexed_filtering_update=False
         ),
     }
-
-
-def lean_settings() -> dict[str, Any]:
-    """Return the arguments of the vendor's `update_collection` that give a collection the vectors of new ones."""
-    return {"vectors_config": {VECTOR: models.VectorParamsDiff(on_disk=True)}, "quantization_config": _copies_in_ram()}
-
-
-def is_lean(info: models.CollectionInfo) -> bool:
-    """Return whether a collection's vectors are on disk."""
-    vectors = info.config.params.vectors
-    dense = vectors.get(VECTOR) if isinstance(vectors, dict) else None
-    return bool(dense and dense.on_disk)
-
-
-def _copies_in_ram() -> models.ScalarQuantization:
-
-    int8 = models.ScalarQuantizationConfig(type=models.ScalarType.INT8, always_ram=True)
-    return models.ScalarQuantization(scalar=int8)
 
 
 def payload_indexes(spec: CollectionSpec) -> dict[str, models.KeywordIndexParams | models.DatetimeIndexParams]:
@@ -112,9 +94,6 @@ def stored_dimension(info: models.CollectionInfo) -> int | None:
 
 
 _NAME: Final = re.compile(r"(?P<label>[a-z_]+)-[0-9a-f]*-[0-9]{1,4}")
-_FORMER_LAYOUT: Final = re.compile(r"(experiences_[a-z_]+|(values|memories)(_next)?)-[0-9a-f]{12}(-[0-9a-f]{8})?")
-"""The names that collections had when each person had their own: at first without the second part, later behind an
-alias; with `_next` while they were built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,15 +131,6 @@ class Catalog:
                     ),
                     probe=changing_no_aliases,
                 )
-        if not is_lean(info):
-            # Only a key for everything may change a collection. Those of earlier versions work as they are, too.
-            with suppress(RefusedError):
-                await self.requests.ask(
-                    name,
-                    Kind.CREATE,
-                    lambda client: client.update_collection(name, **lean_settings()),
-                    probe=changing_no_aliases,
-                )
         return Place(spec.name, name, spec.dimension)
 
     async def others(self, place: Place) -> list[Place]:
@@ -177,10 +147,6 @@ class Catalog:
         found = map(_NAME.fullmatch, await self.names())
         places = [Place(each["label"], each[0], 0) for each in found if each and each["label"] in labels]
         return sorted(places, key=lambda place: place.name)
-
-    async def former_layout(self) -> list[str]:
-        """Return the names of collections that earlier versions of this program made."""
-        return sorted(filter(_FORMER_LAYOUT.fullmatch, await self.names()))
 
     async def names(self) -> list[str]:
         """Return the names of all collections that the key may see."""
@@ -247,7 +213,6 @@ class Examined:
     no_writing: StorageUnavailableError | None
     """Why the owner's collections could not be written to; None if they could, or none is there to try."""
     no_creating: StorageUnavailableError | None  # why no collection could be created; None if it could
-    former: list[str]  # collections that earlier versions of this program made
 
 
 async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:
@@ -268,7 +233,6 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
         missing=[name for name, is_there in places if not is_there],
         no_writing=await _refusal_of_writing(requests, [name for name, is_there in places if is_there]),
         no_creating=await _refusal_of_creating(requests),
-        former=await catalog.former_layout(),
     )
 
 
