@@ -38,11 +38,7 @@ class EmbeddingIdentity:
     @property
     def digest(self) -> str:
         """Twelve hexadecimal digits that differ whenever any part differs."""
-        # Existing collections are named after digests with a part `template`, always 1, and no `definition`.
-        parts = asdict(self) | {"template": 1}
-        if not self.definition:
-            del parts["definition"]
-        canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+        canonical = json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
 
