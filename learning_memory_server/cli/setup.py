@@ -125,7 +125,6 @@ def _set_up_plugin(client: catalog.Client, settings_to: SettingsTo, *, yes: bool
         todo.append(lambda: claude_code.write_plugin(folder, wanted))
     existing = _own_entry(client, machine, yes=yes)
     todo += _prepare_commands([*claude_code.commands(existing, None), *claude_code.adding(machine)])
-    todo += _prepare_discarding(settings.storage_path / claude_code.FOLDER)
     if not _done(todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes):
         return False
     out.say(f"{client.title} has the plugin now. {client.afterwards.format(client.title)}")
@@ -147,7 +146,6 @@ def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) ->
     else:
         todo = _prepare_commands([*claude_code.commands(existing, None), *claude_code.removing(machine)])
         todo += _prepare_discarding(claude_code.copy_folder(machine))
-        todo += _prepare_discarding(load_settings().storage_path / claude_code.FOLDER)
     question = f"Remove this server from {client.title}?"
     if not todo and if_there:
         return False

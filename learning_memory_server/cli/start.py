@@ -17,7 +17,6 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
-from learning_memory_server.cli.clients.claude_code import FOLDER
 from learning_memory_server.cli.command import Commands, Result, Stored, current_project, open_settings
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
@@ -42,10 +41,7 @@ from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 _REPORTED: Final = 3
 """How many mistakes are shown: as many as a person tells a colleague."""
 _ONLY: Final = "in a working directory where that is right"
-_CACHES: Final = (
-    *(FOLDER, "index", "map", "clusters", "models", "model-scales.json", "dashboard.html"),
-    *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"),
-)
+_CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
 """What is in the storage folder and can be made again."""
 _DATA: Final = (
     "backups",

@@ -199,11 +199,7 @@ async def test_cluster_ids_and_values_survive_a_restart(tmp_path: Path) -> None:
         before = await agent.call("get_clusters", axis="full")
         first = before["clusters"][0]["cluster_id"]
         value = await agent.call("store_value", text=VALUE, cluster_id=first, axis="full")
-    # As earlier versions left it.
-    (settings.storage_path / "clusters").mkdir()
-    (settings.storage_path / "clusters" / "full.fit").write_bytes(b"labels")
     async with at_work(settings) as services, agent_of(services) as agent:
-        assert not (settings.storage_path / "clusters").exists()
         again = await agent.call("get_clusters", axis="full")
         assert again == {**before, "fitted_at": again["fitted_at"]}
         await resolve_topic(agent, "build", 7)

@@ -32,7 +32,7 @@ NAME: Final = "learning-memory"
 MARKETPLACE: Final = APPLICATION
 IDENTITY: Final = f"{NAME}@{MARKETPLACE}"
 FOLDER: Final = "claude-code"
-"""The copy's folder, next to `config.toml`; earlier versions had it in the storage folder."""
+"""The copy's folder, next to `config.toml`."""
 _MANIFEST: Final = Path(".claude-plugin", "plugin.json")
 _SERVERS: Final = Path(".mcp.json")
 _HOOKS: Final = Path("hooks", "hooks.json")

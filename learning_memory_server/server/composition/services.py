@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
@@ -251,8 +250,6 @@ async def services_over(
         log.warning("journal.recovered", set_aside=path.name)
     fitting = fitting or ChildFitting(settings.hdbscan_min_cluster_size, settings.hdbscan_min_samples)
     services = Services(settings, journal, clock, load or partial(backends.load_model, settings, packaged), fitting)
-    # Earlier versions stored fits here; their labels are words of the texts.
-    shutil.rmtree(settings.storage_path / "clusters", ignore_errors=True)
     try:
         yield services
     finally:
