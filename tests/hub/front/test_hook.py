@@ -170,14 +170,7 @@ def run(*command: str, given: bytes, **variables: str) -> tuple[int, bytes, byte
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("-m", "learning_memory_server", "hook"),
-        SCRIPT,
-        ("-I", "-S", str(Path(hook.__file__).parents[2] / "front" / "hook.py")),
-    ],
-)
+@pytest.mark.parametrize("command", [("-m", "learning_memory_server", "hook"), SCRIPT])
 def test_as_a_command_it_prints_the_answer_and_nothing_else(answering: Answering, command: tuple[str, ...]) -> None:
     hub = answering(ANSWER + b"\n")
 
