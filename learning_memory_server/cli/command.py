@@ -246,8 +246,7 @@ def describe_refusal(found: Mapping[str, Any]) -> str:
 
 def describe_program(program: Mapping[str, Any]) -> str:
     """Name a program that runs a hub, or would; see `programs`."""
-    # Version 0.1.0 does not say where it is.
-    return f"version {program['version']} in {program.get('folder', 'an unknown folder')}"
+    return f"version {program['version']} in {program['folder']}"
 
 
 def describe_pending(status: dict[str, Any]) -> str:

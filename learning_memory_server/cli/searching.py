@@ -186,8 +186,7 @@ async def _search_index(wanted: _Wanted, settings: Settings) -> _Found:
                 # A person sees the scores, and where they end.
                 min_score=0,
                 full=True,
-                # A hub of an earlier version does not know this argument.
-                **({"explain": True} if explain else {}),
+                explain=explain,
             )
         if _Kind.MEMORIES in wanted.kinds:
             memories = await connection.run(

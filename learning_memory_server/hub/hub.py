@@ -162,7 +162,7 @@ class Hub:
     def _gives_way_to(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> bool:
         """Return whether this hub ends, if it is asked: for a newer program, or for other settings of its only user."""
         is_alone = self._users.keys() == {writer} and not self._calls
-        can_read = hello["build"].get("journal", 0) >= self._program["journal"]
+        can_read = hello["build"]["journal"] >= self._program["journal"]
         others = is_alone and can_read and self._users[writer]
         return bool(others or programs.replaces(hello["build"], self._program)) and not hello.get("settles")
 
@@ -202,7 +202,7 @@ class Hub:
             # Somebody may have come since.
             if ack["gives_way"] and self._gives_way_to(hello, writer):
                 log.info("hub.asked_to_drain", version=hello["build"]["version"])
-                # The older fronts that lose this hub start that program, too.
+                # The fronts of older programs that lose this hub start that program, too.
                 self._record(successor=hello["build"])
                 self._ending.set()
                 # Closed by the end of this process, when the next hub can start.

@@ -168,7 +168,7 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
     if status.get("notice") or changed:
         return yellow(sentence), status
     first = to_start(settings.storage_path)[0]
-    if first["folder"] != status["build"].get("folder"):
+    if first["folder"] != status["build"]["folder"]:
         return yellow(f"{sentence} The next session to start one starts {command.describe_program(first)}."), status
     return green(sentence), status
 
@@ -243,12 +243,10 @@ async def _specs(load: Callable[[], Embedder]) -> list[CollectionSpec]:
 
 
 def _compared(found: dict[str, Any], settings: Settings) -> Iterator[Finding]:
-    # A hub of another version may not say it.
-    if failure := found.get("model"):
+    if failure := found["model"]:
         yield red(f"Searches are lexical: {failure}")
     if found["missing"]:
         are = "is" if found["missing"] == 1 else "are"
-        # Neither may a hub of another version say this.
         when = describe_refusal(found) or "the next server start, search or import adds what is missing."
         yield yellow(
             f"{out.counted(found['missing'], 'point')} from the journal {are} not in the index yet; {when}",

@@ -193,10 +193,8 @@ class HubLink:
             connection.close()
             raise StorageUnavailableError(f"The memory hub refused this {self._hello['role']}: {ack['refused']}.")
         kept = discovery.settings_kept(ack["settings"], self._hello["settings"])
-        # Hubs of version 0.1.0 do not say whether they do.
-        gives_way = ack.get("gives_way", programs.outranks(self._hello["build"], ack["build"]))
         # Once: two sessions that start at the same time could end each other's hubs for ever.
-        if gives_way and not (kept and self._has_asked):
+        if ack["gives_way"] and not (kept and self._has_asked):
             self._has_asked = bool(kept)
             why = "other settings" if kept else "a newer version"
             self._say(f"Asking the hub (process {ack['pid']}) to shut down for {why}.")

@@ -96,15 +96,13 @@ def changed(path: Path) -> float:
         return 0.0
 
 
-def settings_kept(hub: Any, others: Any) -> str:
+def settings_kept(hub: dict[str, str], others: Any) -> str:
     """Return what to say of a hub to which others have told other settings than its own; nothing if they have not."""
     if not isinstance(others, dict) or others == hub:
         return ""
-    # An earlier hub has one digest of all.
-    own = hub if isinstance(hub, dict) else others
-    names = sorted(name for name in own | others if own.get(name) != others.get(name))
+    names = sorted(name for name in hub | others if hub.get(name) != others.get(name))
     return (
-        f"The running hub was started with other settings ({', '.join(names) or 'unknown'}) than a session or command that "
+        f"The running hub was started with other settings ({', '.join(names)}) than a session or command that "
         "uses it, and keeps them while a session with its settings does. Run `learning-memory-server hub stop`; the next "
         "call or command starts a hub with its own settings."
     )

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
     Program = Mapping[str, Any]
-    """What `this_program` returns; of an earlier version it may lack `journal`."""
+    """What `this_program` returns."""
 
 RECORD: Final = "hub.json"
 """The record's file, in the storage folder."""
@@ -50,8 +50,6 @@ def this_program() -> dict[str, Any]:
         "version": VERSION,
         "journal": JOURNAL_FORMAT,
         "fingerprint": locations.digest("\n".join(sorted(sources))),
-        # Version 0.1.0 breaks ties by it.
-        "newest": 0,
         "executable": sys.executable,
         "folder": os.path.dirname(package),
     }
@@ -66,9 +64,8 @@ def replaces(this: Program, hub: Program) -> bool:
     """Return whether the hub, which is this process, gives way to another program; both as they were at their start."""
     if this["fingerprint"] == hub["fingerprint"]:
         return False
-    if this.get("folder") == hub["folder"]:
-        can_read = this.get("journal", 0) >= hub["journal"]
-        return bool(can_read) and this_program()["fingerprint"] != hub["fingerprint"]
+    if this["folder"] == hub["folder"]:
+        return bool(this["journal"] >= hub["journal"]) and this_program()["fingerprint"] != hub["fingerprint"]
     return outranks(this, hub)
 
 
@@ -89,10 +86,8 @@ def to_start(storage: Path) -> list[Program]:
 
 def record(storage: Path, program: Program, successor: Program | None = None) -> None:
     """Record the program that has opened the journal, and the one that it gives way to."""
-    # Version 0.1.0 reads these three.
-    written = {"executable": program["executable"], "folder": program["folder"], "build": program}
     temporary = storage / f"{RECORD}.{os.getpid()}"
-    temporary.write_text(json.dumps({**written, "successor": successor}), "utf-8")
+    temporary.write_text(json.dumps({"program": program, "successor": successor}), "utf-8")
     temporary.replace(storage / RECORD)
 
 
@@ -101,8 +96,7 @@ def _recorded(storage: Path) -> list[Program]:
         with open(storage / RECORD, "rb") as file:
             state = os.fstat(file.fileno())
             written = json.loads(file.read())
-        last = {**written["build"], "executable": written["executable"], "folder": written["folder"]}
-        found = [each for each in (written.get("successor"), last) if each]
+        found = [each for each in (written["successor"], written["program"]) if each]
         for program in found:
             _rank(program)
             os.fspath(program["executable"]), os.fspath(program["folder"])
@@ -114,4 +108,4 @@ def _recorded(storage: Path) -> list[Program]:
 
 def _rank(program: Program) -> tuple[int, tuple[int, ...]]:
     parts = str(program["version"]).split(".")
-    return int(program.get("journal", 0)), tuple(int(part) for part in parts if part.isdigit())
+    return int(program["journal"]), tuple(int(part) for part in parts if part.isdigit())

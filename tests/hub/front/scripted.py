@@ -57,6 +57,7 @@ def ack_of(place: discovery.Place, **changes: Any) -> dict[str, Any]:
         "build": programs.this_program(),
         "settings": place.settings,
         "refused": None,
+        "gives_way": False,
         **changes,
     }
 

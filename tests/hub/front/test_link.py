@@ -21,7 +21,6 @@ from tests.hub.front.scripted import SECONDS, ScriptedHub, ack_of, hello_of
 
 Connect = Callable[..., Future[socket.socket]]
 
-OLDER = {**programs.this_program(), "version": "0.0.1", "fingerprint": "older"}
 NEWER = {**programs.this_program(), "version": "99.0", "fingerprint": "newer"}
 
 
@@ -86,7 +85,7 @@ def test_a_refusal_is_an_error_with_its_reason(hub: ScriptedHub, connect: Connec
 def test_other_settings_are_named_and_accepted(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     for _ in range(2):
         connecting = connect()
-        hub.accept(settings="others")
+        hub.accept(settings={"qdrant_url": "a digest"})
         connecting.result(SECONDS)
     (sentence,) = said
     assert "other settings" in sentence
@@ -103,7 +102,7 @@ def test_the_hubs_notices_about_a_session_are_shown_once(hub: ScriptedHub, conne
 
 def test_an_older_hub_is_asked_to_shut_down(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     connecting = connect()
-    older = hub.accept(build=OLDER)
+    older = hub.accept(gives_way=True)
     assert older.read_line() == b'{"hub":"drain"}\n'
     assert not connecting.done()
     older.close()
@@ -130,7 +129,7 @@ def test_a_hub_with_other_settings_is_asked_to_shut_down_once(
 def test_an_older_hub_that_ends_by_itself_is_not_a_failure(hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
     # Another front was quicker: this one's request is never read, which resets the connection.
-    hub.accept(build=OLDER).close()
+    hub.accept(gives_way=True).close()
     hub.accept()
     connecting.result(SECONDS)
 

@@ -72,18 +72,6 @@ def test_programs_are_ranked_by_format_then_version(this: tuple[str, int], that:
     assert not outranks(two, one)
 
 
-def test_file_times_decide_nothing() -> None:
-    assert not outranks(other(VERSION, newest=2**62), this_program())
-    assert not outranks(this_program(), other(VERSION, newest=-1))
-
-
-def test_a_program_that_does_not_say_what_it_reads_replaces_nobody() -> None:
-    silent = other("99.0")
-    del silent["journal"]
-    assert not replaces(silent, this_program())
-    assert outranks(this_program(), silent)
-
-
 def test_a_hub_gives_way_to_a_later_version_and_to_no_other_of_the_same() -> None:
     assert replaces(other("99.0"), this_program())
     assert not replaces(other("0.0.1"), this_program())
@@ -135,11 +123,3 @@ def test_a_recorded_program_that_is_not_usable_is_not_started(tmp_path: Path, fl
         case _:
             (tmp_path / "hub.json").write_text('{"build": {}}')
     assert to_start(tmp_path) == [this_program()]
-
-
-def test_the_record_of_version_0_1_0_is_understood(tmp_path: Path) -> None:
-    later = recorded(tmp_path)
-    build = {"version": "0.1.0", "fingerprint": "older", "newest": 2**62}
-    written = {"executable": later["executable"], "folder": later["folder"], "build": build}
-    (tmp_path / "hub.json").write_text(json.dumps(written))
-    assert folders(tmp_path) == [this_program()["folder"], later["folder"]]

@@ -1,26 +1,29 @@
-"""Real earlier versions and the present one on the same data: nobody is locked out, and nothing is lost."""
+"""An older version and the present one on the same data: nobody is locked out, and nothing is lost."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
-from tests.acceptance.hubs import IN_PROC, Memory, entries_in, learn, package_of, until
+from tests.acceptance.hubs import IN_PROC, Memory, copy_of_the_package, entries_in, learn, package_of, until
 from tests.acceptance.wire import SECONDS
-from tests.history import commit_before, package_at
 from tests.hub.front.scripted import hello_of
 
 pytestmark = IN_PROC
 
 HERE = Path(programs.__file__).parents[2]
+FUTURE = 2**32
 
 
 @pytest.fixture
 def older(tmp_path: Path) -> Path:
-    """The package of an earlier commit, which has another rule for who is newer and the latest file times there are."""
-    return package_at(commit_before("JOURNAL_FORMAT", "learning_memory_server/version.py"), tmp_path / "older")
+    """The package of an older version, with later file times, which decide nothing."""
+    copy = copy_of_the_package(tmp_path, "0.0.1")
+    os.utime(copy / "learning_memory_server" / "version.py", (FUTURE, FUTURE))
+    return copy
 
 
 def kept(memory: Memory) -> list[str]:
@@ -67,7 +70,7 @@ def test_an_older_one_that_is_recorded_locks_nobody_out(memory: Memory, older: P
     written.append(learn(new, "the newer one goes on"))
     assert package_of(memory.hub()) == str(HERE.parent)
     recorded = json.loads((memory.storage / programs.RECORD).read_bytes())
-    assert recorded["build"]["version"] == VERSION
+    assert recorded["program"]["version"] == VERSION
     assert kept(memory) == written
 
 
@@ -76,13 +79,12 @@ def test_a_program_that_cannot_read_the_journal_does_not_drain_its_hub(memory: M
     hub = memory.hub()
     (path,) = memory.sockets
     place = memory.place()
-    # It says nothing about the journal, or reads less of it.
-    for reads in ({}, {"journal": JOURNAL_FORMAT - 1}):
-        build = {"version": "99.0", "fingerprint": "older", "newest": 2**62, **reads}
-        with socket_security.connect(path, SECONDS) as connection, connection.makefile("rb") as lines:
-            connection.sendall(json.dumps(hello_of(place, build=build)).encode() + b"\n")
-            assert json.loads(lines.readline())["gives_way"] is False
-            connection.sendall(discovery.DRAIN + discovery.PING)
-            assert lines.readline() == discovery.PONG
+    build = {**programs.this_program(), "version": "99.0", "folder": "/other", "journal": JOURNAL_FORMAT - 1}
+    build["fingerprint"] = "other"
+    with socket_security.connect(path, SECONDS) as connection, connection.makefile("rb") as lines:
+        connection.sendall(json.dumps(hello_of(place, build=build)).encode() + b"\n")
+        assert json.loads(lines.readline())["gives_way"] is False
+        connection.sendall(discovery.DRAIN + discovery.PING)
+        assert lines.readline() == discovery.PONG
     assert learn(memory.greeted("another"), "it is still here") in kept(memory)
     assert memory.hub() == hub
