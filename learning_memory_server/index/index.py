@@ -187,7 +187,7 @@ class VectorIndex:
         log.info("collection.rebuilt", collection=collection.value, count=count)
 
     async def digests(self) -> dict[str, dict[str, str | None]]:
-        """Return the digest of each point in each collection, by id; earlier versions stored none."""
+        """Return the digest of each point in each collection, by id; None if a point has none."""
         store = self.require_open()
         return {
             collection: {

@@ -117,13 +117,8 @@ class IndexMove:
 
 
 def _is_made_from(document: Document, payload: Payload) -> bool:
-    """Return whether a point has the vector of a document, by its payload.
-
-    Points of earlier versions have no digest. They are then as good as their other fields say.
-    """
-    if DIGEST in payload:
-        return bool(payload[DIGEST] == digest_of(document))
-    return all(payload.get(name) == value for name, value in document.payload.items())
+    """Return whether a point has the vector of a document, by its payload."""
+    return bool(payload.get(DIGEST) == digest_of(document))
 
 
 def _batches(documents: Sequence[Document]) -> Iterable[list[Document]]:

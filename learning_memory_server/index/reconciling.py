@@ -104,8 +104,7 @@ class Reconciler:
                 for document in batch:
                     former[document.collection].discard(document.point_id)
                     digest = stored[document.collection].pop(document.point_id, _ABSENT)
-                    # Earlier versions stored no digest.
-                    if digest is not None and digest != digest_of(document):
+                    if digest != digest_of(document):
                         self.add([document])
             self._drop(set(source.forgotten()), there)
         # Other variants hold nothing that could be missed: texts are in the journal alone.

@@ -64,10 +64,9 @@ class Item(Stored):
     id: str
     kind: Kind
     effect: Effect | None = None  # whether it helped or misled; None if unknown
-    # How well it matched: an experience's score from `advice.finder`, a value's cosine. None if nothing was
-    # compared, or an earlier version recorded it.
+    # How well it matched: an experience's score from `advice.finder`, a value's cosine. None if nothing was compared.
     score: float | None = None
-    reason: Reason | None = None  # why it was chosen; None if an earlier version recorded it
+    reason: Reason | None = None  # why it was chosen
 
 
 @dataclass(frozen=True, slots=True)

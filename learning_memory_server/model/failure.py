@@ -22,8 +22,7 @@ class Failure(Stored):
     remedy: str | None = None
     shown: str | None = None  # the id of the failure whose remedy was shown; None if none was
     times: int = 1  # how often the error had been seen in the project, this time included
-    # The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was, or an earlier
-    # version recorded it.
+    # The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was.
     support: float | None = None
     # What the error names: options, variables and commands, with a `?` before those that it does not know.
     named: tuple[str, ...] = ()

@@ -84,8 +84,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
         vectors={VECTOR: EdgeVectorParams(size=dimension, distance=Distance.Cosine, memory=Memory.Cold)},
         sparse_vectors={TERMS: EdgeSparseVectorParams(modifier=Modifier.Idf, memory=Memory.Cold)},
         optimizers=EdgeOptimizersConfig(indexing_threshold=_NEVER_KB),
-        # All points are in one segment, which one thread searches: others would only idle, eight in each collection. It
-        # holds from the next rebuild on in an index that an earlier version made.
+        # All points are in one segment, which one thread searches: others would only idle, eight in each collection.
         max_search_threads=1,
         wal_enabled=True,
     )
