@@ -15,7 +15,6 @@ from learning_memory_server.journal.codec import (
     GHAP,
     MALFORMED,
     DamagedLineError,
-    JournalRecord,
     content_of,
     open_file_of,
     refuse_another,

