@@ -116,10 +116,10 @@ def _set_up_plugin(client: catalog.Client, settings_to: SettingsTo, *, yes: bool
     """Add or update the plugin, and remove the server: both together would be two of each tool."""
     machine, settings, launch = catalog.this_machine(), load_settings(), catalog.find_launch()
     folder, wanted = claude_code.copy_folder(machine), claude_code.contents(launch)
-    shared = catalog.find_variables(client, machine, settings).shared
-    todo = _prepare_settings({} if settings_to is SettingsTo.NONE else shared)
-    if launch.caution:
-        out.notice(launch.caution)
+    variables = catalog.find_variables(client, machine, settings, to_client=False)
+    todo = _prepare_settings({} if settings_to is SettingsTo.NONE else variables.shared)
+    for sentence in filter(None, (*variables.omitted, launch.caution)):
+        out.notice(sentence)
     if not claude_code.is_written(folder, wanted):
         out.say(f"The plugin will be written to {folder}.")
         todo.append(lambda: claude_code.write_plugin(folder, wanted))
@@ -235,9 +235,13 @@ def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
 
 
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:
+    if not commands:
+        return []
+    machine = catalog.this_machine()
+    program = claude_code.find_program(commands, machine)
     for command in commands:
         out.say(f"$ {shlex.join(command)}", "cyan", is_line=True)
-    return [lambda: claude_code.run(commands, catalog.this_machine())] if commands else []
+    return [lambda: claude_code.run(program, commands, machine)]
 
 
 def _done(todo: Sequence[Callable[[], None]], question: str, as_it_is: str, *, yes: bool) -> bool:

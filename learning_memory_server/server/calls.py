@@ -56,7 +56,7 @@ class Boundary:
         self._named = [tool.name for tool in tools if tool.is_for_models and not tool.shows]
         self._redaction = cast("RedactionGate", services[RedactionGate])
         self._writing = asyncio.Lock()
-        log.info("tools.registered", count=len(self._named))
+        log.debug("tools.registered", count=len(self._named))
 
     async def call(
         self,

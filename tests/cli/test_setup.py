@@ -6,11 +6,12 @@ import shlex
 import sys
 import tomllib
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, Final
 
 import pytest
 
-from tests.command_line import Run, printed, refusal
+from tests.command_line import Run, in_line, printed, refusal
 from tests.terminals import on_a_terminal, read_until
 
 CLAUDE: Final = """
@@ -116,6 +117,31 @@ def test_claude_code_is_changed_by_its_own_command(run: Run, home: Path) -> None
     assert claude_state(home)["mcpServers"] == {"learning-memory": entry}
     assert run("setup", "claude-code", "--remove", "--yes").exit_code == 0
     assert claude_state(home)["mcpServers"] == {}
+
+
+def test_without_claude_no_plugin_is_written(run: Run, home: Path) -> None:
+    before = sorted(home.rglob("*"))
+    result = refusal(run("setup", "claude-code", "--plugin", "--yes", PATH=str(home)))
+    assert "The command `claude` is not on the PATH, so nothing was changed." in result
+    assert sorted(home.rglob("*")) == before
+
+
+@pytest.mark.usefixtures("with_claude")
+@pytest.mark.parametrize(
+    "arguments",
+    [("cursor",), ("cursor", "--settings", "file"), ("copilot",), ("claude-code",), ("claude-code", "--plugin")],
+)
+def test_a_temporary_folder_is_written_nowhere(arguments: tuple[str, ...], run: Run, tmp_path: Path) -> None:
+    kept = Path(gettempdir()) / "learning-memory-demo-x"
+    done = run(
+        "setup", *arguments, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(kept), LEARNING_MEMORY_MIN_EXPERIENCES="7"
+    )
+    assert f"LEARNING_MEMORY_STORAGE_PATH is not written: {kept} is in a folder for temporary files." in in_line(
+        done.stderr
+    )
+    written = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any(str(kept).encode() in content for content in written)
+    assert any(b"MIN_EXPERIENCES" in content or b"min_experiences = 7" in content for content in written)
 
 
 def test_without_claude_what_to_run_is_printed(run: Run, home: Path) -> None:

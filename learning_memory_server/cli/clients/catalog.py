@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib import metadata
 from pathlib import Path
+from tempfile import gettempdir
 from typing import Any, Final, Protocol
 
 from learning_memory_server.cli.clients import json_text, toml_text
@@ -319,11 +320,12 @@ def is_of_this_server(entry: Mapping[str, Any]) -> bool:
 def find_variables(client: Client, machine: Machine, settings: Settings, *, to_client: bool = True) -> Variables:
     """Return the settings in the environment that the client's sessions need.
 
-    Without `to_client`, they go elsewhere: written to it is only where the settings and the data are.
+    Without `to_client`, they go elsewhere: written to it is only where the settings and the data are. A temporary
+    folder, such as that of `demo --keep`, is written nowhere: it would be the data of every project.
     """
     written: dict[str, str] = {}
     shared: dict[str, Any] = {}
-    omitted = []
+    omitted, temporary = list[str](), list[str]()
     for name, raw in sorted(machine.environment.items()):
         key = name.removeprefix(PREFIX).lower()
         if name == f"{PREFIX}CONFIG" and raw:
@@ -335,6 +337,9 @@ def find_variables(client: Client, machine: Machine, settings: Settings, *, to_c
             omitted.append(
                 f"{name} is not written: every project would get its name. Set it in the client, per project."
             )
+            continue
+        if isinstance(value, Path) and value.resolve().is_relative_to(Path(gettempdir()).resolve()):
+            temporary.append(f"{name} is not written: {value} is in a folder for temporary files.")
             continue
         shared[key] = _plain(value)
         if is_secret(key, raw):
@@ -348,7 +353,7 @@ def find_variables(client: Client, machine: Machine, settings: Settings, *, to_c
         written |= {
             name: str(folder) for name in _FOLDERS if name not in client.passes and (folder := machine.folder(name))
         }
-    return Variables(written, shared, tuple(omitted) if to_client else ())
+    return Variables(written, shared, (*(omitted if to_client else ()), *temporary))
 
 
 def _plain(value: object) -> object:

@@ -81,8 +81,8 @@ def commands(existing: Mapping[str, Any] | None, entry: Mapping[str, Any] | None
     return [add] if existing is None else [remove, add]
 
 
-def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
-    """Run commands."""
+def find_program(todo: Sequence[Sequence[str]], machine: Machine) -> str:
+    """Return the path of `claude`; the error without it says which commands to run by hand."""
     program = shutil.which("claude", path=machine.environment.get("PATH"))
     if program is None:
         lines = "\n".join(map(shlex.join, todo))
@@ -90,6 +90,11 @@ def run(todo: Sequence[Sequence[str]], machine: Machine) -> None:
             "The command `claude` is not on the PATH, so nothing was changed.",
             hint=f"Where it is, run this yourself:\n{lines}",
         )
+    return program
+
+
+def run(program: str, todo: Sequence[Sequence[str]], machine: Machine) -> None:
+    """Run commands of the program `claude`."""
     for command in todo:
         try:
             done = subprocess.run(

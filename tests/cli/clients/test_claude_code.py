@@ -50,7 +50,7 @@ def test_a_server_is_removed_if_it_is_there() -> None:
 def test_a_missing_command_is_printed_to_be_run_by_hand(machine: Machine, tmp_path: Path) -> None:
     empty = replace(machine, environment={"PATH": str(tmp_path)})
     with pytest.raises(ClientSetupError, match="not on the PATH") as refusal:
-        claude_code.run([[*ADD, "{}"]], empty)
+        claude_code.find_program([[*ADD, "{}"]], empty)
     assert refusal.value.hint is not None
     assert refusal.value.hint.endswith("claude mcp add-json -s user learning-memory '{}'")
 
@@ -58,11 +58,11 @@ def test_a_missing_command_is_printed_to_be_run_by_hand(machine: Machine, tmp_pa
 def test_a_failure_is_reported_in_the_commands_words(machine: Machine, tmp_path: Path) -> None:
     folder = program(tmp_path / "bin", "import sys; sys.exit('No such\\nthing')")
     with pytest.raises(ClientSetupError, match="failed: No such thing"):
-        claude_code.run([REMOVE], replace(machine, environment={"PATH": folder}))
+        claude_code.run(f"{folder}/claude", [REMOVE], machine)
 
 
 def test_a_command_that_cannot_be_run_is_a_sentence(machine: Machine, tmp_path: Path) -> None:
     folder = program(tmp_path / "bin", "")
     (tmp_path / "bin" / "claude").write_text("#!/nowhere/at/all\n", "utf-8")
     with pytest.raises(ClientSetupError, match="could not be run"):
-        claude_code.run([REMOVE], replace(machine, environment={"PATH": folder}))
+        claude_code.run(f"{folder}/claude", [REMOVE], machine)
