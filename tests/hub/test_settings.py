@@ -166,7 +166,7 @@ def test_commands_and_hooks_neither_replace_a_hub_nor_keep_it(memory: Memory) ->
 
 def test_a_program_that_cannot_read_the_journal_replaces_no_hub_for_its_settings(memory: Memory) -> None:
     unused_hub(memory)
-    older = {"version": "0.0.1", "fingerprint": "older", "journal": JOURNAL_FORMAT - 1}
+    older = {"version": "0.0.1", "fingerprint": "older", "folder": "/other", "journal": JOURNAL_FORMAT - 1}
     connection = Raw(memory, build=older, **OTHERS)
     assert connection.ack["gives_way"] is False
     connection.close()
