@@ -15,7 +15,6 @@ from learning_memory_server.model.limits import CONTEXT_SHOWN
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of, claims_of
-from learning_memory_server.sharing.shared import SHARED, SharedLessons
 
 commands = Commands()
 
@@ -34,7 +33,7 @@ def context() -> Result:
     standings = stored.standings(stored.values.current(None, caller.project))
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
     still_open = stored.entries.list_orphans(caller)
-    lessons = latest(stored.entries, caller.project, SharedLessons(settings.storage_path / SHARED))
+    lessons = latest(stored.entries, caller.project)
     validity = Validity(stored.advice, stored.entries)
     validity.freshness.look(lessons, caller.project, caller.folder)
     found = context_of(

@@ -100,11 +100,11 @@ def share(
 async def join(yes: YesOption = False) -> None:
     """Read the shared lessons of this repository: say so once for each clone.
 
-    Those on the default branch, as last fetched, are then told like your own,
-    with the author that git names. Those of other branches are only found.
+    Searches then find them, marked as shared, with who merged them as git has
+    it. No agent is told of them unasked.
     """
     settings, top = open_settings(), repository()
-    question = f"Read the shared lessons of {top}? Anyone who can write to its default branch can write them."
+    question = f"Read the shared lessons of {top}? Anyone who can write to it can write them."
     if not out.agrees(question, "Nothing is read without a terminal to ask on. To agree, add --yes.", yes=yes):
         raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:

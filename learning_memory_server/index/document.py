@@ -20,6 +20,8 @@ from learning_memory_server.model.vocabulary import Axis
 
 DIGEST: Final = "digest"
 """The payload field with the document's digest."""
+IS_SHARED: Final = "shared"
+"""Of the points of what others have shared, the second `outcome_status`: no index of its own, which costs RAM."""
 _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
 """Never change it: the ids of all stored points are derived from it."""
 
@@ -114,7 +116,7 @@ SHAPES: Final = dict.fromkeys(
 """What experience searches filter on."""
 
 
-def documents_of(entry: Ghap) -> list[Document]:
+def documents_of(entry: Ghap) -> list[WholeDocument]:
     """Return the documents of a resolved entry: always full and strategy, the other axes where they apply."""
     payload = payload_of(entry)
     point = point_id("ghap", entry.id)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, TypeVar
 
-from learning_memory_server.index.document import Collection
+from learning_memory_server.index.document import IS_SHARED, Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
 from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.threshold import OTHERS
@@ -23,6 +23,7 @@ class EntryQuery:
     strategy: Strategy | None = None
     project: str | None = None
     since: datetime | None = None
+    is_own: bool = False  # in the index, leave out what others have shared
 
     def matches(self, entry: Ghap) -> bool:
         """Return whether a resolved entry passes. `since` is compared with the resolution time."""
@@ -45,6 +46,7 @@ class EntryQuery:
         return Filter(
             matches=tuple((name, str(value)) for name, value in exact.items() if value is not None),
             times=(TimeRange("resolved_at", start=self.since),) if self.since else (),
+            without=(("outcome_status", IS_SHARED),) if self.is_own else (),
         )
 
 

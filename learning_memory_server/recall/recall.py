@@ -208,6 +208,7 @@ class ExperienceSearcher:
 
         Forgotten entries are never returned, even while the index still has them.
         """
+        self.shared.look()
         return await self.recall.search(query, timeouts.SEARCH, self._search_index, self._rank_journal)
 
     async def _rank_journal(self, query: ExperienceQuery) -> SearchResult[FoundExperience]:

@@ -74,11 +74,11 @@ _NEEDED: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedEntry(Ghap):
-    """A shared lesson as an entry, which is found and told like your own.
+    """A shared lesson as an entry, which searches find along with your own.
 
     Args:
         author: Who brought it to the default branch, as git has it; empty if that is unknown.
-        branch: The branch that it is on, if that is not the default branch. Then it is not told unasked.
+        branch: The branch that it is on, if that is not the default branch.
         confirmations: How many verdicts confirm it.
         is_settled: Whether one of them is from a second author.
     """

@@ -6,10 +6,9 @@ checked once. Whether a repository is joined is in that file alone: nothing in a
 
 import asyncio
 import hashlib
-import heapq
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -18,10 +17,9 @@ from typing import Final, NamedTuple, TypeVar
 import msgspec
 import structlog
 
-from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.errors import DeadlineExceededError, InvalidInputError, NotFoundError
-from learning_memory_server.index.document import Document, documents_of
+from learning_memory_server.index.document import IS_SHARED, Document, documents_of
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.model.entry import Ghap
@@ -119,7 +117,6 @@ class SharedLessons:
     effects: Callable[[], Mapping[str, tuple[int, int]]] = dict
     joined: Mapping[str, Joined] = field(default_factory=dict, init=False)  # by git's folder
     entries: Mapping[str, SharedEntry] = field(default_factory=dict, init=False)  # by id
-    _told: Timeline = field(default_factory=Timeline, init=False)
     _one: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     _looked: float = field(default=-timeouts.SHARED_AGAIN, init=False)
@@ -136,7 +133,8 @@ class SharedLessons:
     def documents(self) -> Iterator[Document]:
         """Yield the documents of all shared lessons."""
         for entry in self.entries.values():
-            yield from documents_of(entry)
+            marked = {"outcome_status": [entry.outcome.status.value, IS_SHARED]}
+            yield from (replace(each, payload={**each.payload, **marked}) for each in documents_of(entry))
 
     def forgotten(self) -> Iterator[str]:
         """Yield nothing: what is no longer shared is known by its payload."""
@@ -150,22 +148,14 @@ class SharedLessons:
         """Return a shared lesson, wherever it is."""
         return self.entries.get(identity)
 
-    def told(self, ids: Iterable[str]) -> list[Ghap]:
-        """Return those of the lessons that may be told unasked."""
-        return [entry for entry in map(self.find, ids) if entry and not entry.branch]
-
     def matching(self, query: EntryQuery) -> list[Ghap]:
         """Return the lessons that pass a filter."""
         return [entry for entry in self.entries.values() if query.matches(entry)]
 
-    def newest(self, own: Iterable[Ghap], project: str | None) -> Iterator[Ghap]:
-        """Merge what may be told unasked into your own entries, latest first."""
-        told = self._told.newest(project)
-        return heapq.merge(own, told, key=lambda entry: entry.outcome.resolved_at, reverse=True)
-
-    def count(self, project: str | None) -> int:
-        """Return how many lessons may be told unasked."""
-        return self._told.count(project)
+    def newest(self, project: str | None) -> list[SharedEntry]:
+        """Return the lessons of the default branches, latest first."""
+        found = [each for each in self.entries.values() if not each.branch and project in {None, each.project}]
+        return sorted(found, key=lambda entry: entry.outcome.resolved_at, reverse=True)
 
     def discount(self, entry: Ghap) -> float:
         """Return what the score of an entry loses: that of a shared lesson which nobody else has confirmed."""
@@ -230,7 +220,6 @@ class SharedLessons:
     def _arrange(self, joined: Mapping[str, Joined]) -> None:
         self.joined = joined
         self.entries = {entry.id: entry for each in joined.values() for entry in each.entries}
-        self._told = Timeline(entry for entry in self.entries.values() if not entry.branch)
 
 
 async def _in_thread(work: Callable[[], T]) -> T:

@@ -40,7 +40,7 @@ def publish(claude: ClaudeCode, message: str) -> None:
     git(claude.project, "push", "-q", "origin", "HEAD:main")
 
 
-def test_what_one_shares_the_other_is_told_from_join_to_leave(both: tuple[ClaudeCode, ClaudeCode]) -> None:
+def test_what_one_shares_the_other_finds_from_join_to_leave(both: tuple[ClaudeCode, ClaudeCode]) -> None:
     ann, ben = both
     ann.session("look at the stale price cache", [load(), start(), resolve(), say("Closed.")], **MODEL)
     (found,) = json.loads(command(ann, "list", "--json"))["results"]
@@ -53,12 +53,14 @@ def test_what_one_shares_the_other_is_told_from_join_to_leave(both: tuple[Claude
 
     assert "Joined: 1 shared lesson" in command(ben, "join", "--yes")
     joined = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
-    assert f"- {LESSON} (shared, says git: Ann)" in joined.told(0)
-    (related,) = json.loads(joined.results()[-1])["related"]
-    assert related["learned"] == LESSON
-    assert related["shared"] == "shared, says git: Ann"
-    assert re.fullmatch("shared_[0-9a-f]{16}", related["id"])
-    assert f"{LESSON} (shared, says git: Ann)" in command(ben, "context")
+    assert LESSON not in json.dumps(joined.everything)
+    assert LESSON not in command(ben, "context")
+    sought = ben.session(
+        "look at this", [load(), use(f"{TOOLS}search_experiences", query=ENTRY["hypothesis"])], **MODEL
+    )
+    (found,) = json.loads(sought.results()[-1])["results"]
+    assert (found["learned"], found["shared"]) == (LESSON, "shared, says git: Ann")
+    assert re.fullmatch("shared_[0-9a-f]{16}", found["id"])
 
     assert "Left" in command(ben, "leave")
     left = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)

@@ -1,4 +1,4 @@
-"""Shared lessons in the services: read after a join alone, told with their author, gone after a leave."""
+"""Shared lessons in the services: read after a join alone, found with their author, gone after a leave."""
 
 import shutil
 from collections.abc import AsyncIterator
@@ -62,8 +62,8 @@ def name_of(number: int) -> str:
     return identity_of(HERE.project, lesson(number).content)
 
 
-def told(services: Services) -> str:
-    return services.session_context.text(HERE)
+def counted(shared: SharedLessons, project: str | None = HERE.project) -> int:
+    return len(shared.newest(project))
 
 
 async def found(services: Services, text: str) -> dict[str, Any]:
@@ -82,21 +82,20 @@ async def refreshed(shared: SharedLessons, clone: Path) -> SharedLessons:
     return shared
 
 
-async def test_lessons_are_found_and_told_from_a_join_until_they_are_left(
+async def test_lessons_are_found_and_marked_from_a_join_until_they_are_left(
     services: Services, shared: SharedLessons, clone: Path
 ) -> None:
     write(clone, lesson(5))
-    assert (shared.entries, told(services)) == ({}, "")
+    assert shared.entries == {}
     with pytest.raises(NotFoundError):
         await shared.leave(clone)
 
     joined = await shared.join(clone, HERE.project)
 
     assert joined.left_out == {}
-    assert f"{lesson(1).texts['Lesson']} (shared, says git: Ann)" in told(services)
     assert await points(services) == 2
-    assert name_of(1) in await found(services, lesson(1).texts[""])
-    assert (shared.count(HERE.project), shared.count("acme/other")) == (2, 0)
+    assert (await found(services, lesson(1).texts[""]))[name_of(1)].shared == "shared, says git: Ann"
+    assert (counted(shared), counted(shared, "acme/other")) == (2, 0)
     assert [each.id for each in services.citing.sort(full_ghap(), [name_of(1)], []).found] == [name_of(1)]
     # It is nobody's own.
     assert services.collector.list_resolved(EntryQuery()) == []
@@ -105,7 +104,6 @@ async def test_lessons_are_found_and_told_from_a_join_until_they_are_left(
 
     await shared.leave(clone)
 
-    assert told(services) == ""
     assert await points(services) == 0
     assert not any((await services.index.counts()).values())
     assert await found(services, lesson(1).texts[""]) == {}
@@ -119,7 +117,7 @@ async def test_the_next_start_knows_them_without_git(tmp_path: Path, clone: Path
             if number == 0:
                 await services.shared.join(clone, HERE.project)
                 shutil.move(clone, tmp_path / "moved")
-            assert ("says git: Ann" in told(services)) is (number < 2)
+            assert (counted(services.shared) == 2) is (number < 2)
             assert await points(services) == (2 if number < 2 else 0)
             if number == 1:
                 await services.shared.leave(clone)
@@ -148,9 +146,7 @@ async def test_another_branch_is_only_searched(
     push(clone, lesson(4), verdict(Kind.WITHDRAWS, lesson(1)), branch="mine")
     await shared.join(clone, HERE.project)
 
-    assert lesson(3).texts["Lesson"] not in told(services)
-    assert shared.count(None) == 2
-    assert shared.told([name_of(1), name_of(3), name_of(4)]) == [shared.entries[name_of(1)]]
+    assert counted(shared, None) == 2
     everything = await found(services, "case")
     assert everything[name_of(3)].shared.endswith("not on the default branch but on origin idea")
     assert everything[name_of(4)].shared.endswith("but on mine")
@@ -192,8 +188,8 @@ async def test_without_a_remote_the_branch_of_the_join_counts(shared: SharedLess
     await shared.join(upstream, HERE.project)
     push(upstream, lesson(3), who="Ben", branch="idea")
     await shared.refresh()
-    assert not shared.told([name_of(3)])
-    assert shared.count(None) == 2
+    assert shared.entries[name_of(3)].branch == "idea"
+    assert counted(shared, None) == 2
 
 
 async def test_another_repository_in_its_place_is_not_read(shared: SharedLessons, clone: Path) -> None:
@@ -226,9 +222,9 @@ async def test_lessons_stay_while_git_cannot_be_asked(
         with monkeypatch.context() as patched:
             patched.setattr(asked, "git", too_slow)
             await shared.refresh()
-        assert shared.count(HERE.project) == 2, late
+        assert counted(shared) == 2, late
     await shared.refresh()
-    assert shared.count(HERE.project) == 3
+    assert counted(shared) == 3
 
 
 async def test_hostile_files_are_left_out_and_named(shared: SharedLessons, clone: Path, upstream: Path) -> None:
@@ -261,5 +257,5 @@ async def test_two_thousand_lessons_are_read_and_indexed(
 ) -> None:
     push(upstream, *(lesson(number) for number in range(2_000)))
     await shared.join(upstream, HERE.project)
-    assert shared.count(HERE.project) == 2_000
+    assert counted(shared) == 2_000
     assert await points(services) == 2_000

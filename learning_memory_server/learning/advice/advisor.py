@@ -86,7 +86,6 @@ class Advisor:
         ):
             for early, shown in ahead.items():
                 self._record(entry, early, shown)
-        self.finder.shared.look()
         if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
             return self._shown(known, folder)
         # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
@@ -208,7 +207,7 @@ class Advisor:
         if advice.withheld:
             return Related()
         ids = [item.id for item in advice.items]
-        entries = (*self.collector.look_up(ids).found, *self.finder.shared.told(ids))
+        entries = tuple(self.collector.look_up(ids).found)
         values = (self.values.find(name) for name in ids)
         words = {each.id: said for each in entries if (said := self.validity.words(each, folder))}
         return Related(entries, tuple(value for value in values if value), words)

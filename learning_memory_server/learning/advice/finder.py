@@ -38,7 +38,6 @@ from learning_memory_server.learning.values.log import Likeness, nearest_values,
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
-from learning_memory_server.sharing.shared import SharedLessons
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -215,7 +214,6 @@ class AdviceFinder:
     verdicts: VerdictLog
     _: KW_ONLY
     is_everywhere: bool  # whether to look at other projects too
-    shared: SharedLessons = field(default_factory=SharedLessons)
     background: int = BACKGROUND  # how many of the newest entries are the background
     _terms: dict[str, tuple[Ghap, frozenset[str]]] = field(default_factory=dict, init=False)
 
@@ -225,8 +223,8 @@ class AdviceFinder:
 
     def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
         """Return whether one of a project's newest entries has one of these terms."""
-        newest = self.shared.newest(self.collector.timeline.newest(project), project)
-        return any(self.has(each, any_of) for each in islice(newest, self.background))
+        newest = islice(self.collector.timeline.newest(project), self.background)
+        return any(self.has(each, any_of) for each in newest)
 
     async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
         """Return the candidates for an entry, None if the index is not open or its model's scale is not known."""
@@ -247,7 +245,7 @@ class AdviceFinder:
         timeline = self.collector.timeline
         newest = {
             point_id("ghap", each.id): each
-            for each in islice(self.shared.newest(timeline.newest(within), within), self.background)
+            for each in islice(timeline.newest(within), self.background)
             if each.id != entry_id
         }
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
@@ -258,14 +256,13 @@ class AdviceFinder:
         pending = [each for point, each in newest.items() if point not in near]
         candidates = [(newest[point], closeness) for point, closeness in near.items()]
         candidates += await self._pending(vector, pending, background)
-        stored = timeline.count(within) + self.shared.count(within)
+        stored = timeline.count(within)
         if stored > len(newest):
             candidates += await self._others(vector, newest, entry_id, within)
         scored = [
             Scored(
                 each,
-                sunk(background.score(closeness, self._terms_of(each)), *effects.get(each.id, (0, 0)))
-                - self.shared.discount(each),
+                sunk(background.score(closeness, self._terms_of(each)), *effects.get(each.id, (0, 0))),
                 background.shared(self._terms_of(each)),
             )
             for each, closeness in candidates
@@ -288,13 +285,14 @@ class AdviceFinder:
         self, vector: Vectors, newest: Mapping[str, Ghap], entry_id: str, project: str | None
     ) -> list[tuple[Ghap, float]]:
         """Return the nearest of the entries that are not among the newest, with their closeness."""
-        hits = await self.index.nearest(_FULL, vector, limit=_DEPTH, where=EntryQuery(project=project).for_engine())
+        hits = await self.index.nearest(
+            _FULL, vector, limit=_DEPTH, where=EntryQuery(project=project, is_own=True).for_engine()
+        )
         missing = {hit.id: hit.score for hit in hits if hit.id not in newest}
         records = await self.index.retrieve(_FULL, list(missing)) if missing else []
         points = {record.payload["ghap_id"]: record.id for record in records}
         # Through the collector, so that nothing forgotten is found.
-        own = self.collector.look_up(name for name in points if name != entry_id).found
-        found = (*own, *self.shared.told(points))
+        found = self.collector.look_up(name for name in points if name != entry_id).found
         return [(each, missing[points[each.id]]) for each in found if each.resolution]
 
     async def _near_values(self, vector: Vectors, entry_id: str, project: str | None) -> list[Likeness]:

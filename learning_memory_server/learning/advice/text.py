@@ -21,7 +21,6 @@ from learning_memory_server.model.advice import Channel, Item, Kind, Reason
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.value import Status
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
-from learning_memory_server.sharing.files import SharedEntry
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
-    from learning_memory_server.sharing.shared import SharedLessons
 
 _LATEST: Final = 500
 """How many of the newest entries are looked at for lessons: with all of 100,000 it would take 60 ms."""
@@ -63,11 +61,10 @@ class SessionContext:
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
         elsewhere = self.collector.list_elsewhere(caller)
-        lessons = latest(self.collector, caller.project, self.advisor.finder.shared)
         found = context(
             still_open,
             self.values.list_values(project=caller.project),
-            lessons,
+            latest(self.collector, caller.project),
             self.advisor.loaded(caller.session) | self.advisor.validity.successors().keys(),
             elsewhere,
             words_about(place if "\n" in place else f"{place}\n{self._last_files(caller)}", still_open),
@@ -89,13 +86,9 @@ def words_about(place: str, still_open: Iterable[Ghap]) -> frozenset[str]:
     return frozenset(terms("\n".join((place, *(each.goal for each in still_open)))))
 
 
-def latest(collector: ObservationCollector, project: str, shared: SharedLessons) -> list[Ghap]:
-    """Return the resolved entries of a project that a context may have a lesson of, the newest first.
-
-    Shared ones that nobody has confirmed come after the others.
-    """
-    newest = islice(shared.newest(collector.timeline.newest(project), project), _LATEST)
-    return sorted(newest, key=shared.discount)
+def latest(collector: ObservationCollector, project: str) -> list[Ghap]:
+    """Return the resolved entries of a project that a context may have a lesson of, the newest first."""
+    return list(islice(collector.timeline.newest(project), _LATEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +172,7 @@ def _lesson_items(
         if takeaway and takeaway.casefold() not in said:
             said.add(takeaway.casefold())
             reason = Reason.TERMS if entry in near else Reason.LATEST
-            words = "; ".join(filter(None, (entry.shared if isinstance(entry, SharedEntry) else "", freshness(entry))))
+            words = freshness(entry)
             yield (Item(entry.id, Kind.EXPERIENCE, reason=reason), f"{takeaway} ({words})" if words else takeaway)
 
 
@@ -198,7 +191,6 @@ class RelatedItem(TypedDict):
     outcome: NotRequired[str]
     learned: str
     goal: NotRequired[str]
-    shared: NotRequired[str]
     freshness: NotRequired[str]
 
 
@@ -225,8 +217,6 @@ def _experience(entry: Ghap, line: int, freshness: str | None) -> RelatedItem:
         "learned": shortened(one_line(learned(entry)), line),
         "goal": shortened(one_line(entry.goal), limits.ADVICE_GOAL_MAX),
     }
-    if isinstance(entry, SharedEntry):
-        item["shared"] = entry.shared
     return {**item, "freshness": freshness} if freshness else item
 
 

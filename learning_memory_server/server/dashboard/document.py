@@ -28,7 +28,6 @@ from learning_memory_server.server.views import (
     memory_views,
     value_views,
 )
-from learning_memory_server.sharing.files import SharedEntry
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 
@@ -98,9 +97,7 @@ class Dashboard:
             "advice": [_advice(each) for each in advice],
             "errors": await asyncio.to_thread(lambda: [_error(known, folders) for known in errors]),
             "shared": [
-                {**entry_views.whole_entry(each), **fields(SharedBy, each)}
-                for each in services.shared.newest((), project)
-                if isinstance(each, SharedEntry)
+                {**entry_views.whole_entry(each), **fields(SharedBy, each)} for each in services.shared.newest(project)
             ],
             "memories": [
                 {**memory_views.memory(each), "text": each.text[: limits.PAGE_MEMORY_MAX]}

@@ -136,9 +136,8 @@ class Hooks:
         if event.is_again and session.context_at and now - session.context_at < _AT_ONCE:
             return ""
         session.context_at = now
-        self.advisor.finder.shared.look()
         place = await asyncio.to_thread(place_in, Path(event.folder)) if event.folder else ""
-        lessons = latest(self.collector, caller.project, self.advisor.finder.shared)
+        lessons = latest(self.collector, caller.project)
         await self.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
         if event.folder and event.session:
             # Claude Code loads it before it knows the hooks of plugins.
@@ -286,8 +285,7 @@ class Hooks:
 def _learned(entry: Ghap) -> tuple[RelatedItem, str]:
     """Return a lesson, and where it is from."""
     (item,) = related(Related((entry,)))
-    shared = f"; {item['shared']}" if "shared" in item else ""
-    return item, f"learned in {item['id']}, {item['outcome']}{shared}"
+    return item, f"learned in {item['id']}, {item['outcome']}"
 
 
 def _touch(places: Iterable[str]) -> None:

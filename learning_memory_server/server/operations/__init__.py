@@ -79,7 +79,7 @@ async def join(services: Services, report: Report, *, folder: str, project: str)
     """Read the shared lessons of a repository from now on. The reply counts them, and names what is left out."""
     report("Reading the repository")
     joined = await services.shared.join(Path(folder), project)
-    return {"lessons": services.shared.count(project), "left_out": joined.left_out}
+    return {"lessons": len(joined.entries), "left_out": joined.left_out}
 
 
 async def unjoin(services: Services, _report: Report, *, folder: str) -> dict[str, Any]:

@@ -1,0 +1,87 @@
+"""What others have shared is found by whoever searches, and told to nobody unasked, through no channel."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from learning_memory_server.index.queries import ExperienceQuery
+from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.settings import Settings
+from tests.learning.advice.parts import MeasuredModel
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, at_work
+from tests.server.hooks.test_reading import session_in, shop
+from tests.sharing.repositories import commit, git, lesson, write
+
+__all__ = ["shop"]
+
+BEARS = f"{ENTRY['goal']}: {ENTRY['hypothesis']}"
+LESSON = "look at the proxy before you look at the cache"
+
+
+async def joined(services: Services, folder: Path, count: int) -> None:
+    """Join a repository of lessons that all bear on the entry, of two authors who confirm them."""
+    git(folder, "init", "-q", "-b", "main")
+    for number in range(count):
+        texts = {"": f"{ENTRY['goal']} ({number})", "What was believed": ENTRY["hypothesis"], "Lesson": LESSON}
+        write(folder, lesson(number, **texts))
+    commit(folder, "Share", "Ben")
+    await services.shared.join(folder, CALLER.project)
+    await services.writer.complete()
+    assert len(services.shared.entries) == count
+
+
+async def everything_told(services: Services, shop: Path) -> dict[str, Any]:
+    services.advisor.within = None
+    told: dict[str, Any] = {}
+    async with session_in(services, shop, "a") as work:
+        told["start"] = await work.fire("SessionStart", session="a", folder=str(shop))
+    async with session_in(services, shop, "b") as work:
+        await work.fire("SessionStart", session="b")
+        told["prompt"] = await work.fire("UserPromptSubmit", session="b", prompt=BEARS)
+    async with session_in(services, shop, "c") as work:
+        fails = {"command": "shipit deploy", "error": f"Exit code 1\nerror: {BEARS}"}
+        told["error"] = await work.fire("PostToolUseFailure", session="c", **fails)
+    async with session_in(services, shop, "d") as work:
+        await work.fire("PreToolUse", session="d", agent="", prompt=BEARS, kind="Explore")
+        told["subagent"] = await work.fire("SubagentStart", session="d", agent="a1", kind="Explore")
+    async with session_in(services, shop, "e") as work:
+        told["start_ghap"] = (await work.call("start_ghap", **ENTRY)).get("related")
+    async with session_in(services, shop, "f") as work:
+        await work.call("start_ghap", **{**ENTRY, "goal": "Draw the owl", "hypothesis": "It likes the meadow"})
+        told["update_ghap"] = (await work.call("update_ghap", hypothesis=BEARS)).get("related")
+    return told
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+async def test_no_channel_tells_what_others_have_shared(settings: Settings, shop: Path, is_own: bool) -> None:
+    async with at_work(settings, load=MeasuredModel) as services:
+        if is_own:
+            async with session_in(services, shop, "first") as first:
+                await first.call("start_ghap", **ENTRY)
+                await first.call("resolve_ghap", **CONFIRMED)
+        else:
+            await joined(services, shop, 40)
+        told = await everything_told(services, shop)
+        # The same channels do tell your own.
+        assert {name for name, said in told.items() if bool(said) is not is_own} == set()
+        assert is_own or LESSON not in json.dumps(told)
+        if not is_own:
+            sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
+            assert {getattr(each.entry, "shared", "") for each in sought.found} == {"shared, says git: Ben"}
+            assert len(sought.found) == 40
+
+
+async def test_what_others_have_shared_crowds_out_nothing_of_your_own(settings: Settings, shop: Path) -> None:
+    async with at_work(settings, load=MeasuredModel) as services:
+        async with session_in(services, shop, "first") as first:
+            await first.call("start_ghap", **ENTRY)
+            entry = (await first.call("resolve_ghap", **CONFIRMED))["id"]
+        await joined(services, shop, 40)
+        finder = services.advisor.finder
+        # None of your own is among the newest, so all come from the index.
+        finder.background = 0
+        ranked = await finder.rank_text(BEARS, CALLER.project, {})
+        assert ranked
+        assert [each.entry.id for each in ranked.experiences] == [entry]
