@@ -17,16 +17,17 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.values import has_all_sorts, is_random
 from learning_memory_server.sharing.files import SharedFile
+from learning_memory_server.system.invisible import bare, hides
 
 
 @cache
 def _patterns() -> dict[str, re.Pattern[str]]:
-    """Return what finds each reason to refuse a text."""
+    """Return what finds each reason to refuse a bare text: marks are letters in some languages, disguises in others."""
     found = tomllib.loads(Path(__file__).with_name("refused.toml").read_text("utf-8"))
     words = found.pop("words")
     return {
         reason: re.compile(
-            "|".join(f"(?:{_WORDS.sub(lambda match: words[match[1]], each)})" for each in patterns),
+            bare("|".join(f"(?:{_WORDS.sub(lambda match: words[match[1]], each)})" for each in patterns)),
             re.IGNORECASE | re.MULTILINE,
         )
         for reason, patterns in found.items()
@@ -46,15 +47,21 @@ _ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 
 def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:
     """Yield why a file must not be shared, or read, and the words that are the reason. The words may be secret."""
-    text = "\n".join(file.texts.values())
-    redacted = redactor.redact(text)
+    found: dict[str, str] = {}
+    for text in file.texts.values():
+        for reason, words in _objections(text, redactor):
+            found.setdefault(reason, words)
+    yield from found.items()
+
+
+def _objections(text: str, redactor: Redactor) -> Iterator[tuple[str, str]]:
+    redacted, plain = redactor.redact(text), bare(text)
     if redacted.kinds:
         yield "redaction would mark a part of it", " ".join(each for each in text.split() if each not in redacted.text)
-    elif random := [word for word in _RANDOM.findall(text) if _is_random(word)]:
+    elif random := [word for word in _RANDOM.findall(plain) if _is_random(word)]:
         yield "it has what looks like a secret", ", ".join(random)
-    if one_line(text) != " ".join(text.split()):
+    if hides(text) or one_line(text) != " ".join(text.split()):
         yield "it has invisible characters", ""
-    plain = unicodedata.normalize("NFKC", text)
     if mixed := [word for word in re.findall(r"\w+", plain) if not word.isascii() and len(_alphabets(word)) > 1]:
         yield "it has words of more than one alphabet", ", ".join(mixed)
     if encoded := [word for word in _ENCODED.findall(plain) if _is_encoded(word)]:
@@ -68,7 +75,7 @@ def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]
 def named(name: str) -> str:
     """Return the name of an author or a branch as it may be shown; nothing if it would be more than a name."""
     plain = " ".join(_NOT_A_NAME.sub(" ", name).split())
-    return "" if len(plain) > _NAME_MAX or any(each.search(plain) for each in _patterns().values()) else plain
+    return "" if len(plain) > _NAME_MAX or any(each.search(bare(plain)) for each in _patterns().values()) else plain
 
 
 def _is_random(word: str) -> bool:

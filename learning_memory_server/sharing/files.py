@@ -164,7 +164,9 @@ def of_entry(entry: Ghap, corrects: str = "") -> SharedFile:
     texts = (
         *(entry.goal, entry.hypothesis, end.result, end.surprise, cause and cause.description),
         *((lesson.what_worked, lesson.takeaway) if lesson else (None, None)),
-        " ".join(each.file for each in entry.anchors if not each.is_read and " " not in each.file),
+        " ".join(
+            each.file for each in entry.anchors[-limits.ANCHORS_MAX :] if not each.is_read and " " not in each.file
+        ),
     )
     return shared_file(
         Kind.LESSON,
@@ -240,9 +242,10 @@ def parse(name: str, data: bytes | None) -> SharedFile | str:
     texts = dict(zip(headings, said, strict=True))
     file = SharedFile(Kind(fields.pop("kind")), fields.pop("date"), texts, fields)
     # There may be many files.
-    longest = max((len(text) for heading, text in texts.items() if heading != "Files"), default=0)
+    paths = texts.get("Files", "").split()
+    longest = max(map(len, [*(text for heading, text in texts.items() if heading != "Files"), *paths]), default=0)
     is_whole = all(said) and _NEEDED.get(file.kind, {"about"}) <= {*texts, *fields}
-    if not is_whole or longest > limits.NARRATIVE_MAX:
+    if not is_whole or longest > limits.NARRATIVE_MAX or len(paths) > limits.ANCHORS_MAX:
         return "it lacks a part, or has one that is too long"
     # Whatever the format does not know is not in what would be written.
     if name != file.name or text.split() != file.render().split():

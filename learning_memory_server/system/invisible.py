@@ -1,13 +1,20 @@
 """Characters that nobody sees: they turn the direction of a text, hide words in it, or cut what is searched for."""
 
 import re
+import unicodedata
 from collections.abc import Callable
 from typing import Final
 
 _SELECTORS: Final = r"\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS: Final = r"\U000e0020-\U000e007e"
-_HIDING: Final = r"\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-"""Controls of direction, characters without a width, and tags, which are a second alphabet that is not drawn."""
+_HIDING: Final = (
+    r"\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
+    r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
+)
+"""Controls of direction, characters without a width, fillers, and tags, which are a second alphabet that is not drawn.
+
+With the soft hyphen and the selectors, all that Unicode calls Default_Ignorable_Code_Point.
+"""
 
 INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"
 """An expression for all of them, with the soft hyphen and what selects a variant of the character before it."""
@@ -18,12 +25,19 @@ _VIRAMAS: Final = r"\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca
 _UNSPACED: Final = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
 """Thai, Lao, Tibetan, Burmese, Khmer: without spaces between words, so that a space without a width says where."""
 _EMOJI: Final = r"\u2190-\u2bff\U0001f000-\U0001faff"
+_VARIED: Final = (
+    rf"{_EMOJI}#*0-9\u00a9\u00ae\u1000-\u109f\u203c\u2049\u2122\u2139\u3030\u303d\u3297\u3299"
+    r"\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+)
+"""Signs and characters that have variants to select: emoji, Burmese, Chinese."""
 
 _FOUND: Final = re.compile(
     rf"(?<=[{_JOINED}])[\u200c\u200d](?=[{_JOINED}])"
     rf"|(?<=[{_VIRAMAS}])[\u200c\u200d]"
     rf"|(?<=[{_UNSPACED}])\u200b(?=[{_UNSPACED}])"
     rf"|(?<=[{_EMOJI}\ufe0f])\u200d(?=[{_EMOJI}])"
+    r"|(?<=[\u1820-\u18aa])[\u180b-\u180d\u180f]"
+    r"|(?<=[\u1100-\u115e\u1161-\u11ff])[\u115f\u1160]|\u115f(?=[\u1161-\u11a7])"
     rf"|\U0001f3f4[{_TAGS}]{{2,7}}\U000e007f"  # the flag of a part of a country
     rf"|(?P<hidden>[{_HIDING}]|(?<=[{_SELECTORS}])[{_SELECTORS}])"
 )
@@ -37,9 +51,26 @@ def shown(text: str, name: Callable[[str], str] = _named) -> str:
     """Return a text with a name such as `[U+202E]` in place of each character that would hide something.
 
     These stay: a joiner or non-joiner between characters of a script that needs it, or after a virama; a space without
-    a width between characters of a script that does without spaces; the joiner of an emoji; tags in a flag; and one
-    selector of a variant. Of those, what cannot be seen changes nothing that is read.
+    a width between characters of a script that does without spaces; the joiner of an emoji; tags in a flag; a filler in
+    Korean; and one selector of a variant. Of those, what cannot be seen changes nothing that is read.
     """
     if text.isascii():
         return text
     return _FOUND.sub(lambda found: name(found[0]) if found["hidden"] else found[0], text)
+
+
+_NEEDLESS: Final = re.compile(rf"\u00ad|(?<![{_VARIED}])[{_SELECTORS}]")
+
+
+def hides(text: str) -> bool:
+    """Return whether a text has an invisible character that its script does not need: soft hyphens are none, either."""
+    return shown(text) != text or _NEEDLESS.search(text) is not None
+
+
+_IGNORABLE: Final = re.compile(INVISIBLE)
+
+
+def bare(text: str) -> str:
+    """Return a text without invisible characters and without the marks of its letters, in its simplest form."""
+    apart = unicodedata.normalize("NFKD", _IGNORABLE.sub("", text))
+    return unicodedata.normalize("NFKC", "".join(each for each in apart if unicodedata.category(each) != "Mn"))

@@ -1,6 +1,7 @@
 """Nothing secret, nothing that instructs, escapes or names an author is shared, passes a check, or is told."""
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from benchmarks.secrets_made import jwt, private_key
 from learning_memory_server.model import limits
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.sharing.check import doubtful, named, objections, parts_of
+from learning_memory_server.system.invisible import bare, hides
 from tests.redaction.public_formats import OTHERS, SECRETS, made
 from tests.sharing.repositories import lesson
 from tests.sharing.test_files import read
@@ -40,6 +42,69 @@ def test_what_instructs_escapes_or_names_an_author_does_not_pass(text: str) -> N
     for heading in HEADINGS:
         file = lesson(1, **{heading: f"The cache was stale. {text}"})
         assert any(objections(file, build_redactor()))
+
+
+DISGUISES = ("\u00ad", "\u034f", "\u115f", "\u180b", "\u3164", "\ufe0f", "\U000e0041", "\U000e0100", "\u0301", "\u0323")
+
+
+@pytest.mark.parametrize("sign", DISGUISES)
+def test_no_sign_within_its_words_lets_a_text_pass(sign: str) -> None:
+    redactor, passed = build_redactor(), []
+    for text in HOSTILE:
+        whole = text.replace("\\u200b", "").replace("\\u006e", "n").replace("\\n", "\n")
+        for disguised in (
+            re.sub(r"\w(?=\w)", rf"\g<0>{sign}", whole),
+            re.sub(r"(?<=\w)\w(?=\w\b)", rf"\g<0>{sign}", whole),
+        ):
+            found = dict(objections(lesson(1, Lesson=disguised), redactor))
+            # What is hidden does not matter: the words are found below it.
+            found.pop("it has invisible characters", None)
+            passed += [] if found else [text]
+    assert passed == []
+
+
+IGNORABLE = (
+    *(0xAD, 0x34F, 0x61C, range(0x115F, 0x1161), range(0x17B4, 0x17B6), range(0x180B, 0x1810), range(0x200B, 0x2010)),
+    *(range(0x202A, 0x202F), range(0x2060, 0x2070), 0x3164, range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0),
+    *(range(0xFFF0, 0xFFF9), range(0x1BCA0, 0x1BCA4), range(0x1D173, 0x1D17B), range(0xE0000, 0xE1000)),
+)
+"""Default_Ignorable_Code_Point, as Unicode 16 has it."""
+
+
+def test_nothing_that_is_not_drawn_passes_in_a_word_without_it() -> None:
+    codes = [code for each in IGNORABLE for code in (each if isinstance(each, range) else [each])]
+    assert len(codes) == 4_174
+    assert [
+        hex(code) for code in codes if not hides(f"cac{chr(code)}he") or not hides(f"\u0434{chr(code)}\u0430")
+    ] == []
+    assert {bare(f"cac{chr(code)}he") for code in codes} == {"cache"}
+    said = "it has invisible characters", ""
+    for code in codes[:100]:
+        assert said in objections(lesson(1, Lesson=f"The cac{chr(code)}he was stale."), build_redactor())
+
+
+def test_what_a_script_needs_passes() -> None:
+    for text in (
+        *(
+            "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+            "\u0915\u094d\u200d\u0937",
+            "\u0e44\u0e17\u0e22\u200b\u0e44\u0e17\u0e22",
+        ),
+        *(
+            "\u2714\ufe0f done",
+            "\U0001f469\u200d\U0001f4bb",
+            "1\ufe0f\u20e3",
+            "\u845b\U000e0100",
+            "\u1820\u180b",
+            "\u1112\u1160",
+        ),
+    ):
+        assert list(objections(lesson(1, Lesson=text), build_redactor())) == [], text
+
+
+def test_each_text_of_a_file_is_looked_at_by_itself() -> None:
+    texts = {"What was believed": "It is the same here as in your", "What happened": "Task runners were stale."}
+    assert list(objections(lesson(1, **texts), build_redactor())) == []
 
 
 @pytest.mark.parametrize("text", HARMLESS)

@@ -1,10 +1,12 @@
 """Shared files: written so that others can read them, and read as what an enemy may have written."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from learning_memory_server.model.entry import Anchor
 from learning_memory_server.model.value import ClusterId, Evidence, Value
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.sharing.files import FOLDER, Kind, SharedFile, entry_of, of_entry, of_value, parse, verdict
@@ -131,9 +133,14 @@ def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     assert sound_files(tmp_path / "repository") == {}
 
 
-def test_a_lesson_may_be_about_more_files_than_a_text_is_long() -> None:
-    file = lesson(1, Files=" ".join(f"src/module_{number}.py" for number in range(500)))
-    assert read(file) == file
+def test_a_lesson_is_about_twenty_files_at_most() -> None:
+    names = [f"src/{number}/{'module' * 30}.py" for number in range(21)]
+    assert read(lesson(1, Files=" ".join(names[:20])))
+    for paths in (" ".join(names), "x " * 10_000, "x" * 60_000):
+        file = lesson(1, Files=paths)
+        assert parse(file.name, file.render().encode()) == "it lacks a part, or has one that is too long"
+    anchors = tuple(Anchor(name) for name in names)
+    assert read(of_entry(replace(full_ghap(), anchors=anchors)))
     assert isinstance(parse((long := lesson(1, Lesson="x " * 2_000)).name, long.render().encode()), str)
 
 
