@@ -33,6 +33,7 @@ from learning_memory_server.sharing import files, tree
 from learning_memory_server.sharing.check import doubtful, objections, parts_of
 from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of, state_of
+from learning_memory_server.system.files import read as read_file
 from learning_memory_server.system.files import replace as replace_file
 
 _COMMITS: Final = 5_000
@@ -169,7 +170,10 @@ def promote(yes: Annotated[bool, typer.Option("--yes", help="Make the change, an
     path = top / LEARNED
     if path.resolve() != top.resolve() / LEARNED:
         raise InvalidInputError(f"{LEARNED} is a link, so it is not looked at.")
-    before = path.read_bytes().decode("utf-8", "surrogateescape") if path.exists() else ""
+    data = read_file(path) if path.exists() else b""
+    if data is None:
+        raise InvalidInputError(f"{LEARNED} is too long, or no plain file.")
+    before = data.decode("utf-8", "surrogateescape")
     stored = Stored(settings)
     standings = stored.standings(stored.values.all())
     lessons = SharedLessons(settings.storage_path / SHARED)

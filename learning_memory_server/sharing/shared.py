@@ -252,7 +252,24 @@ def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
     seen = hashlib.sha256(repr((commits.get(default), trees)).encode()).hexdigest()
     if seen == before.seen:
         return before
-    nothing = msgspec.structs.replace(_forgotten(before), seen=seen)
+    try:
+        return _judged(place, before, seen, default, commits, trees, redactor)
+    except DeadlineExceededError:
+        # Git would be as late each time. What was read before stays.
+        return msgspec.structs.replace(before, seen=seen, left_out={"": "git took too long to say what it has"})
+
+
+def _judged(
+    place: str,
+    before: Joined,
+    seen: str,
+    default: str,
+    commits: Mapping[str, str],
+    trees: Mapping[str, str],
+    redactor: Redactor,
+) -> Joined:
+    """Return what a repository has at these commits, whose digest is `seen`."""
+    folder, nothing = Path(place), msgspec.structs.replace(_forgotten(before), seen=seen)
     roots = tree.roots_of(folder, commits.get(default, "HEAD"))
     if tree.place_of(folder) != place or (before.roots and roots != before.roots):
         return msgspec.structs.replace(

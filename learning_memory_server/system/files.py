@@ -12,7 +12,7 @@ from typing import Final
 
 PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for every file: children do not inherit it, and Windows does not translate its line ends."""
-READ_MAX: Final = 1 << 20
+READ_MAX: Final = 1 << 16
 """Bytes of a file of somebody else that is read. Larger ones are data."""
 TEMPORARY: Final = ".tmp"
 """The suffix of a file that is not complete yet."""

@@ -43,7 +43,7 @@ PROJECT_FILES: Final = (
     ".env",
 )
 """Files of a project from which clients, and the terminals of editors, take variables."""
-PROJECT_FILE_MAX: Final = 1 << 20
+PROJECT_FILE_MAX: Final = 1 << 16
 """Bytes of the longest file that is parsed."""
 _PROJECT_FOLDERS: Final = ("CLAUDE_PROJECT_DIR", "PWD", "WORKSPACE_FOLDER_PATHS")
 """Variables that may name the project's folder where it is not the working directory. The last is Cursor's."""
