@@ -78,6 +78,22 @@ def named(name: str) -> str:
     return "" if len(plain) > _NAME_MAX or any(each.search(bare(plain)) for each in _patterns().values()) else plain
 
 
+_NAME: Final = re.compile(r"[\w@+./-]{1,120}")
+_THREE_WORDS: Final = re.compile(r"(?:[^\W\d_]{2,}[@+._-]+){2}[^\W\d_]{2,}")
+_ENDING: Final = re.compile(r"\.\w{1,6}$")
+_SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[@+./_-]+")
+
+
+@lru_cache
+def told_name(name: str) -> str:
+    """Return the name of a file or a branch as it may be told; nothing if it could say something."""
+    # With spaces, three words in a row would be a sentence.
+    if not _NAME.fullmatch(name) or _THREE_WORDS.search(_ENDING.sub("", name)):
+        return ""
+    words = bare(_SEAMS.sub(" ", name))
+    return "" if any(each.search(words) for each in _patterns().values()) else name
+
+
 def _is_random(word: str) -> bool:
     return is_random(word) and (has_all_sorts(word) or (len(word) >= _KEY_LEAST and not word.isalpha()))
 

@@ -26,7 +26,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree
-from learning_memory_server.sharing.check import named, objections
+from learning_memory_server.sharing.check import named, objections, told_name
 from learning_memory_server.sharing.files import TEACHING, Kind, SharedEntry, SharedFile, entry_of, parse
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.version import VERSION
@@ -311,7 +311,7 @@ def _entries(
             identity_of(project, content),
             project,
             author=named(author),
-            branch="" if content in main else named(branch) or "another",
+            branch="" if content in main else told_name(branch) or "another",
             confirmations=len(lesson.confirming),
             is_settled=any(other not in {"", author} for other in others),
         )

@@ -148,7 +148,7 @@ async def test_another_branch_is_only_searched(
 
     assert counted(shared, None) == 2
     everything = await found(services, "case")
-    assert everything[name_of(3)].shared.endswith("not on the default branch but on origin idea")
+    assert everything[name_of(3)].shared.endswith("not on the default branch but on origin/idea")
     assert everything[name_of(4)].shared.endswith("but on mine")
 
 

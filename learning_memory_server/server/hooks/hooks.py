@@ -42,6 +42,7 @@ from learning_memory_server.server.hooks.event import (
     STOP,
     Event,
 )
+from learning_memory_server.sharing.check import told_name
 from learning_memory_server.sharing.promote import LEARNED, promoted
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
@@ -245,7 +246,8 @@ class Hooks:
         believed, found = (
             shortened(one_line(text), limits.REMINDER_MAX) for text in (entry.hypothesis, learned(entry))
         )
-        return f"{_OPENING} Of {name} this was believed, and was wrong: {believed} Learned: {found} ({entry.id}{self._words(entry, caller)})"
+        told = told_name(name) or "this file"
+        return f"{_OPENING} Of {told} this was believed, and was wrong: {believed} Learned: {found} ({entry.id}{self._words(entry, caller)})"
 
     async def _after_tool(self, event: Event, caller: Caller) -> str:
         if event.file:
