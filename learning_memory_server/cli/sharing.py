@@ -9,6 +9,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -30,7 +31,7 @@ from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing import files, tree
-from learning_memory_server.sharing.check import doubtful, objections, parts_of
+from learning_memory_server.sharing.check import doubtful, objections, parts_of, told_name
 from learning_memory_server.sharing.promote import LEARNED, Rule, patch, promoted, with_rules
 from learning_memory_server.sharing.shared import SHARED, SharedLessons, identity_of, state_of
 from learning_memory_server.system.files import read as read_file
@@ -180,7 +181,7 @@ def promote(yes: Annotated[bool, typer.Option("--yes", help="Make the change, an
     redactor = secrets_finder(settings)
     sound = {
         rule.id: rule
-        for rule in _earned(current_project(settings), standings, stored, lessons)
+        for rule in _earned(current_project(settings), standings, stored)
         if not any(objections(files.shared_file(files.Kind.VALUE, "", {"Lesson": rule.text}), redactor))
         and (not rule.paths or any((top / each).exists() for each in rule.paths))
     }
@@ -278,23 +279,31 @@ def _write(top: Path, file: files.SharedFile) -> str:
     return f"{files.FOLDER}/{file.name}"
 
 
-def _earned(project: str, standings: list[Standing], stored: Stored, lessons: SharedLessons) -> Iterator[Rule]:
+def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator[Rule]:
     """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
     own = [each for each in standings if each.value.project == project and each.is_in_force]
     for each in sorted(own, key=lambda each: -each.support.interval[0]):
         text = one_line(each.value.text)
         if len(text) <= _TEXT_MAX and not each.contradicting:
-            yield Rule(each.value.id, text, f"a value, supported by {len(each.supporting)} entries")
+            source = f"a value{_from(project, each.value.created_at)}, supported by {len(each.supporting)} entries"
+            yield Rule(each.value.id, text, source)
     cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
     for later, name, effect in Validity(stored.advice, stored.entries).said():
         if told := stored.entries.find_resolved(later):
             cited[name, effect][later] = told.agent_session
     for (name, effect), by in sorted(cited.items(), key=lambda item: (-len(item[1]), item[0])):
-        entry = stored.entries.find_resolved(name) or lessons.find(name)
+        # What others have shared is theirs to promote.
+        entry = stored.entries.find_resolved(name)
         sessions = len(set(by.values()))
         if effect is Effect.MISLED or (name, Effect.MISLED) in cited or entry is None or entry.project != project:
             continue
         text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
         if 0 < len(text) <= _TEXT_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
             paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
-            yield Rule(name, text, f"a lesson, which helped {len(by)} times in {sessions} sessions", paths)
+            source = f"a lesson{_from(project, entry.outcome.resolved_at)}, which helped {len(by)} times in {sessions} sessions"
+            yield Rule(name, text, source, paths)
+
+
+def _from(project: str, at: datetime) -> str:
+    name = told_name(project)
+    return f" of {at:%Y-%m-%d}{f' in {name}' if name else ''}"

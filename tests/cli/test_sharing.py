@@ -1,15 +1,23 @@
 """The commands of sharing, on a repository and a store with something of each kind."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.advice import Citation, Effect, Kind
+from learning_memory_server.model.entry import Lesson
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.sharing.files import FOLDER
+from learning_memory_server.sharing.shared import identity_of
 from learning_memory_server.sharing.tree import sound_files as files_of
 from tests.cli.kept import VALUE
 from tests.command_line import old_entry, printed, refusal
 from tests.sharing.repositories import commit, git, lesson, write
+from tests.support import numbered
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("kept")]
 
@@ -91,3 +99,43 @@ def test_joining_and_leaving_say_what_they_did(run: Any, repository: Path) -> No
     assert "it instructs whoever reads it" in run("doctor", "--quick").stdout
     assert "reindex" in run("leave").stdout
     assert run("leave").exit_code == 1
+
+
+def test_yes_does_not_answer_for_a_shallow_clone(run: Any, repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(repository, lesson(1))
+    commit(repository, "share")
+    git(repository.parent, "clone", "-q", "--depth=1", f"file://{repository}", "shallow")
+    monkeypatch.chdir(repository.parent / "shallow")
+    assert run("join", "--yes").exit_code == 1
+    assert lesson(1).texts[""] not in run("search", lesson(1).texts[""]).stdout
+    monkeypatch.chdir(repository)
+    assert run("join", "--yes").exit_code == 0
+
+
+def test_promote_names_where_a_rule_is_from_and_leaves_out_what_others_shared(
+    run: Any, repository: Path, kept: Journal
+) -> None:
+    shared = lesson(1, Lesson="Look at the proxy before the cache")
+    write(repository, shared)
+    commit(repository, "share")
+    assert run("join", "--yes").exit_code == 0
+    learned = Lesson("looking", "Look at the pump before the hose")
+    own = replace(numbered(1), project="garden")
+    own = replace(own, resolution=replace(own.outcome, lesson=learned))
+    ids = own.id, identity_of("garden", shared.content)
+    cited = tuple(Citation(name, Kind.EXPERIENCE, Effect.HELPED) for name in ids)
+    citing = [replace(numbered(number), project="garden", agent_session=f"{number:016x}") for number in range(2, 6)]
+    citing = [replace(each, resolution=replace(each.outcome, cited=cited, lesson=None)) for each in citing]
+    ObservationCollector(kept, utc_now).add_resolved([own, *citing])
+
+    change = run("promote").stdout
+
+    assert f"a lesson of {own.outcome.resolved_at:%Y-%m-%d} in garden, which helped 4 times in 4 sessions" in change
+    assert "Look at the pump before the hose" in change
+    assert "proxy" not in change
+
+
+def test_promote_reads_no_file_that_is_too_long(run: Any, repository: Path) -> None:
+    (repository / ".claude" / "rules").mkdir(parents=True)
+    (repository / ".claude" / "rules" / "learned.md").write_text("<!-- a: " * 10_000)
+    assert "too long" in refusal(run("promote", "--yes"))
