@@ -109,6 +109,10 @@ async def join(yes: YesOption = False) -> None:
     question = f"Read the shared lessons of {top}? Anyone who can write to it can write them."
     if not out.agrees(question, "Nothing is read without a terminal to ask on. To agree, add --yes.", yes=yes):
         raise typer.Exit(1)
+    shallow = "This clone is shallow: nothing here can tell who merged a lesson, or know this repository again."
+    # --yes does not answer that.
+    if not tree.is_whole(Path(tree.place_of(top))) and not out.agrees(f"{shallow} Read them anyway?", shallow):
+        raise typer.Exit(1)
     async with open_connection(settings, "join") as connection:
         found = await connection.run("join", folder=str(top), project=current_project(settings))
     out.say(f"Joined: {out.counted(found['lessons'], 'shared lesson')} of {top}.")

@@ -22,6 +22,7 @@ from typing import Any, Final
 
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 
@@ -77,7 +78,7 @@ class SharedEntry(Ghap):
     """A shared lesson as an entry, which searches find along with your own.
 
     Args:
-        author: Who brought it to the default branch, as git has it; empty if that is unknown.
+        author: Who merged it into the default branch, as git has it; empty if that is unknown.
         branch: The branch that it is on, if that is not the default branch.
         confirmations: How many verdicts confirm it.
         is_settled: Whether one of them is from a second author.
@@ -93,8 +94,12 @@ class SharedEntry(Ghap):
         """What an agent is told of where it comes from. Anybody can write the name that git has."""
         count = self.confirmations
         confirmed = f", {count} confirmation{'s' * (count > 1)}" if count else ""
-        where = f", not on the default branch but on {self.branch}" if self.branch else ""
-        return f"shared, says git: {self.author or 'unknown'}{confirmed}{where}"
+        where = (
+            f"not on the default branch but on {self.branch}"
+            if self.branch
+            else f"merged by {self.author or 'unknown'}"
+        )
+        return f"shared, {where}{confirmed}"
 
 
 @dataclass(frozen=True)
@@ -195,10 +200,11 @@ def verdict(kind: Kind, about: SharedFile, entry: Ghap | None = None) -> SharedF
     return shared_file(kind, date, {}, {"about": about.content, "evidence": evidence})
 
 
-def entry_of(file: SharedFile, identity: str, project: str, **marks: Any) -> SharedEntry:
-    """Return a lesson or a value as an entry, with its author and the like."""
+def entry_of(file: SharedFile, identity: str, project: str, at: datetime | None = None, **marks: Any) -> SharedEntry:
+    """Return a lesson or a value as an entry, with its author and the like, of when it was merged, if that is known."""
     said, words = file.texts.get, file.fields.get
-    at = datetime.fromisoformat(file.date).replace(tzinfo=UTC)
+    # Whoever writes a date can write one that is to come.
+    at = min(at or datetime.fromisoformat(file.date).replace(tzinfo=UTC), utc_now())
     takeaway, worked, cause = said("Lesson"), said("What worked"), words("cause")
     return SharedEntry(
         id=identity,

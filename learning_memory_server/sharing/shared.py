@@ -9,6 +9,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -83,6 +84,7 @@ class Joined(msgspec.Struct, frozen=True):
         roots: The commits that its history begins with.
         branch: What HEAD named when it was joined.
         version: The version that has looked at it.
+        remote: Whose default branch counts, as it was at first; None if that is not known.
         seen: A digest of the default branch's commit, which says the authors, and of the trees that were looked at.
         checked: Why each content must not be read, by blob; nothing where it may be.
         left_out: The files of the default branch that are left out, and why; without a name, all of them.
@@ -94,6 +96,7 @@ class Joined(msgspec.Struct, frozen=True):
     roots: list[str]
     branch: str
     version: str = VERSION
+    remote: str | None = None
     seen: str = ""
     checked: dict[str, str] = {}
     left_out: dict[str, str] = {}
@@ -235,7 +238,7 @@ def _found(folder: Path, project: str) -> tuple[str, Joined]:
 
 def _forgotten(joined: Joined) -> Joined:
     """Return a repository as if nothing of it was read yet: another version may refuse more."""
-    return Joined(joined.folder, joined.project, joined.roots, joined.branch)
+    return Joined(joined.folder, joined.project, joined.roots, joined.branch, remote=joined.remote)
 
 
 def identity_of(project: str, content: str) -> str:
@@ -247,7 +250,9 @@ def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
     """Return what a repository has by now."""
     # Not the worktree of the join, which may be gone.
     folder = Path(place)
-    default, commits = tree.branches(folder, before.branch)
+    if before.remote is None:
+        before = msgspec.structs.replace(before, remote=tree.remote_of(folder))
+    default, commits = tree.branches(folder, before.remote, before.branch)
     trees = tree.trees_of(folder, commits)
     seen = hashlib.sha256(repr((commits.get(default), trees)).encode()).hexdigest()
     if seen == before.seen:
@@ -294,24 +299,28 @@ def _judged(
         nothing,
         checked=checked,
         left_out={name: file for name, file in said.items() if isinstance(file, str) and not where[name]},
-        entries=list(_entries(before.project, sound, where, tree.authors(folder, commits[default]))),
+        entries=list(_entries(before.project, sound, where, tree.merges(folder, commits[default]))),
     )
 
 
 def _entries(
-    project: str, sound: Mapping[str, SharedFile], where: Mapping[str, str], authors: Mapping[str, str]
+    project: str,
+    sound: Mapping[str, SharedFile],
+    where: Mapping[str, str],
+    merges: Mapping[str, tuple[str, datetime | None]],
 ) -> Iterator[SharedEntry]:
     """Yield the lessons of the default branch, and those that others add."""
     main = state_of({name: file for name, file in sound.items() if not where[name]})
     for content, lesson in {**state_of(sound), **main}.items():
-        author, *others = (authors.get(name, "") for name in (*lesson.names, *lesson.confirming))
+        (author, at), *others = (merges.get(name, ("", None)) for name in (*lesson.names, *lesson.confirming))
         branch = where[lesson.names[0]].split("/", 2)[-1]
         yield entry_of(
             lesson.file,
             identity_of(project, content),
             project,
+            at,
             author=named(author),
             branch="" if content in main else told_name(branch) or "another",
             confirmations=len(lesson.confirming),
-            is_settled=any(other not in {"", author} for other in others),
+            is_settled=any(other not in {"", author} for other, _ in others),
         )

@@ -3,6 +3,7 @@
 import io
 import os
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -57,8 +58,14 @@ def roots_of(place: Path, commit: str) -> list[str]:
     return sorted(line(place, "rev-list", "--max-parents=0", commit, "--").split()) if is_whole(place) else []
 
 
-def branches(folder: Path, local: str) -> tuple[str, dict[str, str]]:
-    """Return the default branch as last fetched, and the commits of branches, local and fetched.
+def remote_of(folder: Path) -> str | None:
+    """Return the remote whose default branch counts: `origin`, or the only one; "" without any, None for several."""
+    names = line(folder, "remote").splitlines()
+    return "origin" if "origin" in names else "".join(names) if len(names) <= 1 else None
+
+
+def branches(folder: Path, remote: str | None, local: str) -> tuple[str, dict[str, str]]:
+    """Return the default branch of a remote as last fetched, and the commits of branches, local and fetched.
 
     Without a remote the local one counts. Nothing is returned for a default branch that is not known.
     """
@@ -67,11 +74,9 @@ def branches(folder: Path, local: str) -> tuple[str, dict[str, str]]:
     rows = [row.split(" ") for row in said.splitlines()]
     heads = {name: symbol for name, symbol, _ in rows if symbol}
     commits = {name: commit for name, symbol, commit in rows if not symbol}
-    remotes = {name.split("/")[2] for name in commits if name.startswith("refs/remotes/")}
-    # Of several remotes, `origin`.
-    remote = f"refs/remotes/{min(remotes, key=lambda name: (name != 'origin', name), default='')}"
-    named = [heads.get(f"{remote}/HEAD"), f"{remote}/main", f"{remote}/master"] if remotes else [local]
-    default = next((name for name in named if name in commits), "")
+    there = f"refs/remotes/{remote}"
+    named = [heads.get(f"{there}/HEAD"), f"{there}/main", f"{there}/master"] if remote else [local]
+    default = "" if remote is None else next((name for name in named if name in commits), "")
     newest = dict(list(commits.items())[:_BRANCHES])
     return default, {default: commits[default], **newest} if default else newest
 
@@ -112,21 +117,30 @@ def contents(folder: Path, blobs: Iterable[str]) -> dict[str, bytes]:
     return found
 
 
-def authors(place: Path, commit: str) -> Mapping[str, str]:
-    """Return who brought each file to a branch, by name: the author of the commit, as git has it.
+def merges(place: Path, commit: str) -> Mapping[str, tuple[str, datetime | None]]:
+    """Return who brought each file to a branch, by name, and when: the commit's author, as git has it, and its date.
 
     Nobody is known in a shallow clone, whose first commit seems to have brought everything.
     """
-    how = ("--first-parent", "-m", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01%an")
-    found: dict[str, str] = {}
-    author = ""
+    how = ("--first-parent", "-m", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01%ct %an")
+    found: dict[str, tuple[str, datetime | None]] = {}
+    merge: tuple[str, datetime | None] = "", None
     for row in line(place, "log", *how, commit, "--", FOLDER).splitlines() if is_whole(place) else ():
         if row.startswith("\1"):
-            author = row[1:]
+            seconds, _, author = row[1:].partition(" ")
+            merge = author, _moment(seconds)
         else:
             # The newest comes first: it brought what is there now.
-            found.setdefault(row.rpartition("/")[2], author)
+            found.setdefault(row.rpartition("/")[2], merge)
     return found
+
+
+def _moment(seconds: str) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(int(seconds), UTC)
+    except (ValueError, OverflowError, OSError):
+        # Anybody can write the date of a commit.
+        return None
 
 
 def working_files(top: Path) -> dict[str, SharedFile | str]:

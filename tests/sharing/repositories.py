@@ -27,15 +27,16 @@ def lesson(number: int, date: str = "2026-03-01", about: str = "", **texts: str)
     return shared_file(Kind.LESSON, date, {**said, **texts}, words)
 
 
-def git(folder: Path, *arguments: str, fails: bool = False, who: str = "Ann") -> str:
+def git(folder: Path, *arguments: str, fails: bool = False, who: str = "Ann", at: str | None = None) -> str:
     """Run git as somebody, and return what it says."""
     names = {"AUTHOR": ("NAME", who), "COMMITTER": ("NAME", who)}
     identity = {f"GIT_{role}_{what}": text for role, (what, text) in names.items()}
+    dates = {"GIT_COMMITTER_DATE": at} if at else {}
     mail = {f"GIT_{role}_EMAIL": f"{who.lower()}@example.org" for role in names}
     done = subprocess.run(
         ["git", "-c", "advice.detachedHead=false", *arguments],
         cwd=folder,
-        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_EDITOR": "true", **identity, **mail},
+        env={"PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_EDITOR": "true", **identity, **mail, **dates},
         capture_output=True,
         text=True,
         check=False,

@@ -1,7 +1,9 @@
 """Shared lessons in the services: read after a join alone, found with their author, gone after a leave."""
 
+import json
 import shutil
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +96,7 @@ async def test_lessons_are_found_and_marked_from_a_join_until_they_are_left(
 
     assert joined.left_out == {}
     assert await points(services) == 2
-    assert (await found(services, lesson(1).texts[""]))[name_of(1)].shared == "shared, says git: Ann"
+    assert (await found(services, lesson(1).texts[""]))[name_of(1)].shared == "shared, merged by Ann"
     assert (counted(shared), counted(shared, "acme/other")) == (2, 0)
     assert [each.id for each in services.citing.sort(full_ghap(), [name_of(1)], []).found] == [name_of(1)]
     # It is nobody's own.
@@ -164,7 +166,7 @@ async def test_the_author_is_who_brought_it_to_the_default_branch(
     git(clone.parent, "clone", "-q", "--depth=1", f"file://{upstream}", "shallow")
     await shared.leave(clone)
     await shared.join(clone.parent / "shallow", HERE.project)
-    assert shared.entries[name_of(3)].shared == "shared, says git: unknown"
+    assert shared.entries[name_of(3)].shared == "shared, merged by unknown"
 
 
 async def test_a_second_authors_confirmation_ends_the_discount(
@@ -175,7 +177,7 @@ async def test_a_second_authors_confirmation_ends_the_discount(
     git(clone, "fetch", "-q")
     await shared.join(clone, HERE.project)
     entry = shared.entries[name_of(1)]
-    assert entry.shared == "shared, says git: Ann, 1 confirmation"
+    assert entry.shared == "shared, merged by Ann, 1 confirmation"
     assert shared.discount(entry) > 0
     (upstream / FOLDER / confirms.name).unlink()
     commit(upstream, "Not so fast")
@@ -265,3 +267,73 @@ async def test_two_thousand_lessons_are_read_and_indexed(
     await shared.join(upstream, HERE.project)
     assert counted(shared) == 2_000
     assert await points(services) == 2_000
+
+
+async def test_the_remote_of_the_join_is_kept(shared: SharedLessons, clone: Path, upstream: Path) -> None:
+    git(clone, "remote", "rename", "origin", "acme")
+    await shared.join(clone, HERE.project)
+    assert counted(shared) == 2
+    # A fork that is added for a review, even under a name that would come first.
+    fork = clone.parent / "fork"
+    git(clone.parent, "clone", "-q", str(upstream), "fork")
+    push(fork, lesson(7), verdict(Kind.WITHDRAWS, lesson(1)), who="Eve")
+    for name in ("aaa", "origin", "zzz"):
+        git(clone, "remote", "add", name, str(fork))
+        git(clone, "fetch", "-q", name)
+        await shared.refresh()
+        assert {each.id for each in shared.newest(HERE.project)} == {name_of(1), name_of(2)}, name
+        assert shared.entries[name_of(7)].branch
+    push(upstream, lesson(3))
+    git(clone, "fetch", "-q", "acme")
+    await shared.refresh()
+    assert counted(shared) == 3
+
+
+async def test_a_repository_without_a_remote_stays_its_own_when_it_gets_one(
+    shared: SharedLessons, clone: Path, upstream: Path
+) -> None:
+    await shared.join(upstream, HERE.project)
+    push(clone, lesson(7), who="Eve")
+    git(upstream, "remote", "add", "origin", str(clone))
+    git(upstream, "fetch", "-q", "origin")
+    await shared.refresh()
+    assert {each.id for each in shared.newest(HERE.project)} == {name_of(1), name_of(2)}
+
+
+async def test_of_several_remotes_none_counts_by_chance(shared: SharedLessons, clone: Path, upstream: Path) -> None:
+    git(clone, "remote", "rename", "origin", "acme")
+    git(clone, "remote", "add", "other", str(upstream))
+    assert (await shared.join(clone, HERE.project)).left_out == {
+        "": "it is not known which branch is the default branch"
+    }
+    assert counted(shared) == 0
+
+
+async def test_joins_of_earlier_versions_are_kept(tmp_path: Path, clone: Path) -> None:
+    async with opened(tmp_path / "data") as services:
+        await services.shared.join(clone, HERE.project)
+        file = services.shared.file
+    assert file
+    (kept,) = (said := json.loads(file.read_bytes())).values()
+    del kept["remote"]
+    kept["version"] = "0.3.0"
+    file.write_text(json.dumps(said))
+    async with opened(tmp_path / "data") as services:
+        await services.shared.refresh()
+        assert counted(services.shared) == 2
+
+
+@pytest.mark.parametrize("date", ["9999-12-31", "2099-01-01", "0001-01-01", "2026-03-01"])
+@pytest.mark.parametrize("merged", [None, "@4102444800 +0000", "@1772668800 +0000"])
+async def test_a_lesson_is_of_the_day_of_its_merge(
+    shared: SharedLessons, clone: Path, upstream: Path, date: str, merged: str | None
+) -> None:
+    began = datetime.now(UTC).replace(microsecond=0)
+    write(upstream, lesson(3, date))
+    git(upstream, "add", "--all")
+    git(upstream, "commit", "-q", "-m", "Share", at=merged)
+    git(clone, "fetch", "-q")
+    await shared.join(clone, HERE.project)
+    at = shared.entries[name_of(3)].outcome.resolved_at
+    assert at <= datetime.now(UTC)
+    assert at == datetime(2026, 3, 5, tzinfo=UTC) if merged == "@1772668800 +0000" else at >= began

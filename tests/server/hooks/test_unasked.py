@@ -69,7 +69,7 @@ async def test_no_channel_tells_what_others_have_shared(settings: Settings, shop
         assert is_own or LESSON not in json.dumps(told)
         if not is_own:
             sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
-            assert {getattr(each.entry, "shared", "") for each in sought.found} == {"shared, says git: Ben"}
+            assert {getattr(each.entry, "shared", "") for each in sought.found} == {"shared, merged by Ben"}
             assert len(sought.found) == 40
 
 

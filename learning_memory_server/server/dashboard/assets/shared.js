@@ -4,7 +4,7 @@
 LM.views.push({
   name: "shared",
   title: "Shared",
-  say: "Lessons kept in repositories, as on their default branch, with the author that git names.",
+  say: "Lessons kept in repositories, as on their default branch, with who merged them, as git has it.",
   count: () => LM.select(LM.data.shared).length,
   draw: (view) => {
     const shared = LM.select(LM.data.shared);
