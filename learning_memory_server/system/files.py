@@ -38,22 +38,15 @@ def make_private_directory(path: Path) -> None:
 
 def create(path: Path, data: bytes) -> bool:
     """Create the file with `data`, and return whether that was done: an existing one stays. Nobody sees it in part."""
-    make_private_directory(path.parent)
-    temporary = path.with_name(f".{secrets.token_hex(8)}{TEMPORARY}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o600)
+    temporary = _written(path, data, 0o600)
     try:
-        try:
-            _write_all(descriptor, data)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
         # Unlike a renamed one, a linked file takes nobody's place.
         os.link(temporary, path)
     except FileExistsError:
         return False
     finally:
         os.unlink(temporary)
-    sync_directory(path.parent)
+    _keep_name(path, is_new=True)
     return True
 
 
@@ -77,10 +70,26 @@ def append(path: Path, data: bytes) -> None:
 
 
 def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace the file's content with `data`, and its mode. A crash or a failure leaves the old or the new."""
+    """Replace the file's content with `data`, and its mode. A crash or a failure leaves the old or the new.
+
+    A new file is gone again after a failure: else a second try would make another one.
+    """
+    is_new = not path.exists()
+    temporary = _written(path, data, mode)
+    try:
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _keep_name(path, is_new=is_new)
+
+
+def _written(path: Path, data: bytes, mode: int) -> Path:
+    """Write a new file beside another one, and return its name: none that anybody could have put a link at."""
     make_private_directory(path.parent)
-    temporary = path.with_name(path.name + TEMPORARY)
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | PLAIN, 0o600)
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}{TEMPORARY}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o600)
     try:
         try:
             _write_all(descriptor, data)
@@ -90,13 +99,22 @@ def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        os.replace(temporary, path)
     except OSError:
         # A full disk stays full otherwise, and what could not be written may be private.
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    sync_directory(path.parent)
+    return temporary
+
+
+def _keep_name(path: Path, *, is_new: bool) -> None:
+    try:
+        sync_directory(path.parent)
+    except OSError:
+        if is_new:
+            with suppress(OSError):
+                os.unlink(path)
+        raise
 
 
 def read(path: Path) -> bytes | None:

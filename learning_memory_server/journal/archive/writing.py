@@ -5,10 +5,12 @@ An archive is complete under its name, or not there at all.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import io
 import os
 import re
+import secrets
 import tarfile
 from collections import Counter
 from collections.abc import Iterator
@@ -236,7 +238,7 @@ def write_archive(
     """Write an archive, read it back, and only then give it its name, whose suffix says whether it is compressed.
 
     `at` is when the content was read. Raises `InvalidInputError` if the suffix is unknown, the file exists, or it
-    cannot be written, and `AlreadyRunningError` if another process is writing the same file.
+    cannot be written, and `AlreadyRunningError` if another process removes what it writes.
     """
     if not path.name.endswith(COMPRESSED + PLAIN):
         raise InvalidInputError(f"{path}: must end with {' or '.join(COMPRESSED + PLAIN)}.")
@@ -258,13 +260,14 @@ def write_archive(
     )
     try:
         _refuse_existing(path, replace=replace)
-        with _unfinished(path) as file:
+        remove_unfinished(path.parent, glob.escape(path.name))
+        with _unfinished(path) as (file, temporary):
             _write(file, manifest, snapshot, compressed=path.name.endswith(COMPRESSED))
             os.fsync(file.fileno())
             file.seek(0)
             verify(file)
             _refuse_existing(path, replace=replace)
-            _unfinished_name(path).replace(path)
+            temporary.replace(path)
             files.sync_directory(path.parent)
     except OSError as error:
         raise InvalidInputError(f"{path} cannot be written: {error.strerror or error}.") from None
@@ -273,7 +276,7 @@ def write_archive(
 
 def remove_unfinished(folder: Path, pattern: str) -> None:
     """Remove unfinished archives from the folder if the processes that wrote them have ended."""
-    for path in folder.glob(f".{pattern}{UNFINISHED}"):
+    for path in folder.glob(f".{pattern}*{UNFINISHED}"):
         with suppress(OSError), path.open("r+b") as file:
             if try_lock(file.fileno()):
                 path.unlink(missing_ok=True)
@@ -287,17 +290,17 @@ def _refuse_existing(path: Path, *, replace: bool) -> None:
 
 
 @contextmanager
-def _unfinished(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that only this process writes, and remove it at the end unless it has been renamed."""
-    temporary = _unfinished_name(path)
-    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | files.PLAIN | getattr(os, "O_NOFOLLOW", 0), 0o600)
+def _unfinished(path: Path) -> Iterator[tuple[IO[bytes], Path]]:
+    """Create a file that only this process writes, and remove it at the end unless it has been renamed."""
+    # Nobody could have put a link at such a name.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | files.PLAIN, 0o600)
     with open(descriptor, "r+b") as file:  # noqa: PTH123 - of a descriptor
-        # A writer that has just finished may have released the lock: then this is the finished file.
+        # Who removes what is unfinished may have come first.
         if not try_lock(descriptor) or not files.is_at(temporary, descriptor):
-            raise AlreadyRunningError(f"Another process is writing {path}.")
+            raise AlreadyRunningError(f"Another process removes unfinished archives beside {path}.")
         try:
-            os.ftruncate(descriptor, 0)
-            yield file
+            yield file, temporary
         finally:
             if files.is_at(temporary, descriptor):
                 temporary.unlink()
@@ -331,10 +334,6 @@ def _add(tar: tarfile.TarFile, members: dict[str, bytes | bytearray], at: int) -
         about.size, about.mode, about.mtime = len(content), 0o600, at
         tar.addfile(about, io.BytesIO(content))
     return tar.offset + 2 * tarfile.RECORDSIZE
-
-
-def _unfinished_name(path: Path) -> Path:
-    return path.with_name(f".{path.name}{UNFINISHED}")
 
 
 _NAME: Final = re.compile(r"learning-memory-\d{8}T\d{12}Z\.tar\.gz")

@@ -86,9 +86,9 @@ def to_start(storage: Path) -> list[Program]:
 
 def record(storage: Path, program: Program, successor: Program | None = None) -> None:
     """Record the program that has opened the journal, and the one that it gives way to."""
-    temporary = storage / f"{RECORD}.{os.getpid()}"
-    temporary.write_text(json.dumps({"program": program, "successor": successor}), "utf-8")
-    temporary.replace(storage / RECORD)
+    from learning_memory_server.system import files
+
+    files.replace(storage / RECORD, json.dumps({"program": program, "successor": successor}).encode())
 
 
 def _recorded(storage: Path) -> list[Program]:
