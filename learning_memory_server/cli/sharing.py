@@ -9,7 +9,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -285,12 +284,13 @@ def _write(top: Path, file: files.SharedFile) -> str:
 
 def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator[Rule]:
     """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
+    where = told_name(project) or "this project"
     own = [each for each in standings if each.value.project == project and each.is_in_force]
     for each in sorted(own, key=lambda each: -each.support.interval[0]):
         text = one_line(each.value.text)
         if len(text) <= _TEXT_MAX and not each.contradicting:
-            source = f"a value{_from(project, each.value.created_at)}, supported by {len(each.supporting)} entries"
-            yield Rule(each.value.id, text, source)
+            since = f"a value of {where}, {each.value.created_at:%Y-%m-%d}"
+            yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
     cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
     for later, name, effect in Validity(stored.advice, stored.entries).said():
         if told := stored.entries.find_resolved(later):
@@ -304,10 +304,5 @@ def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator
         text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
         if 0 < len(text) <= _TEXT_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
             paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
-            source = f"a lesson{_from(project, entry.outcome.resolved_at)}, which helped {len(by)} times in {sessions} sessions"
-            yield Rule(name, text, source, paths)
-
-
-def _from(project: str, at: datetime) -> str:
-    name = told_name(project)
-    return f" of {at:%Y-%m-%d}{f' in {name}' if name else ''}"
+            since = f"a lesson of {where}, {entry.outcome.resolved_at:%Y-%m-%d}"
+            yield Rule(name, text, f"{since}, which helped {len(by)} times in {sessions} sessions", paths)

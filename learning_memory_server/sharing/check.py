@@ -47,11 +47,7 @@ _ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
 
 def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:
     """Yield why a file must not be shared, or read, and the words that are the reason. The words may be secret."""
-    found: dict[str, str] = {}
-    for text in file.texts.values():
-        for reason, words in _objections(text, redactor):
-            found.setdefault(reason, words)
-    yield from found.items()
+    yield from dict(each for text in file.texts.values() for each in _objections(text, redactor)).items()
 
 
 def _objections(text: str, redactor: Redactor) -> Iterator[tuple[str, str]]:

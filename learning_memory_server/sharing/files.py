@@ -94,11 +94,7 @@ class SharedEntry(Ghap):
         """What an agent is told of where it comes from. Anybody can write the name that git has."""
         count = self.confirmations
         confirmed = f", {count} confirmation{'s' * (count > 1)}" if count else ""
-        where = (
-            f"not on the default branch but on {self.branch}"
-            if self.branch
-            else f"merged by {self.author or 'unknown'}"
-        )
+        where = f"not merged, on {self.branch}" if self.branch else f"merged by {self.author or 'unknown'}"
         return f"shared, {where}{confirmed}"
 
 
@@ -169,9 +165,7 @@ def of_entry(entry: Ghap, corrects: str = "") -> SharedFile:
     texts = (
         *(entry.goal, entry.hypothesis, end.result, end.surprise, cause and cause.description),
         *((lesson.what_worked, lesson.takeaway) if lesson else (None, None)),
-        " ".join(
-            each.file for each in entry.anchors[-limits.ANCHORS_MAX :] if not each.is_read and " " not in each.file
-        ),
+        " ".join(one.file for one in entry.anchors[-limits.ANCHORS_MAX :] if not one.is_read and " " not in one.file),
     )
     return shared_file(
         Kind.LESSON,

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -257,57 +256,43 @@ def _read(place: str, before: Joined, redactor: Redactor) -> Joined:
     seen = hashlib.sha256(repr((commits.get(default), trees)).encode()).hexdigest()
     if seen == before.seen:
         return before
+    nothing = msgspec.structs.replace(_forgotten(before), seen=seen)
     try:
-        return _judged(place, before, seen, default, commits, trees, redactor)
+        roots = tree.roots_of(folder, commits.get(default, "HEAD"))
+        if tree.place_of(folder) != place or (before.roots and roots != before.roots):
+            return msgspec.structs.replace(
+                nothing, left_out={"": "this is another repository than the one that was joined"}
+            )
+        if not default:
+            return msgspec.structs.replace(nothing, left_out={"": "it is not known which branch is the default branch"})
+        found = tree.files_of(folder, trees)
+        data = tree.contents(folder, {blob for _, blob in found.values() if blob})
+        checked: dict[str, str] = {}
+        said: dict[str, SharedFile | str] = {}
+        for name, (_, blob) in found.items():
+            file = parse(name, data.get(blob))
+            if isinstance(file, SharedFile):
+                known = before.checked.get(blob)
+                checked[blob] = (
+                    next((reason for reason, _ in objections(file, redactor)), "") if known is None else known
+                )
+                file = checked[blob] or file
+            said[name] = file
+        where = {name: "" if branch == default else branch for name, (branch, _) in found.items()}
+        sound = {name: file for name, file in said.items() if isinstance(file, SharedFile)}
+        return msgspec.structs.replace(
+            nothing,
+            checked=checked,
+            left_out={name: file for name, file in said.items() if isinstance(file, str) and not where[name]},
+            entries=list(_entries(before.project, sound, where, tree.merges(folder, commits[default]))),
+        )
     except DeadlineExceededError:
         # Git would be as late each time. What was read before stays.
         return msgspec.structs.replace(before, seen=seen, left_out={"": "git took too long to say what it has"})
 
 
-def _judged(
-    place: str,
-    before: Joined,
-    seen: str,
-    default: str,
-    commits: Mapping[str, str],
-    trees: Mapping[str, str],
-    redactor: Redactor,
-) -> Joined:
-    """Return what a repository has at these commits, whose digest is `seen`."""
-    folder, nothing = Path(place), msgspec.structs.replace(_forgotten(before), seen=seen)
-    roots = tree.roots_of(folder, commits.get(default, "HEAD"))
-    if tree.place_of(folder) != place or (before.roots and roots != before.roots):
-        return msgspec.structs.replace(
-            nothing, left_out={"": "this is another repository than the one that was joined"}
-        )
-    if not default:
-        return msgspec.structs.replace(nothing, left_out={"": "it is not known which branch is the default branch"})
-    found = tree.files_of(folder, trees)
-    data = tree.contents(folder, {blob for _, blob in found.values() if blob})
-    checked: dict[str, str] = {}
-    said: dict[str, SharedFile | str] = {}
-    for name, (_, blob) in found.items():
-        file = parse(name, data.get(blob))
-        if isinstance(file, SharedFile):
-            known = before.checked.get(blob)
-            checked[blob] = next((reason for reason, _ in objections(file, redactor)), "") if known is None else known
-            file = checked[blob] or file
-        said[name] = file
-    where = {name: "" if branch == default else branch for name, (branch, _) in found.items()}
-    sound = {name: file for name, file in said.items() if isinstance(file, SharedFile)}
-    return msgspec.structs.replace(
-        nothing,
-        checked=checked,
-        left_out={name: file for name, file in said.items() if isinstance(file, str) and not where[name]},
-        entries=list(_entries(before.project, sound, where, tree.merges(folder, commits[default]))),
-    )
-
-
 def _entries(
-    project: str,
-    sound: Mapping[str, SharedFile],
-    where: Mapping[str, str],
-    merges: Mapping[str, tuple[str, datetime | None]],
+    project: str, sound: Mapping[str, SharedFile], where: Mapping[str, str], merges: Mapping[str, tree.Merge]
 ) -> Iterator[SharedEntry]:
     """Yield the lessons of the default branch, and those that others add."""
     main = state_of({name: file for name, file in sound.items() if not where[name]})

@@ -5,13 +5,16 @@ import os
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from time import time
+from typing import Final, TypeAlias
 
 from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.sharing.files import FOLDER, SharedFile, parse
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system import git as system
 
+Merge: TypeAlias = tuple[str, datetime | None]
+"""Who merged a file, and when, as far as that is known."""
 _FILES_MAX: Final = 10_000
 """How many files of a tree are looked at, the first by name."""
 _BRANCHES: Final = 30
@@ -117,30 +120,23 @@ def contents(folder: Path, blobs: Iterable[str]) -> dict[str, bytes]:
     return found
 
 
-def merges(place: Path, commit: str) -> Mapping[str, tuple[str, datetime | None]]:
+def merges(place: Path, commit: str) -> Mapping[str, Merge]:
     """Return who brought each file to a branch, by name, and when: the commit's author, as git has it, and its date.
 
     Nobody is known in a shallow clone, whose first commit seems to have brought everything.
     """
     how = ("--first-parent", "-m", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01%ct %an")
-    found: dict[str, tuple[str, datetime | None]] = {}
-    merge: tuple[str, datetime | None] = "", None
+    found: dict[str, Merge] = {}
+    merge: Merge = "", None
     for row in line(place, "log", *how, commit, "--", FOLDER).splitlines() if is_whole(place) else ():
         if row.startswith("\1"):
             seconds, _, author = row[1:].partition(" ")
-            merge = author, _moment(seconds)
+            # Anybody can write the date of a commit.
+            merge = author, datetime.fromtimestamp(min(int(seconds or 0), time()), UTC)
         else:
             # The newest comes first: it brought what is there now.
             found.setdefault(row.rpartition("/")[2], merge)
     return found
-
-
-def _moment(seconds: str) -> datetime | None:
-    try:
-        return datetime.fromtimestamp(int(seconds), UTC)
-    except (ValueError, OverflowError, OSError):
-        # Anybody can write the date of a commit.
-        return None
 
 
 def working_files(top: Path) -> dict[str, SharedFile | str]:

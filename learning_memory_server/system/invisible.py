@@ -11,10 +11,7 @@ _HIDING: Final = (
     r"\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0"
     r"\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff\U000e01f0-\U000e0fff"
 )
-"""Controls of direction, characters without a width, fillers, and tags, which are a second alphabet that is not drawn.
-
-With the soft hyphen and the selectors, all that Unicode calls Default_Ignorable_Code_Point.
-"""
+"""With the soft hyphen and the selectors, all of Default_Ignorable_Code_Point: they turn a text, or are not drawn."""
 
 INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"
 """An expression for all of them, with the soft hyphen and what selects a variant of the character before it."""

@@ -130,7 +130,7 @@ def test_promote_names_where_a_rule_is_from_and_leaves_out_what_others_shared(
 
     change = run("promote").stdout
 
-    assert f"a lesson of {own.outcome.resolved_at:%Y-%m-%d} in garden, which helped 4 times in 4 sessions" in change
+    assert f"a lesson of garden, {own.outcome.resolved_at:%Y-%m-%d}, which helped 4 times in 4 sessions" in change
     assert "Look at the pump before the hose" in change
     assert "proxy" not in change
 

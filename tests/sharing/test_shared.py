@@ -150,8 +150,8 @@ async def test_another_branch_is_only_searched(
 
     assert counted(shared, None) == 2
     everything = await found(services, "case")
-    assert everything[name_of(3)].shared.endswith("not on the default branch but on origin/idea")
-    assert everything[name_of(4)].shared.endswith("but on mine")
+    assert everything[name_of(3)].shared == "shared, not merged, on origin/idea"
+    assert everything[name_of(4)].shared == "shared, not merged, on mine"
 
 
 async def test_the_author_is_who_brought_it_to_the_default_branch(
