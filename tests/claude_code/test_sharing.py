@@ -59,7 +59,7 @@ def test_what_one_shares_the_other_finds_from_join_to_leave(both: tuple[ClaudeCo
         "look at this", [load(), use(f"{TOOLS}search_experiences", query=ENTRY["hypothesis"])], **MODEL
     )
     (found,) = json.loads(sought.results()[-1])["results"]
-    assert (found["learned"], found["shared"]) == (LESSON, "shared, merged by Ann")
+    assert (found["lesson"]["takeaway"], found["shared"]) == (LESSON, "shared, merged by Ann")
     assert re.fullmatch("shared_[0-9a-f]{16}", found["id"])
 
     assert "Left" in command(ben, "leave")
