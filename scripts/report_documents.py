@@ -182,6 +182,7 @@ class ForgottenThere(TypedDict):
 class ArchiveDocument(TypedDict):
     """What is in an archive and, if it was `applied`, what came of it.
 
+    `own` is whether this store made it, or a person has called it their own.
     `contents` compares by sort: `entry`, `open entry`, `value` and so on. `imported` counts by sort, and `redacted`
     secrets by kind. `noted` counts ids that are recorded as forgotten although nothing here had them.
     """
@@ -189,6 +190,7 @@ class ArchiveDocument(TypedDict):
     archive: str
     created_at: str
     program: str
+    own: bool
     project: str | None
     damaged_lines: int
     contents: dict[str, Compared]

@@ -285,7 +285,7 @@ def _write(top: Path, file: files.SharedFile) -> str:
 def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator[Rule]:
     """Yield the rules of a project: values, the best supported first, then lessons, what helped most often first."""
     where = told_name(project) or "this project"
-    own = [each for each in standings if each.value.project == project and each.is_in_force]
+    own = [each for each in standings if each.value.project == project and each.is_in_force and not each.value.imported]
     for each in sorted(own, key=lambda each: -each.support.interval[0]):
         text = one_line(each.value.text)
         if len(text) <= _TEXT_MAX and not each.contradicting:
@@ -299,7 +299,9 @@ def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator
         # What others have shared is theirs to promote.
         entry = stored.entries.find_resolved(name)
         sessions = len(set(by.values()))
-        if effect is Effect.MISLED or (name, Effect.MISLED) in cited or entry is None or entry.project != project:
+        if effect is Effect.MISLED or (name, Effect.MISLED) in cited:
+            continue
+        if entry is None or entry.imported or entry.project != project:
             continue
         text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
         if 0 < len(text) <= _TEXT_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:

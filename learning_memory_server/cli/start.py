@@ -23,7 +23,7 @@ from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.journal.archive.writing import back_up
+from learning_memory_server.journal.archive.writing import back_up, store_key
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.error_advisor import Mistake, repeated_mistakes
@@ -50,6 +50,7 @@ _DATA: Final = (
     "claims.json",
     "sessions.json",
     "qdrant-owner.json",
+    "archive.key",
     "outdated-points.json",
 )
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."
@@ -271,7 +272,8 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
             raise InvalidInputError(f"--export: {_shown(folder)} is removed with the data.", hint="Name another.")
     if out.agrees(f"Export everything to {_shown(folder)} first?", _REFUSAL, yes=yes):
         # It is read back before it gets its name.
-        made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None)
+        key = store_key(settings.archive_key_file)
+        made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None, key=key)
         if made:
             document["exported"] = str(made.path)
             out.say(f"Exported. To have it back: {APPLICATION} import {_shown(made.path)}", is_line=True)

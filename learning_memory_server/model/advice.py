@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from learning_memory_server.model.stored import Stored
+from learning_memory_server.model.stored import Recorded, Stored
 
 
 class Channel(StrEnum):
@@ -70,7 +70,7 @@ class Item(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Advice(Stored):
+class Advice(Recorded):
     """What was shown about an entry, or withheld, on one channel. A later line replaces an earlier one."""
 
     ghap_id: str

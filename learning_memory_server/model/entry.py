@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Citation
-from learning_memory_server.model.stored import Stored
+from learning_memory_server.model.stored import Recorded, Stored
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
 
 
@@ -159,7 +159,7 @@ class Outcome(TypedDict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ghap(Stored):
+class Ghap(Recorded):
     """One entry. Immutable: every change is a new object."""
 
     id: str  # `ghap_YYYYMMDD_HHMMSS_xxxxxx`

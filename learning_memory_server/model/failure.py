@@ -4,11 +4,11 @@ import hashlib
 from dataclasses import dataclass
 from datetime import datetime
 
-from learning_memory_server.model.stored import Stored
+from learning_memory_server.model.stored import Recorded
 
 
 @dataclass(frozen=True, slots=True)
-class Failure(Stored):
+class Failure(Recorded):
     """A command that failed. A later line replaces an earlier one."""
 
     id: str  # see `failure_id`
@@ -26,7 +26,6 @@ class Failure(Stored):
     support: float | None = None
     # What the error names: options, variables and commands, with a `?` before those that it does not know.
     named: tuple[str, ...] = ()
-    imported: bool = False  # whether it came with an archive, so that no session of this machine saw it
 
     @property
     def error(self) -> str:

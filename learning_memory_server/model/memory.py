@@ -10,7 +10,7 @@ from typing import Any
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import parse_moment
-from learning_memory_server.model.stored import Stored
+from learning_memory_server.model.stored import Recorded, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Chunking(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Memory(Stored):
+class Memory(Recorded):
     """A text and its metadata."""
 
     id: str  # a random UUID

@@ -15,3 +15,15 @@ class Stored:
     """
 
     others: Mapping[str, Any] = field(default_factory=dict, kw_only=True, hash=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded(Stored):
+    """Something that the journal keeps under an id of its own.
+
+    Args:
+        imported: Whether it came with an archive that no person has called their own. It is found by search, marked,
+            and told to no agent without a question.
+    """
+
+    imported: bool = field(default=False, kw_only=True)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model.stored import Stored
+from learning_memory_server.model.stored import Recorded, Stored
 from learning_memory_server.model.vocabulary import Axis, Stance
 
 _Z: Final = 1.959963984540054
@@ -95,7 +95,7 @@ def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict(Stored):
+class Verdict(Recorded):
     """Whether an entry supports a value. A later verdict on the same value and entry replaces an earlier one.
 
     `requests` names the calls that gave it or one that it replaces; see `Caller.request`. The project is the value's.
@@ -141,7 +141,7 @@ class Evidence(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Value(Stored):
+class Value(Recorded):
     """An accepted value."""
 
     id: str

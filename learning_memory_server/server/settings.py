@@ -246,6 +246,11 @@ class Settings(BaseModel):
         return self.storage_path / "model-scales.json"
 
     @property
+    def archive_key_file(self) -> Path:
+        """The file with the key that marks this store's archives as its own."""
+        return self.storage_path / "archive.key"
+
+    @property
     def backups_directory(self) -> Path:
         """Where backups are stored, unless a person names another folder."""
         return self.storage_path / "backups"

@@ -202,7 +202,7 @@ def test_an_archive_of_each_format_is_read_to_the_same_records(name: str) -> Non
     assert VALUE.decode(things["value"]) == VALUE_KEPT
     assert VERDICT.decode(things["verdict"]) == VERDICT_KEPT
     assert ADVICE.decode(things["advice"]) == ADVICE_KEPT
-    assert FAILURE.decode(things["failure"]) == replace(FAILURE_KEPT, imported=True)
+    assert FAILURE.decode(things["failure"]) == FAILURE_KEPT
     assert MEMORY.decode(things["memory"]) == replace(MEMORY_KEPT, chunking=None)
 
 

@@ -100,7 +100,9 @@ def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:
     unreadable = out.each_file(list_backups(folder), count, "Looking into the backups")
     found, failed = [path for path, lines in counts.items() if lines], None
     if rewrite and found:
-        failed = rewrite_backups(settings, found, lambda path, fresh: purge_archive(path, forgotten, fresh))
+        failed = rewrite_backups(
+            settings, found, lambda path, fresh, key: purge_archive(path, forgotten, fresh, key=key)
+        )
         found = [path for path in found if path not in (failed or ())]
     return {
         "backups": {path.name: counts[path] for path in found},
@@ -248,7 +250,9 @@ async def _remove(settings: Settings, scanner: Scanner, found: _Found, *, is_unf
             done |= await connection.run("redact_stored", records=[list(key) for key in keys])
     if affected := found.in_backups():
         remove_unfinished_backups(settings.backups_directory)
-        left = rewrite_backups(settings, affected, lambda path, fresh: redact_archive(path, scanner, fresh))
+        left = rewrite_backups(
+            settings, affected, lambda path, fresh, key: redact_archive(path, scanner, fresh, key=key)
+        )
         left = affected if left is None else left
         done["backups"] = [path.name for path in affected if path not in left and path.exists()]
         done["backups_removed"] = [path.name for path in affected if not path.exists()]

@@ -10,7 +10,7 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, open_settings
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
-from learning_memory_server.journal.archive.writing import Snapshot, back_up, take_snapshot, write_archive
+from learning_memory_server.journal.archive.writing import Snapshot, back_up, store_key, take_snapshot, write_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.model.limits import BACKUPS_KEPT
@@ -56,21 +56,22 @@ def backup(
     journal = settings.journal_directory
     _require_journal(journal)
     if path is None or is_folder:
-        return _back_up_dated(Journal(journal), path or settings.backups_directory, keep or BACKUPS_KEPT)
+        return _back_up_dated(settings, path or settings.backups_directory, keep or BACKUPS_KEPT)
     with out.working("Reading the journal"):
         # The moment before reading.
         at, snapshot = utc_now(), take_snapshot(journal, wanted)
     with out.working(f"Writing {path.name}"):
-        write_archive(path, snapshot, at, project=wanted, replace=force)
+        key = store_key(settings.archive_key_file)
+        write_archive(path, snapshot, at, project=wanted, replace=force, key=key)
     return _show(path, snapshot, wanted, (utc_now() - at).total_seconds())
 
 
-def _back_up_dated(journal: Journal, folder: Path, keep: int) -> Result:
-    began = utc_now()
+def _back_up_dated(settings: Settings, folder: Path, keep: int) -> Result:
+    began, journal = utc_now(), settings.journal_directory
     with out.working("Backing up the journal"):
-        made = back_up(journal, folder, began, keep)
+        made = back_up(Journal(journal), folder, began, keep, store_key(settings.archive_key_file))
     if made is None:
-        out.notice(f"No backup was written, and none removed: {journal.path} has no records that can be read.")
+        out.notice(f"No backup was written, and none removed: {journal} has no records that can be read.")
         return Result({"path": None, "bytes": 0, "records": {}, "forgotten": 0})
     shown = _show(made.path, made.snapshot, None, (utc_now() - began).total_seconds())
     if made.removed:
@@ -86,7 +87,8 @@ def back_up_first(settings: Settings) -> Path | None:
     place = settings.backups_directory
     with out.working("Backing up the journal"):
         try:
-            made = back_up(Journal(settings.journal_directory), place, utc_now())
+            journal, key = Journal(settings.journal_directory), store_key(settings.archive_key_file)
+            made = back_up(journal, place, utc_now(), key=key)
         except InvalidInputError as error:
             raise InvalidInputError(
                 f"Nothing was changed, because the journal could not be backed up first. {error.message}",
@@ -99,7 +101,7 @@ def back_up_first(settings: Settings) -> Path | None:
 
 
 def rewrite_backups(
-    settings: Settings, earlier: Iterable[Path], rewrite: Callable[[Path, Snapshot | None], object]
+    settings: Settings, earlier: Iterable[Path], rewrite: Callable[[Path, Snapshot | None, bytes], object]
 ) -> list[Path] | None:
     """Back up the journal, then rewrite or remove earlier backups; return those for which that failed.
 
@@ -107,13 +109,13 @@ def rewrite_backups(
     """
     try:
         with out.working("Backing up the journal"):
-            journal = Journal(settings.journal_directory)
-            made = back_up(journal, settings.backups_directory, utc_now(), keep=None)
+            journal, key = Journal(settings.journal_directory), store_key(settings.archive_key_file)
+            made = back_up(journal, settings.backups_directory, utc_now(), keep=None, key=key)
     except LearningMemoryError as error:
         out.notice(f"No backup was changed, because a fresh one could not be written first. {error.sentence}")
         return None
     fresh = made.snapshot if made else None
-    return out.each_file(earlier, lambda path: rewrite(path, fresh), "Rewriting the backups")
+    return out.each_file(earlier, lambda path: rewrite(path, fresh, key), "Rewriting the backups")
 
 
 def _require_journal(journal: Path) -> None:

@@ -18,6 +18,7 @@ from learning_memory_server.journal.archive.comparison import Comparison, Differ
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
 from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive
+from learning_memory_server.journal.archive.writing import store_key
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
@@ -52,11 +53,19 @@ async def import_(
     apply_deletions: Annotated[
         bool, typer.Option("--apply-deletions", help="Also forget whatever the file records as forgotten.")
     ] = False,
+    own: Annotated[
+        bool, typer.Option("--own", help="Say that the file is from your own store, and not somebody else's.")
+    ] = False,
     yes: YesOption = False,
 ) -> Result:
     """Import a backup, after showing what will change; or resolved GHAP entries from a JSONL file.
 
     A journal that is not empty is asked about first.
+
+    What this store did not export itself may be somebody else's. On a terminal
+    you are asked whether it is your own; --own says so beforehand, and --yes
+    does not. Searches find what is not, marked, and agents are told nothing of
+    it unasked.
 
     The JSONL file comes from a journal of this server or of its predecessor,
     whose entries name no project. Without --project they go under this
@@ -66,12 +75,15 @@ async def import_(
     If anything will change, the journal is backed up first, as by `backup`.
     Rejected lines are listed with the reason, and the exit code is 1.
     """
+    if own and not out.can_ask():
+        raise InvalidInputError("--own is for a person at a terminal.", hint="Without it, all is marked as imported.")
     with file_errors(path):
         is_tar = is_archive(path)
     if is_tar:
         settings = open_settings()
         ours = _ours(settings)
-        theirs, comparison, document = _compared(path, ours, apply_deletions=apply_deletions)
+        key = store_key(settings.archive_key_file, make=False)
+        theirs, comparison, document = _compared(path, ours, key, apply_deletions=apply_deletions)
         if dry_run:
             return Result(document, not theirs.rejections)
         is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
@@ -80,6 +92,10 @@ async def import_(
         rest = "forget what is forgotten there" if forgets else "keep what is here"
         question = f"The journal is not empty. Add what is new, and {rest}?"
         if out.agrees(question, "Nothing was changed: the journal is not empty, so this needs --yes.", yes=is_sure):
+            is_ours = own or document["own"] or (not yes and _is_own(path.name, theirs))
+            document |= {"own": is_ours}
+            if not is_ours:
+                theirs.mark_imported()
             document |= await _apply(theirs, comparison, settings, apply_deletions=apply_deletions)
         return Result(document, not theirs.rejections and document["applied"])
     if path.suffix in _ARCHIVES:
@@ -87,11 +103,11 @@ async def import_(
             f"{path.name} is not an archive made by `backup`, or it is badly damaged.",
             hint="Nothing was changed; try another copy.",
         )
-    return await _import_entries(path, project, dry_run=dry_run, apply_deletions=apply_deletions, asks=not yes)
+    return await _import_entries(path, project, dry_run=dry_run, apply_deletions=apply_deletions, asks=not yes, own=own)
 
 
 async def _import_entries(
-    path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool, asks: bool
+    path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool, asks: bool, own: bool
 ) -> Result:
     began, settings = monotonic(), open_settings()
     # It may be new here, unlike one that is looked for.
@@ -108,6 +124,8 @@ async def _import_entries(
     new, forgotten = (len(getattr(comparison.sorts["entry"], part)) for part in ("new", "forgotten_here"))
     done: dict[str, Any] = {"redacted": {}, "backup": None, "index": "not touched" if dry_run else "nothing to index"}
     if not dry_run and (parsed.entries or parsed.forgotten):
+        if not (own or (asks and _is_own(path.name, theirs))):
+            theirs.mark_imported()
         done = await _import(theirs, comparison, settings, apply_deletions=apply_deletions)
         new = done["imported"]["entry"]
     document = {
@@ -182,7 +200,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 def _compared(
-    path: Path, ours: Contents, *, apply_deletions: bool = False
+    path: Path, ours: Contents, key: bytes, *, apply_deletions: bool = False
 ) -> tuple[Contents, Comparison, dict[str, Any]]:
     """Read an archive, and show what importing it changes; return its contents, that, and an `ArchiveDocument`."""
     with file_errors(path), out.working(f"Verifying {path.name}"), open_archive(path) as archive:
@@ -193,6 +211,7 @@ def _compared(
         "archive": path.name,
         "created_at": manifest.created_at.isoformat(),
         "program": manifest.program,
+        "own": manifest.is_marked(key),
         "project": manifest.project,
         "damaged_lines": manifest.damaged_lines,
         "contents": {
@@ -261,6 +280,16 @@ async def _apply(
         ]
     )
     return {"applied": True, **done}
+
+
+def _is_own(name: str, theirs: Contents) -> bool:
+    """Ask whether a file that this store did not make is a person's own; without a terminal, it is not."""
+    dates = sorted(each.created_at for each in (*theirs.entries.values(), *theirs.open.values()))
+    if not out.can_ask() or not (dates or theirs.records):
+        return False
+    span = f", from {dates[0]:%Y-%m-%d} to {dates[-1]:%Y-%m-%d}" if dates else ""
+    what = f"{out.counted(len(dates), 'entry')} and {out.counted(len(theirs.records), 'other record')}"
+    return out.agrees(f"{name} was not made by this store. Is it your own ({what}{span})?")
 
 
 def _ours(settings: Settings) -> Contents:

@@ -102,7 +102,7 @@ def _same(theirs: Ghap, ours: Ghap | None) -> bool:
 
 
 def _content(record: JournalRecord) -> Mapping[str, Any]:
-    # The call that made it, the chunks of a memory, and the mark that reading an archive gives a failure, may differ.
+    # The call that made it, the chunks of a memory, and whether it was imported, may differ.
     besides = {"request", "requests", "cuts", "imported"}
     return {key: part for key, part in record.data.items() if key not in besides}
 

@@ -283,6 +283,14 @@ class Contents:
         self.open = {name: entry for name, entry in self.open.items() if name not in gone and name not in self.entries}
         self.records = {key: record for key, record in self.records.items() if key not in self.forgotten}
 
+    def mark_imported(self) -> None:
+        """Mark everything as what no session of this store has experienced."""
+        self.entries = {name: replace(entry, imported=True) for name, entry in self.entries.items()}
+        self.open = {name: replace(entry, imported=True) for name, entry in self.open.items()}
+        self.records = {
+            key: replace(record, data={**record.data, "imported": True}) for key, record in self.records.items()
+        }
+
 
 def contents_of(archive: Archive) -> Contents:
     """Read an archive, with every check that imported lines get; refuse one with thousands of unusable lines."""
@@ -337,11 +345,7 @@ def _take(contents: Contents, record: JournalRecord) -> None:
     elif record.kind == CLUSTERS:
         contents.clusters.append(checked_record(record))
     else:
-        checked = checked_record(record)
-        if record.kind == FAILURE.kind:
-            # As far as is known, no session of this machine saw it.
-            checked = replace(checked, data={**checked.data, "imported": True})
-        contents.records[record.kind, record.id] = checked
+        contents.records[record.kind, record.id] = checked_record(record)
 
 
 def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
@@ -358,6 +362,6 @@ def is_forgotten(record: JournalRecord, forgotten: AbstractSet[Key]) -> bool:
 def comparable(entry: Ghap) -> dict[str, Any]:
     """Return the data that two copies of an entry have in common if they are the same."""
     data = GHAP.encode(entry)
-    for part in ("requests", "orphaned", "agent"):
+    for part in ("requests", "orphaned", "agent", "imported"):
         data.pop(part, None)
     return data

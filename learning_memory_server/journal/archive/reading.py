@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import hmac
 import json
 import os
 import re
@@ -21,7 +22,7 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Annotated, Final, cast
@@ -138,6 +139,15 @@ class Manifest:
     journal_format: Count
     project: str | None  # the only project in it, or None for all projects
     files: dict[str, Member]  # every other file of the archive, by name
+    mark: str = ""  # an HMAC with the key of the store that made it; empty if that had none
+
+    def marked(self, key: bytes) -> Manifest:
+        """Return it with the mark of the store that has this key. `files` has the digest of everything else."""
+        return replace(self, mark=hmac.digest(key, replace(self, mark="").to_json(), "sha256").hex() if key else "")
+
+    def is_marked(self, key: bytes) -> bool:
+        """Return whether the store that has this key made the archive."""
+        return bool(key) and hmac.compare_digest(self.mark, self.marked(key).mark)
 
     @property
     def damaged_lines(self) -> int:
@@ -147,6 +157,8 @@ class Manifest:
     def to_json(self) -> bytes:
         """Return the file's content."""
         content = {"format": ARCHIVE_VERSION, **asdict(self), "created_at": self.created_at.isoformat()}
+        if not self.mark:
+            del content["mark"]
         return json.dumps({**content, "sum": digest(content)}, ensure_ascii=False, indent=1).encode() + b"\n"
 
     @classmethod

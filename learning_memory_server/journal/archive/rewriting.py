@@ -18,7 +18,9 @@ stands in its place, or None to leave it out."""
 _OPEN: Final = (JOURNAL + OPEN, DAMAGED + OPEN)
 
 
-def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None, *, dry_run: bool = False) -> int:
+def purge_archive(
+    path: Path, forgotten: set[Key], fresh: Snapshot | None = None, *, key: bytes = b"", dry_run: bool = False
+) -> int:
     """Replace an archive by one without what is forgotten, and return how many lines and open entries that were.
 
     The tombstones stay, and so does what cannot be read, unless it contains the id of something that is forgotten. If
@@ -27,23 +29,24 @@ def purge_archive(path: Path, forgotten: set[Key], fresh: Snapshot | None = None
 
     Args:
         fresh: The content of a newer archive that was verified: one that has all of this makes this one superfluous.
+        key: The key of this store, which marks an archive again that it had marked.
     """
     with open_archive(path) as archive:
         kept, manifest = _changed(archive, _without(forgotten)), archive.manifest
     if kept.forgotten and not dry_run:
-        _replace(path, kept, manifest, fresh)
+        _replace(path, kept, manifest, fresh, key)
     return kept.forgotten
 
 
 def redact_archive(
-    path: Path, scanner: Scanner, fresh: Snapshot | None = None, *, dry_run: bool = False
+    path: Path, scanner: Scanner, fresh: Snapshot | None = None, *, key: bytes = b"", dry_run: bool = False
 ) -> list[Finding]:
     """Replace an archive that has secrets by one without them, and return them; see `purge_archive`."""
     findings: dict[Finding, None] = {}
     with open_archive(path) as archive:
         kept, manifest = _changed(archive, _redacted(scanner, findings)), archive.manifest
     if findings and not dry_run:
-        _replace(path, kept, manifest, fresh)
+        _replace(path, kept, manifest, fresh, key)
     return list(findings)
 
 
@@ -96,10 +99,11 @@ def _record(line: bytes) -> JournalRecord | None:
         return None
 
 
-def _replace(path: Path, kept: Snapshot, manifest: Manifest, fresh: Snapshot | None) -> None:
+def _replace(path: Path, kept: Snapshot, manifest: Manifest, fresh: Snapshot | None, key: bytes) -> None:
     """Replace an archive in one step; remove it if nothing is kept, or a newer one has all of it."""
     if kept.pieces and not (fresh and fresh.covers(kept)):
-        write_archive(path, kept, manifest.created_at, project=manifest.project, replace=True)
+        key = key if manifest.is_marked(key) else b""
+        write_archive(path, kept, manifest.created_at, project=manifest.project, replace=True, key=key)
         return
     path.unlink()
     sync_directory(path.parent)

@@ -228,17 +228,19 @@ def names_any(text: bytes, forgotten: set[tuple[str, str]]) -> bool:
 
 COMPRESSED: Final = (".tar.gz", ".tgz")
 PLAIN: Final = (".tar",)
+_KEY_BYTES: Final = 32
 UNFINISHED: Final = ".tmp"
 """The suffix of an archive that is not complete yet; its name begins with a dot."""
 
 
 def write_archive(
-    path: Path, snapshot: Snapshot, at: datetime, *, project: str | None = None, replace: bool = False
+    path: Path, snapshot: Snapshot, at: datetime, *, project: str | None = None, replace: bool = False, key: bytes = b""
 ) -> Manifest:
     """Write an archive, read it back, and only then give it its name, whose suffix says whether it is compressed.
 
-    `at` is when the content was read. Raises `InvalidInputError` if the suffix is unknown, the file exists, or it
-    cannot be written, and `AlreadyRunningError` if another process removes what it writes.
+    `at` is when the content was read; the store's `key` marks it as made there. Raises `InvalidInputError` if the
+    suffix is unknown, the file exists, or it cannot be written, and `AlreadyRunningError` if another process removes
+    what it writes.
     """
     if not path.name.endswith(COMPRESSED + PLAIN):
         raise InvalidInputError(f"{path}: must end with {' or '.join(COMPRESSED + PLAIN)}.")
@@ -257,7 +259,7 @@ def write_archive(
             )
             for name, piece in sorted(snapshot.pieces.items())
         },
-    )
+    ).marked(key)
     try:
         _refuse_existing(path, replace=replace)
         remove_unfinished(path.parent, glob.escape(path.name))
@@ -336,6 +338,15 @@ def _add(tar: tarfile.TarFile, members: dict[str, bytes | bytearray], at: int) -
     return tar.offset + 2 * tarfile.RECORDSIZE
 
 
+def store_key(file: Path, *, make: bool = True) -> bytes:
+    """Return the key that marks the archives of a store, which is made once; empty if there is none."""
+    with suppress(OSError):
+        if make and not file.exists():
+            files.create(file, secrets.token_bytes(_KEY_BYTES))
+        return file.read_bytes()
+    return b""
+
+
 _NAME: Final = re.compile(r"learning-memory-\d{8}T\d{12}Z\.tar\.gz")
 
 
@@ -348,7 +359,9 @@ class Backup:
     removed: list[Path]
 
 
-def back_up(journal: Journal, folder: Path, at: datetime, keep: int | None = BACKUPS_KEPT) -> Backup | None:
+def back_up(
+    journal: Journal, folder: Path, at: datetime, keep: int | None = BACKUPS_KEPT, key: bytes = b""
+) -> Backup | None:
     """Write a journal to a dated archive in a folder, and remove all but the newest `keep` backups; None keeps all.
 
     An empty journal is not written: in time its backups would displace all those that hold something. If the folder
@@ -360,7 +373,7 @@ def back_up(journal: Journal, folder: Path, at: datetime, keep: int | None = BAC
     path = folder / backup_name(at)
     try:
         make_private_directory(folder)
-        write_archive(path, snapshot, at)
+        write_archive(path, snapshot, at, key=key)
         return Backup(path, snapshot, prune(folder, keep) if keep else [])
     except OSError as error:
         raise InvalidInputError(f"{folder} cannot be written to: {error.strerror}.") from None

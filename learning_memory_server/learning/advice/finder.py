@@ -132,9 +132,9 @@ class Scored:
 
 
 def is_instructive(entry: Ghap) -> bool:
-    """Return whether a resolved entry says what was learned."""
+    """Return whether a resolved entry says what was learned, and may be told unasked: what is imported may not."""
     end = entry.outcome
-    return bool(end.lesson or end.root_cause)
+    return not entry.imported and bool(end.lesson or end.root_cause)
 
 
 def sunk(score: float, misled: int, helped: int) -> float:
@@ -302,7 +302,7 @@ class AdviceFinder:
         trusted = (
             each.value
             for each in standings
-            if each.is_in_force and not each.contradicting and entry_id not in each.supporting
+            if each.is_in_force and not (each.contradicting or each.value.imported) and entry_id not in each.supporting
         )
         return await nearest_values(self.index, vector, trusted, 1)
 

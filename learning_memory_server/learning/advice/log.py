@@ -57,7 +57,8 @@ class AdviceLog(Records[Advice]):
 
     def said(self) -> set[tuple[str, str, Effect]]:
         """Return for which entry each thing helped or misled."""
-        return {(advice.ghap_id, item.id, item.effect) for advice in self.all() for item in advice.items if item.effect}
+        own = (advice for advice in self.all() if not advice.imported)
+        return {(advice.ghap_id, item.id, item.effect) for advice in own for item in advice.items if item.effect}
 
     def effects(self) -> Mapping[str, tuple[int, int]]:
         """Return for how many entries each thing misled, and for how many it helped, by its id."""

@@ -88,7 +88,7 @@ def words_about(place: str, still_open: Iterable[Ghap]) -> frozenset[str]:
 
 def latest(collector: ObservationCollector, project: str) -> list[Ghap]:
     """Return the resolved entries of a project that a context may have a lesson of, the newest first."""
-    return list(islice(collector.timeline.newest(project), _LATEST))
+    return list(islice((each for each in collector.timeline.newest(project) if not each.imported), _LATEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,13 @@ def context(
 
 def _open_items(entries: Iterable[Ghap]) -> Iterator[tuple[None, str]]:
     for entry in entries:
-        yield None, f"{entry.id}: {_line(entry.goal)}"
+        if not entry.imported:
+            yield None, f"{entry.id}: {_line(entry.goal)}"
 
 
 def _value_items(values: Iterable[Standing]) -> Iterator[tuple[Item, str]]:
     for value in values:
-        if value.is_in_force:
+        if value.is_in_force and not value.value.imported:
             doubt = " (unattested)" if value.support.status is Status.UNATTESTED else ""
             yield (Item(value.value.id, Kind.VALUE, reason=Reason.IN_FORCE), f"{_line(value.value.text)}{doubt}")
 

@@ -164,10 +164,12 @@ class Standing:
 def weigh_all(
     values: Sequence[Value], log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector
 ) -> list[Standing]:
-    """Return the standings of values, in their order."""
+    """Return the standings of values, in their order. What is imported says nothing about a value of one's own."""
     given: dict[str, list[Verdict]] = {}
+    own = {value.id for value in values if not value.imported}
     for verdict in verdicts.all():
-        given.setdefault(verdict.value_id, []).append(verdict)
+        if not verdict.imported or verdict.value_id not in own:
+            given.setdefault(verdict.value_id, []).append(verdict)
     judged = {each.ghap_id for value in values for each in given.get(value.id, ())}
     known = {entry.id for entry in collector.look_up(judged).found}
     successors = log.successors()

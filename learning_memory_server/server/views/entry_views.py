@@ -19,7 +19,7 @@ from learning_memory_server.server.views import fields
 
 _IN_SHORT: Final = (
     *("id", "score", "goal", "outcome_status", "learned", "confidence_tier"),
-    *("domain", "strategy", "project", "created_at", "shared"),
+    *("domain", "strategy", "project", "created_at", "shared", "imported"),
 )
 
 
@@ -107,6 +107,7 @@ class Experience(TypedDict, total=False):
     project: str
     created_at: str
     shared: str
+    imported: bool
     freshness: str
     superseded_by: str
     left_out: dict[str, str]
@@ -170,6 +171,7 @@ def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
             root_cause=cause and fields(RootCauseView, cause),
             lesson=lesson and lean(fields(LessonView, lesson)),
             confidence_tier=entry.tier,
+            imported=entry.imported or None,
         )
     )
 

@@ -88,6 +88,8 @@ class Heading:
         parts = [f"{number}. [Score: {item.score:.2f}]"]
         if item.memory.tags:
             parts.append(f"[Tags: {', '.join(map(_tag, item.memory.tags))}]")
+        if item.memory.imported:
+            parts.append("[Imported]")
         similarity = item.explanation.similarity
         if similarity is not None:
             parts.append(f"[Similarity: {similarity:.{self._digits}f}]")

@@ -44,7 +44,7 @@ def full(filled: Result, storage: Path) -> Journal:
     start(collector)
     start(collector)
     collector.forget(["ghap_20260101_000003_abcdef"], utc_now())
-    journal.values.append([value_record(1)])
+    journal.values.append([value_record(1, imported=True)])
     data = {"next_number": 1, "moved": {"ghap_20260101_000000_abcdef": 0}}
     journal.clusters.append([JournalRecord("clusters", "full", NOON, data)])
     return journal

@@ -1,14 +1,18 @@
 """What others have shared is found by whoever searches, and told to nobody unasked, through no channel."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from learning_memory_server.index.document import documents_of
 from learning_memory_server.index.queries import ExperienceQuery
+from learning_memory_server.journal.codec import VALUE
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
+from tests.journal.archive.making import value_record
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, at_work
 from tests.server.hooks.test_reading import session_in, shop
@@ -71,6 +75,28 @@ async def test_no_channel_tells_what_others_have_shared(settings: Settings, shop
             sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
             assert {getattr(each.entry, "shared", "") for each in sought.found} == {"shared, merged by Ben"}
             assert len(sought.found) == 40
+
+
+async def test_no_channel_tells_what_was_imported(settings: Settings, shop: Path) -> None:
+    async with at_work(settings, load=MeasuredModel) as services:
+        async with session_in(services, shop, "first") as first:
+            await first.call("start_ghap", **ENTRY)
+            await first.call("resolve_ghap", **CONFIRMED)
+        (own,) = services.collector.list_resolved()
+    imported = [replace(own, id=f"ghap_20260101_00000{number}_abcdef", imported=True) for number in range(9)]
+    still_open = replace(imported[0], id="ghap_20260101_000010_abcdef", resolution=None)
+    value = VALUE.decode(value_record(1).data | {"project": own.project, "imported": True})
+    other = settings.model_copy(update={"storage_path": settings.storage_path / "other", "journal_path": None})
+    async with at_work(other, load=MeasuredModel) as services:
+        services.collector.add_resolved(imported)
+        services.collector.add_open([still_open])
+        services.values.add_new([value])
+        services.writer.postpone([document for entry in imported for document in documents_of(entry)])
+        await services.writer.complete()
+        told = await everything_told(services, shop)
+        assert {name: said for name, said in told.items() if said} == {}
+        sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
+        assert {each.entry.id for each in sought.found} == {each.id for each in imported}
 
 
 async def test_what_others_have_shared_crowds_out_nothing_of_your_own(settings: Settings, shop: Path) -> None:
