@@ -35,7 +35,7 @@ HEAVY = {
     "tokenizers",
     "transformers",
     "numpy",
-    "qdrant_client",
+    "httpx2",
     "qdrant_edge",
     "torch",
     "sentence_transformers",

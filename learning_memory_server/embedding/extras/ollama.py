@@ -19,7 +19,7 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import attempts
 
 if TYPE_CHECKING:
-    import httpx
+    import httpx2
 
 _BATCH: Final = 32
 _BODY_MAX: Final = 64 << 20
@@ -110,17 +110,17 @@ class OllamaServer:
     """An Ollama server. Threads may share it."""
 
     def __init__(self, url: str, timeout: float) -> None:
-        import httpx
+        import httpx2
 
         parts = urlsplit(url)
         # A URL may contain a password before the host.
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._timeout = timeout
-        self._client = httpx.Client(
+        self._client = httpx2.Client(
             base_url=url,
-            timeout=httpx.Timeout(timeout, connect=min(timeout, timeouts.OLLAMA_CONNECT)),
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, timeouts.OLLAMA_CONNECT)),
             # A new connection for each request: that costs nothing on one machine, and leaves none open.
-            limits=httpx.Limits(max_keepalive_connections=0),
+            limits=httpx2.Limits(max_keepalive_connections=0),
             # A proxy for the internet does not lead back to this machine.
             trust_env=parts.hostname not in _LOOPBACK,
             # Loading certificates takes 60 ms, and plain HTTP has no use for them.
@@ -181,10 +181,10 @@ class OllamaServer:
         return normalised
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        import httpx
+        import httpx2
 
         # The server closed the connection halfway; any other failure would happen again.
-        lost = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+        lost = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
         with self._transport_errors():
             for attempt in attempts("ollama.request", lost, timeouts.OLLAMA_AGAIN):
                 with attempt, self._client.stream(method, path, json=body) as response:
@@ -199,7 +199,7 @@ class OllamaServer:
             raise self._malformed()
         return answer
 
-    def _read(self, response: httpx.Response) -> bytes:
+    def _read(self, response: httpx2.Response) -> bytes:
         """Return the body."""
         content = bytearray()
         for chunk in response.iter_bytes():
@@ -211,7 +211,7 @@ class OllamaServer:
                 )
         return bytes(content)
 
-    def _refusal(self, response: httpx.Response, answer: object, model: str) -> EmbeddingUnavailableError:
+    def _refusal(self, response: httpx2.Response, answer: object, model: str) -> EmbeddingUnavailableError:
         said = answer.get("error") if isinstance(answer, dict) else None
         if not isinstance(said, str):
             kind = ModelServerAwayError if response.status_code in _NOT_BEHIND else EmbeddingUnavailableError
@@ -236,21 +236,21 @@ class OllamaServer:
     @contextmanager
     def _transport_errors(self) -> Iterator[None]:
         """Explain failures of the connection."""
-        import httpx
+        import httpx2
 
         try:
             yield
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise ModelServerAwayError(
                 f"Ollama does not answer at {self.address}.",
                 hint="Start it with `ollama serve`, or correct ollama_url.",
             ) from error
-        except httpx.TimeoutException as error:
+        except httpx2.TimeoutException as error:
             raise ModelServerAwayError(
                 f"Ollama at {self.address} sent nothing for {self._timeout:g} seconds.",
                 hint="It may be loading a large model; `ollama ps` shows what it is running. Try again later.",
             ) from error
-        except httpx.HTTPError as error:
+        except httpx2.HTTPError as error:
             raise ModelServerAwayError(
                 f"The connection to Ollama at {self.address} was lost ({type(error).__name__}).",
                 hint="See Ollama's log.",

@@ -2,6 +2,8 @@
 
 import asyncio
 import math
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -286,3 +288,9 @@ async def test_a_read_waits_less_than_a_write(
     async with asyncio.timeout(10):
         with pytest.raises(StorageUnavailableError, match="did not answer in time"):
             await store.count("notes")
+
+
+def test_the_vendors_client_and_its_models_are_not_loaded() -> None:
+    loads = "import sys, learning_memory_server.index.engines.qdrant; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"qdrant_client", "grpc", "pydantic"}.intersection(loaded)

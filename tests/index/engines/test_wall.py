@@ -12,7 +12,6 @@ from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.index.engines.base import CollectionSpec, Filter, Point, SparseVector
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
-from learning_memory_server.index.engines.qdrant_catalog import collection_settings
 from tests.index.engines.double import QdrantDouble, Request, Wrong, opened, store_of
 from tests.index.engines.points import EAST, NORTH, WORD, numbers, uid
 from tests.index.engines.points import worded as point
@@ -249,9 +248,9 @@ async def test_collections_of_the_layout_before_are_named_and_left_alone(
     # The last two: from before there were aliases, and what an interrupted rebuild left.
     former = ["experiences_full-0123456789ab-89abcdef", "memories-0123456789ab", "values_next-0123456789ab-89abcdef"]
     engine = double.engine.client
-    settings = collection_settings(spec)
+    vectors = {"dense": models.VectorParams(size=4, distance=models.Distance.COSINE)}
     for old in former:
-        engine.create_collection(old, settings["vectors_config"])
+        engine.create_collection(old, vectors)
         engine.upsert(old, [models.PointStruct(id=uid(1), vector={"dense": EAST}, payload={"entry": "text"})])
     await ann.ensure(spec)
     await ann.ensure(replace(spec, name="values"))
