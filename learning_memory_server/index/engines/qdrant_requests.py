@@ -272,8 +272,17 @@ class Requests:
         raise failure
 
     async def _send(self, node: _Node, call: Call[T], address: str) -> T:
-        """Return what one address answers."""
-        return await _sent(node.client, node.url, call, address)
+        """Return what one address answers.
+
+        Where a connection is lost, it is asked once more over a new one. A server drops those that are idle, after 5
+        seconds by default: that one was dropped just now says nothing about the server.
+        """
+        try:
+            return await _sent(node.client, node.url, call, address)
+        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+            self.require_open()
+            async with self._connect(node.url) as client:
+                return await _sent(client, node.url, call, address)
 
     async def _probe(self, node: _Node, call: Call[Any]) -> None:
         """Ask once more, over a new connection: the store may be closed by now."""

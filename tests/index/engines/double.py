@@ -55,6 +55,8 @@ class Wrong(Enum):
 
     HANGS = "it never comes"
     RESETS = "the connection is reset"
+    CLOSES_KEPT = "the connection is closed, if it was used before"
+    RESETS_KEPT = "the connection is reset, if it was used before"
     HALF = "it ends in the middle"
     LATE = "it never comes, and what was asked is done after everything else"
 
@@ -133,6 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.server.connections += 1
+        self.was_used = False
 
     def do_any(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
@@ -148,6 +151,7 @@ class _Handler(BaseHTTPRequestHandler):
         if server.delay:
             time.sleep(server.delay)
         wrong = server.fault(request)
+        was_used, self.was_used = self.was_used, True
         if wrong is Wrong.HANGS or wrong is Wrong.LATE:
             released.wait()
             self.close_connection = True
@@ -155,9 +159,10 @@ class _Handler(BaseHTTPRequestHandler):
                 with server.turn:
                     server.engine.answer(*request)
             return
-        if wrong is Wrong.RESETS:
-            # Closing a socket that lingers for no time sends a reset.
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if wrong is Wrong.RESETS or (was_used and wrong in {Wrong.CLOSES_KEPT, Wrong.RESETS_KEPT}):
+            if wrong is not Wrong.CLOSES_KEPT:
+                # Closing a socket that lingers for no time sends a reset.
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return
         if isinstance(wrong, Answer):
