@@ -28,11 +28,20 @@ from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
-from learning_memory_server.index.engines.vectors import REBUILD, VECTOR, best_hits, checked_matrix, checked_terms
+from learning_memory_server.index.engines.vectors import (
+    MARGIN,
+    REBUILD,
+    VECTOR,
+    best_hits,
+    checked_matrix,
+    checked_terms,
+)
 from learning_memory_server.system import timeouts
 
 _THROUGH_GRAPH: Final = {"quantization": {"rescore": True, "oversampling": 2.0}}
 _EXACT: Final = {"exact": True}
+_MORE: Final = 32
+"""Where scores tie; see `best_hits`. Each request is a round trip, and 2,000 scores are read in half a millisecond."""
 
 log = structlog.get_logger()
 
@@ -216,11 +225,13 @@ class QdrantStore(VectorStore):
             params = _THROUGH_GRAPH if ids is None else _EXACT
 
         async def fetch(asked: int) -> list[Hit]:
+            # Where scores tie, more are asked for. The caller reads the payloads of those that it keeps.
+            with_payload = ids is None and asked == limit + MARGIN
             return await self._points.query(
-                place, asked_for, asked, where=where, ids=ids, params=params, with_payload=ids is None
+                place, asked_for, asked, where=where, ids=ids, params=params, with_payload=with_payload
             )
 
-        return await best_hits(fetch, query, limit, lambda: self.size(collection))
+        return await best_hits(fetch, query, limit, _MORE)
 
     async def flush(self) -> None:
         """Do nothing: whether writes survive a power loss is up to the server's settings."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -294,3 +295,21 @@ def test_the_vendors_client_and_its_models_are_not_loaded() -> None:
     loads = "import sys, learning_memory_server.index.engines.qdrant; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True).stdout.split()
     assert not {"qdrant_client", "grpc", "pydantic"}.intersection(loaded)
+
+
+@pytest.mark.parametrize("query", [EAST, points.WORD], ids=["vector", "terms"])
+@pytest.mark.parametrize("count", [9, 50, 1_000])
+async def test_of_points_that_tie_at_the_cut_only_scores_are_read(
+    double: QdrantDouble, owner: Owner, query: list[float] | SparseVector, count: int
+) -> None:
+    async with opened(QdrantStore([double.url], owner), SPEC) as store:
+        await store.upsert("notes", [points.worded(number, project="a") for number in range(count)])
+        double.asked.clear()
+        hits = await store.search("notes", query, limit=1)
+        assert points.numbers(hits) == [0]
+        asked = [each.body for each in double.asked if each.path.endswith("/query")]
+        assert [each["with_payload"] for each in asked] == [True, *[False] * (len(asked) - 1)]
+        limits = [each["limit"] for each in asked]
+        assert all(after == 32 * before for before, after in pairwise(limits))
+        # Not more often than it takes to have them all.
+        assert limits[-2:-1] < [count + 1]
