@@ -114,12 +114,12 @@ class Availability:
         return known | self.refusal()
 
     def refusal(self) -> dict[str, Any]:
-        """Return why reading or writing was `refused`, and the `retry_seconds` left; nothing if neither is."""
+        """Return why reading or writing is `refused`, and the `retry_seconds` left; nothing if neither is."""
         pauses = [pause for (kind, _), pause in self._pauses.items() if kind is not Kind.CREATE]
-        if not pauses:
+        last = max(pauses, key=lambda pause: pause.until, default=None)
+        if last is None or last.until <= _now():
             return {}
-        last = max(pauses, key=lambda pause: pause.until)
-        return {"refused": last.error.sentence, "retry_seconds": max(0, round(last.until - _now()))}
+        return {"refused": last.error.sentence, "retry_seconds": round(last.until - _now())}
 
     @property
     def is_open(self) -> bool:

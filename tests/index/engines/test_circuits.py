@@ -53,6 +53,21 @@ async def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
     assert caught.value.hint == "Ask for more."
 
 
+@pytest.mark.parametrize("said", [None, 3.0, 60.0])
+@pytest.mark.parametrize("collection", [None, "a"])
+@pytest.mark.parametrize("kind", [Kind.READ, Kind.WRITE])
+@fast_forward
+async def test_a_pause_that_is_over_is_not_reported(kind: Kind, collection: str | None, said: float | None) -> None:
+    server, refusal = Availability(), RefusedError("No.")
+    for _ in range(3):
+        server.refused(kind, collection, refusal, said)
+        assert server.refusal()["refused"] == "No."
+        assert server.refusal()["retry_seconds"] == pytest.approx(refusal.retry_seconds, abs=1)
+        await asyncio.sleep((refusal.retry_seconds or 0.0) + 0.1)
+        # Nobody has asked again, as where all that was refused had arrived.
+        assert server.refusal() == {}
+
+
 async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_about_one() -> None:
     server = Availability()
     server.refused(Kind.WRITE, "a", RefusedError("No."), 60.0)
