@@ -24,9 +24,14 @@ from learning_memory_server.errors import (
     RefusedError,
     StorageUnavailableError,
 )
+from learning_memory_server.index.engines.server_log import DEFAULT_PORT
 from learning_memory_server.index.engines.vectors import REBUILD, wrong_dimension
+from learning_memory_server.system.servers import obstacle
 
 _LOOK: Final = "Check that the server is running, and that the setting qdrant_url is right."
+_WITHOUT_PORT: Final = (
+    f"A URL without a port means port {DEFAULT_PORT}; a proxy is usually at 443: https://qdrant.example.org:443."
+)
 _KEY: Final = "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy answers while there is no server behind it."""
@@ -48,17 +53,17 @@ class Kind(StrEnum):
 
 
 @asynccontextmanager
-async def request_errors(address: str) -> AsyncIterator[None]:
+async def request_errors(address: str, *, names_port: bool = True) -> AsyncIterator[None]:
     """Translate failures of the connection, late answers, and those that are not understood into the port's errors.
 
-    `address` is the server as messages name it.
+    `address` is the server as messages name it. `names_port` is whether its URL has a port.
     """
     try:
         yield
-    except TimeoutError as error:
-        raise NoAnswerError(f"Qdrant at {address} did not answer in time.", hint=_LOOK) from error
-    except httpx2.TransportError as error:
-        raise NoAnswerError(f"Qdrant at {address} cannot be reached.", hint=_LOOK) from error
+    except (TimeoutError, httpx2.TransportError) as error:
+        why, advice = obstacle(error, "qdrant_url", "Start the server")
+        hint = advice if names_port else f"{advice} {_WITHOUT_PORT}"
+        raise NoAnswerError(f"Qdrant at {address} cannot be reached: {why}.", hint=hint) from error
     # A client that was closed meanwhile is a RuntimeError.
     except (msgspec.MsgspecError, UnicodeDecodeError, httpx2.InvalidURL, RuntimeError) as error:
         raise _not_understood(address) from error

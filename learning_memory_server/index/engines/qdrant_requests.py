@@ -19,8 +19,9 @@ from msgspec import Struct
 
 from learning_memory_server.errors import DiskFullError, NoAnswerError, RefusedError, StorageUnavailableError
 from learning_memory_server.index.engines.qdrant_errors import Kind, refusal, request_errors
-from learning_memory_server.index.engines.server_log import checked_address, clean_url, is_here
+from learning_memory_server.index.engines.server_log import checked_address, clean_url
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.servers import certificates, is_here, require_plain
 from learning_memory_server.system.waiting import Circuit, is_own_delay, request_seconds
 
 T = TypeVar("T")
@@ -210,6 +211,7 @@ class Requests:
         addresses = [checked_address(url, api_key, allow_plaintext_key=allow_plaintext_key) for url in urls]
         self.address = ", ".join(addresses)
         self._timeout = timeout
+        self._errors = partial(request_errors, names_port=all(urlsplit(url).port for url in urls))
         self._connect = partial(_client, api_key=api_key)
         self._nodes = [
             _Node(url, address, self._connect(url))
@@ -259,7 +261,7 @@ class Requests:
                 break
             deadline = until if node is asked[-1][0] else min(_now() + timeouts.QDRANT_ADDRESS, until)
             try:
-                async with request_errors(self.address), asyncio.timeout_at(deadline):
+                async with self._errors(self.address), asyncio.timeout_at(deadline):
                     answer = await self._send(node, call, self.address)
             except NoAnswerError as error:
                 failure = error
@@ -286,7 +288,7 @@ class Requests:
 
     async def _probe(self, node: _Node, call: Call[Any]) -> None:
         """Ask once more, over a new connection: the store may be closed by now."""
-        async with self._connect(node.url) as client, request_errors(node.address):
+        async with self._connect(node.url) as client, self._errors(node.address):
             fresh = node._replace(client=client)
             await _sent(client, node.url, call, node.address)
             # Another version may have been started.
@@ -301,7 +303,7 @@ class Requests:
         asked = node or self._nodes[0]
         # Not as `ask` does: a proxy may refuse this alone.
         with suppress(StorageUnavailableError):
-            async with request_errors(self.address), asyncio.timeout(timeouts.QDRANT_VERSION):
+            async with self._errors(self.address), asyncio.timeout(timeouts.QDRANT_VERSION):
                 self.availability.version = (await self._send(asked, _VERSION, self.address)).version
 
     async def ask_every(self, call: Call[T]) -> dict[str, T | StorageUnavailableError]:
@@ -309,7 +311,7 @@ class Requests:
         answers: dict[str, T | StorageUnavailableError] = {}
         for node in list(self._nodes):
             try:
-                async with request_errors(node.address), asyncio.timeout(self._timeout):
+                async with self._errors(node.address), asyncio.timeout(self._timeout):
                     answer: T = await self._send(node, call, node.address)
                     answers[node.url] = answer
             except StorageUnavailableError as error:
@@ -323,7 +325,7 @@ class Requests:
             if not self._is_shared:
                 await self.availability.close()
             for node in self._nodes:
-                async with request_errors(node.address):
+                async with self._errors(node.address):
                     await node.client.aclose()
 
     def require_open(self) -> None:
@@ -342,6 +344,7 @@ async def _sent(client: httpx2.AsyncClient, url: str, call: Call[T], address: st
     path = f"/collections/{call.collection}{call.path}" if call.collection else call.path
     content = None if call.body is None else msgspec.json.encode(call.body)
     response = await client.request(call.method, f"{url}{path}", content=content)
+    require_plain(response.status_code, response.content)
     if response.status_code not in {HTTPStatus.OK, call.accepts}:
         raise refusal(call.collection, address, call.kind, response)
     return msgspec.json.decode(response.content, type=call.into)
@@ -357,7 +360,7 @@ def _client(url: str, api_key: str | None) -> httpx2.AsyncClient:
         headers=headers,
         # It would restart with every byte: `ask` enforces the real one.
         timeout=None,
-        verify=url.startswith("https:"),
+        verify=certificates(url),
         # A proxy of the environment would get the key, and does not lead back to this machine.
         trust_env=not is_here(urlsplit(url).hostname or ""),
         # Left to itself, httpx drops an idle connection after 5 seconds.

@@ -116,7 +116,7 @@ async def test_a_server_that_never_answers_times_out(
     never_answers(server)
     monkeypatch.setattr(store.requests, "_timeout", 0.05)
     error = await failure(store, operation)
-    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} did not answer in time."
+    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} cannot be reached: it does not answer in time."
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -125,7 +125,7 @@ async def test_a_refused_connection_is_a_clear_error(server: Stub, store: Qdrant
     server.shutdown()
     server.server_close()
     error = await failure(store, operation)
-    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached."
+    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached: nothing listens at that port."
 
 
 async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server: Stub, owner: Owner) -> None:
@@ -262,7 +262,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
         double.asked.clear()
         double.refuse(Wrong.HANGS)
         for _ in range(3):
-            with pytest.raises(NoAnswerError, match="did not answer in time"):
+            with pytest.raises(NoAnswerError, match="does not answer in time"):
                 await store.upsert("notes", [point(1)])
         # Reads have a circuit of their own, and a refusal opens none.
         double.refuse(recorded("wrong key: upsert"))
@@ -287,7 +287,7 @@ async def test_a_read_waits_less_than_a_write(
     monkeypatch.setattr(timeouts, "QDRANT_READ", 0.05)
     never_answers(server)
     async with asyncio.timeout(10):
-        with pytest.raises(StorageUnavailableError, match="did not answer in time"):
+        with pytest.raises(StorageUnavailableError, match="does not answer in time"):
             await store.count("notes")
 
 
