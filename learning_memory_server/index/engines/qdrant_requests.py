@@ -26,7 +26,7 @@ from learning_memory_server.system.waiting import Circuit, is_own_delay, request
 
 T = TypeVar("T")
 
-_TRIED: Final = ("1.15.5", "1.18.3")
+_TRIED: Final = ("1.15.5", "1.18.3", "1.19.0")
 """The versions of Qdrant that this program was tried with."""
 
 log = structlog.get_logger()
@@ -79,7 +79,7 @@ def writing_nothing(collection: str) -> Call[dict[str, Any]]:
 
 def product(version: str) -> str:
     """Name a version of Qdrant and, if this program was not tried with it, those with which it was."""
-    tried = "" if version in _TRIED else f"; this was tried with {' and '.join(_TRIED)}"
+    tried = "" if version in _TRIED else f"; this was tried with {', '.join(_TRIED[:-1])} and {_TRIED[-1]}"
     return f"Qdrant {version}{tried}"
 
 

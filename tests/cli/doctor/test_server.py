@@ -74,12 +74,18 @@ async def test_a_server_that_works_is_green_and_left_unchanged(look: Look, doubl
     assert [each.body for each in changing] == [{"points": []}, {"actions": []}]
 
 
-async def test_a_version_that_was_not_tried_is_a_note(look: Look, double: QdrantDouble) -> None:
-    upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
-    double.refuse(upgraded, only=lambda request: request.path == "/")
+@pytest.mark.parametrize(
+    ("version", "note"),
+    [("1.15.5", ""), ("1.18.3", ""), ("1.19.0", ""), ("1.21.0", "; this was tried with 1.15.5, 1.18.3 and 1.19.0")],
+)
+async def test_a_version_that_was_not_tried_is_a_note(
+    look: Look, double: QdrantDouble, version: str, note: str
+) -> None:
+    installed = Answer(200, recorded("version").body.replace(b"1.18.3", version.encode()))
+    double.refuse(installed, only=lambda request: request.path == "/")
     (finding,) = await look()
     assert finding.level is Level.GREEN
-    assert finding.sentence == "Qdrant 1.21.0; this was tried with 1.15.5 and 1.18.3."
+    assert finding.sentence == f"Qdrant {version}{note}."
 
 
 async def test_a_key_that_may_only_read_is_red(look: Look, double: QdrantDouble) -> None:
