@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequen
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, Final
-from uuid import UUID
 
 from msgspec import Struct
 
@@ -114,7 +113,7 @@ class OwnPoints:
         """Return fields of all points, or of those that one rebuild has written, by id."""
         where = Filter(((REBUILD, rebuild),)) if rebuild else None
         pages = self._pages(place, self._mine(where), _IDS_BATCH, (), fields)
-        return {self._inside(each.id): _shown(each.payload) async for each in pages}
+        return {self.owner.inside(each.id): _shown(each.payload) async for each in pages}
 
     async def vectors(self, place: Place, fields: Sequence[str] = (), most: int | None = None) -> list[Record]:
         """Return all points, or so many, with their vectors, and fields of their payloads."""
@@ -135,7 +134,7 @@ class OwnPoints:
             async for each in self._pages(place, where, _READ_BATCH, [TERMS], fields):
                 sparse = (each.vector or {}).get(TERMS)
                 indices = sparse.indices if isinstance(sparse, _Terms) else []
-                found[self._inside(each.id)] = indices, _shown(each.payload)
+                found[self.owner.inside(each.id)] = indices, _shown(each.payload)
         return found
 
     async def count(self, place: Place, where: Filter | None = None) -> int:
@@ -170,7 +169,7 @@ class OwnPoints:
         }
         answer = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/query", Answer[_Points], body))
         return [
-            Hit(self._inside(hit.id), hit.score, _shown(hit.payload) if with_payload else None)
+            Hit(self.owner.inside(hit.id), hit.score, _shown(hit.payload) if with_payload else None)
             for hit in answer.result.points
         ]
 
@@ -195,10 +194,7 @@ class OwnPoints:
             body["offset"] = read.result.next_page_offset
 
     def _record(self, read: _Point) -> Record:
-        return Record(self._inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
-
-    def _inside(self, stored: str) -> str:
-        return self.owner.outside(stored)
+        return Record(self.owner.inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
 
     def _outside(self, ids: Collection[str]) -> list[str]:
         try:
@@ -231,7 +227,7 @@ def qdrant_filter(
 ) -> dict[str, Any]:
     """Return the server's form of `where` and of the `demanded` values, restricted to `ids` if they are given.
 
-    `ids` are the ids as the server has them. One that is not a UUID is a ValueError.
+    `ids` are the ids as the server has them.
     """
     where = where or Filter()
     conditions, refused = (
@@ -244,7 +240,7 @@ def qdrant_filter(
         if times.start or times.end
     ]
     if ids is not None:
-        conditions.append({"has_id": [str(UUID(point_id)) for point_id in ids]})
+        conditions.append({"has_id": list(ids)})
     return {"must": conditions, "must_not": refused} if refused else {"must": conditions}
 
 
