@@ -12,7 +12,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.document import SHAPES, Collection, Document, documents_of, full_parts
-from learning_memory_server.index.engines.base import Point, Record, VectorStore
+from learning_memory_server.index.engines.base import Record, VectorStore
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.moving import IndexMove, Moved
@@ -118,18 +118,6 @@ async def test_vectors_of_a_model_that_only_claims_to_be_this_one_are_not_copied
     await move.fill(OtherEmbedder())
     moved = await move.run()
     assert (moved[FULL].copied, moved[FULL].embedded) == (0, 181)
-
-
-async def test_points_made_before_payloads_had_a_digest_are_copied(move: Move) -> None:
-    await move.fill()
-    for collection in Collection:
-        records = await everything(move.source, collection)
-        for record in records:
-            del record.payload["digest"]
-        earlier = [Point(each.id, vector_in(each), {**each.payload, "entry": {}}) for each in records]
-        await move.source.upsert(collection, earlier)
-    moved = await move.run()
-    assert (moved[FULL].copied, moved[FULL].embedded, moved[FULL].count) == (181, 0, 181)
 
 
 async def test_a_point_of_an_earlier_version_of_its_entry_is_not_copied(move: Move) -> None:

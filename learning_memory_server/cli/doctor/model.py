@@ -91,8 +91,6 @@ def _check_here(settings: Settings) -> Iterator[Finding]:
         yield green(f"onnxruntime runs it: {source.graph.description}.")
     else:
         yield from _check_libraries(source.obstacle)
-    if (exports := settings.storage_path / "models").is_dir():
-        yield green(f"{exports} has exports by earlier versions. Nothing uses it; it may be deleted.")
 
 
 def _check_libraries(obstacle: str) -> Iterator[Finding]:

@@ -28,7 +28,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import find_owner
-from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data, urls_of
+from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, TRIAL, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal
@@ -293,7 +293,7 @@ def check_server(
         return
     if is_forbidden:
         examined = replace(examined, no_creating=None)
-    yield from _findings(examined, urls_of(settings.qdrant_url)[0].rstrip("/"))
+    yield from _findings(examined)
 
 
 def check_elsewhere(settings: Settings) -> Iterator[Finding]:
@@ -346,7 +346,7 @@ def _named(servers: Sequence[KnownServer]) -> str:
     return "the Qdrant server " + " and ".join(sorted({", ".join(each.urls) for each in servers}))
 
 
-def _findings(examined: Examined, url: str) -> Iterator[Finding]:
+def _findings(examined: Examined) -> Iterator[Finding]:
     from learning_memory_server.index.engines.qdrant_requests import product
 
     yield green(f"{product(examined.version)}.")
@@ -361,10 +361,3 @@ def _findings(examined: Examined, url: str) -> Iterator[Finding]:
         yield red(f"{examined.no_creating.message} These are missing: {names}. {HOW_THEY_ARE_MADE}")
     elif examined.no_creating:
         yield yellow(f"{examined.no_creating.sentence} Another model or version of this program needs new collections.")
-    if examined.former:
-        names = ", ".join(examined.former)
-        yield yellow(
-            f"Earlier versions made these collections, with texts in them: {names}. Nothing uses them. Once nobody runs "
-            f"an earlier version any more, whoever runs the server can remove each: curl -X DELETE "
-            f"{url}/collections/NAME"
-        )

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +19,6 @@ from learning_memory_server.errors import (
     ForbiddenCollectionError,
     MissingCollectionError,
     NoAnswerError,
-    RefusedError,
     StorageUnavailableError,
 )
 from learning_memory_server.index.engines.qdrant_errors import Kind
@@ -95,18 +93,13 @@ def collection_settings(spec: CollectionSpec) -> dict[str, Any]:
         "vectors": {VECTOR: {"size": spec.dimension, "distance": "Cosine", "on_disk": True}},
         "sparse_vectors": {TERMS: {}},
         "hnsw_config": {"m": 0, "payload_m": 16},
-        "quantization_config": _COPIES_IN_RAM,
+        "quantization_config": {"scalar": {"type": "int8", "always_ram": True}},
         "strict_mode_config": {
             "enabled": True,
             "unindexed_filtering_retrieve": False,
             "unindexed_filtering_update": False,
         },
     }
-
-
-_COPIES_IN_RAM: Final = {"scalar": {"type": "int8", "always_ram": True}}
-_LEAN: Final = {"vectors": {VECTOR: {"on_disk": True}}, "quantization_config": _COPIES_IN_RAM}
-"""The body of the request that gives a collection the vectors of new ones."""
 
 
 def payload_indexes(spec: CollectionSpec) -> dict[str, dict[str, object]]:
@@ -124,9 +117,6 @@ def payload_indexes(spec: CollectionSpec) -> dict[str, dict[str, object]]:
 
 
 _NAME: Final = re.compile(r"(?P<label>[a-z_]+)-[0-9a-f]*-[0-9]{1,4}")
-_FORMER_LAYOUT: Final = re.compile(r"(experiences_[a-z_]+|(values|memories)(_next)?)-[0-9a-f]{12}(-[0-9a-f]{8})?")
-"""The names that collections had when each person had their own: at first without the second part, later behind an
-alias; with `_next` while they were built."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,10 +150,6 @@ class Catalog:
                 await self.requests.ask(
                     Call(Kind.CREATE, "PUT", name, "/index?wait=true", Answer[Updated], body), CHANGING_NO_ALIASES
                 )
-        if not info.vectors.get("on_disk"):
-            # Only a key for everything may change a collection. Those of earlier versions work as they are, too.
-            with suppress(RefusedError):
-                await self.requests.ask(Call(Kind.CREATE, "PATCH", name, "", Answer[bool], _LEAN), CHANGING_NO_ALIASES)
         return Place(spec.name, name, spec.dimension)
 
     async def others(self, place: Place) -> list[Place]:
@@ -180,10 +166,6 @@ class Catalog:
         found = map(_NAME.fullmatch, await self.names())
         places = [Place(each["label"], each[0], 0) for each in found if each and each["label"] in labels]
         return sorted(places, key=lambda place: place.name)
-
-    async def former_layout(self) -> list[str]:
-        """Return the names of collections that earlier versions of this program made."""
-        return sorted(filter(_FORMER_LAYOUT.fullmatch, await self.names()))
 
     async def names(self) -> list[str]:
         """Return the names of all collections that the key may see."""
@@ -245,7 +227,6 @@ class Examined:
     no_writing: StorageUnavailableError | None
     """Why the owner's collections could not be written to; None if they could, or none is there to try."""
     no_creating: StorageUnavailableError | None  # why no collection could be created; None if it could
-    former: list[str]  # collections that earlier versions of this program made
 
 
 async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:
@@ -266,7 +247,6 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
         missing=[name for name, is_there in places if not is_there],
         no_writing=await _refusal_of_writing(requests, [name for name, is_there in places if is_there]),
         no_creating=await _refusal_of_creating(requests),
-        former=await catalog.former_layout(),
     )
 
 

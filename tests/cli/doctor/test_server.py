@@ -21,7 +21,7 @@ from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.server.composition.backends import load_model
 from learning_memory_server.server.settings import Settings
 from tests.index.engines.double import QdrantDouble, Request, opened, serving, store_of
-from tests.index.engines.double_engine import Answer, recorded, success
+from tests.index.engines.double_engine import Answer, recorded
 from tests.services import opened as services_in
 from tests.services import run as run_operation
 from tests.services import settings_in
@@ -29,7 +29,6 @@ from tests.support import numbered
 from tests.terminals import on_a_terminal, read_until
 
 SPEC = CollectionSpec("values", 4, variant="0123456789ab")
-OLD = "experiences_full-0123456789ab-89abcdef"
 
 
 async def found(path: Path, url: str, **changes: Any) -> list[Finding]:
@@ -209,17 +208,6 @@ async def test_addresses_of_two_servers_are_not_one_cluster(tmp_path: Path, doub
         findings = await found(tmp_path, f"{double.url},{other.url},http://127.0.0.1:1")
     assert sentences(findings, Level.RED) == ""
     assert "127.0.0.1:1 cannot be reached" in sentences(findings, Level.YELLOW)
-
-
-async def test_collections_of_earlier_versions_are_named_with_what_removes_them(
-    look: Look, double: QdrantDouble
-) -> None:
-    listed = {"collections": [{"name": name} for name in (OLD, "somebody-elses")]}
-    double.refuse(success(listed), only=lambda request: request.path == "/collections")
-    said = sentences(await look(), Level.YELLOW)
-    assert OLD in said
-    assert "somebody-elses" not in said
-    assert f"curl -X DELETE {double.url}/collections/NAME" in said
 
 
 async def test_a_copied_folder_asks_and_a_damaged_owner_is_red(tmp_path: Path, double: QdrantDouble) -> None:

@@ -81,10 +81,6 @@ class Engine:
             return success(result=True)
         if not exists:
             return _missing(name)
-        if method == "PATCH":
-            self.created[name]["vectors"]["dense"] |= body["vectors"]["dense"]
-            self.created[name]["quantization_config"] = body["quantization_config"]
-            return success(result=True)
         info = self.client.get_collection(name).model_dump(mode="json", exclude_none=True)
         schema = {field: {"data_type": kind["type"], "points": 0} for field, kind in self.indexed[name].items()}
         info["config"]["params"]["vectors"] = self.created[name]["vectors"]

@@ -214,26 +214,6 @@ async def test_variants_keep_two_models_apart(double: QdrantDouble, owner: Owner
         assert await store.count("notes") == 0
 
 
-async def test_a_collection_with_its_vectors_in_ram_is_changed_in_place_if_the_key_may(
-    double: QdrantDouble, owner: Owner
-) -> None:
-    async with opened(QdrantStore([double.url], owner), SPEC) as store:
-        await store.upsert("notes", [point(1)])
-        created = double.engine.created["notes-m1-1"]
-        del created["vectors"]["dense"]["on_disk"]
-        double.refuse(recorded("token for this collection: create"), only=lambda each: each.method == "PATCH")
-        await store.ensure(SPEC)
-        assert await store.count("notes") == 1
-        double.heal()
-        store.requests.availability.answered(Kind.CREATE, "")
-        for _ in range(2):
-            await store.ensure(SPEC)
-        assert len([each for each in double.asked if each.method == "PATCH"]) == 2
-        assert created["vectors"]["dense"]["on_disk"] is True
-        assert created["quantization_config"]["scalar"]["always_ram"] is True
-        assert await store.count("notes") == 1
-
-
 @pytest.mark.parametrize("operation", OPERATIONS)
 async def test_no_answer_is_asked_for_compressed(double: QdrantDouble, owner: Owner, operation: str) -> None:
     async with opened(QdrantStore([double.url], owner, api_key=KEY), SPEC) as store:

@@ -230,23 +230,3 @@ async def test_nothing_is_removed_from_a_copied_folder(
         with pytest.raises(StorageUnavailableError, match="moved or copied"):
             await copy.delete("notes", [uid(1)])
     assert await ann.count("notes") == 1
-
-
-async def test_collections_of_the_layout_before_are_named_and_left_alone(
-    ann: QdrantStore, spec: CollectionSpec, double: QdrantDouble
-) -> None:
-    from qdrant_client import models
-
-    # The last two: from before there were aliases, and what an interrupted rebuild left.
-    former = ["experiences_full-0123456789ab-89abcdef", "memories-0123456789ab", "values_next-0123456789ab-89abcdef"]
-    engine = double.engine.client
-    vectors = {"dense": models.VectorParams(size=4, distance=models.Distance.COSINE)}
-    for old in former:
-        engine.create_collection(old, vectors)
-        engine.upsert(old, [models.PointStruct(id=uid(1), vector={"dense": EAST}, payload={"entry": "text"})])
-    await ann.ensure(spec)
-    await ann.ensure(replace(spec, name="values"))
-    await ann.former_ids("notes")
-    assert await ann.catalog.former_layout() == former
-    assert all(engine.count(old).count == 1 for old in former)
-    assert not [each for each in double.asked if any(old in each.path for old in former)]
