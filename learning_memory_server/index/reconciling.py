@@ -25,7 +25,6 @@ _COMPARED_AT_ONCE: Final = 64
 _LEAST_SHARE: Final = 0.5
 """The share of its documents that a collection has when searches begin to use it. One that has less is being built, and
 ranking the journal by terms finds more."""
-_ABSENT: Final = ""
 _SORTED_AT_ONCE: Final = 64
 """How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
 _STEP: Final = 8
@@ -103,9 +102,7 @@ class Reconciler:
             async for batch in in_batches(source.documents(), _COMPARED_AT_ONCE):
                 for document in batch:
                     former[document.collection].discard(document.point_id)
-                    digest = stored[document.collection].pop(document.point_id, _ABSENT)
-                    # Earlier versions stored no digest.
-                    if digest is not None and digest != digest_of(document):
+                    if stored[document.collection].pop(document.point_id, None) != digest_of(document):
                         self.add([document])
             self._drop(set(source.forgotten()), there)
         # Other variants hold nothing that could be missed: texts are in the journal alone.

@@ -28,14 +28,7 @@ from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, Catalog, Place
 from learning_memory_server.index.engines.qdrant_own import WRITE_BATCH, OwnPoints, OwnTerms, unreserved
 from learning_memory_server.index.engines.qdrant_requests import Availability, Requests
-from learning_memory_server.index.engines.vectors import (
-    MARGIN,
-    REBUILD,
-    VECTOR,
-    best_hits,
-    checked_matrix,
-    checked_terms,
-)
+from learning_memory_server.index.engines.vectors import REBUILD, VECTOR, best_hits, checked_matrix, checked_terms
 from learning_memory_server.system import timeouts
 
 _THROUGH_GRAPH: Final = {"quantization": {"rescore": True, "oversampling": 2.0}}
@@ -225,11 +218,7 @@ class QdrantStore(VectorStore):
             params = _THROUGH_GRAPH if ids is None else _EXACT
 
         async def fetch(asked: int) -> list[Hit]:
-            # Where scores tie, more are asked for. The caller reads the payloads of those that it keeps.
-            with_payload = ids is None and asked == limit + MARGIN
-            return await self._points.query(
-                place, asked_for, asked, where=where, ids=ids, params=params, with_payload=with_payload
-            )
+            return await self._points.query(place, asked_for, asked, where=where, ids=ids, params=params)
 
         return await best_hits(fetch, query, limit, _MORE)
 

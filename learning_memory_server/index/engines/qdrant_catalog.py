@@ -136,12 +136,12 @@ class Catalog:
 
     async def find(self, spec: CollectionSpec) -> Place | None:
         """Return the collection for `spec` if there is one."""
-        name, info = await self._look(spec)
+        name, info = await self.look(spec)
         return Place(spec.name, name, spec.dimension) if info else None
 
     async def ensure(self, spec: CollectionSpec) -> Place:
         """Return the collection for `spec`; it and its indexes are created where they are missing."""
-        name, info = await self._look(spec)
+        name, info = await self.look(spec)
         if info is None:
             info = await self._create(spec, name)
         for field, index in payload_indexes(spec).items():
@@ -155,11 +155,6 @@ class Catalog:
     async def others(self, place: Place) -> list[Place]:
         """Return the collections that are other variants of one."""
         return [each for each in await self.all_places([place.label]) if each.name != place.name]
-
-    async def whereabouts(self, spec: CollectionSpec) -> tuple[str, bool]:
-        """Return the name of the collection for `spec`, and whether it is there."""
-        name, info = await self._look(spec)
-        return name, info is not None
 
     async def all_places(self, labels: Collection[str]) -> list[Place]:
         """Return all variants of some collections, sorted by name; their dimensions are not known."""
@@ -181,7 +176,7 @@ class Catalog:
         except StorageUnavailableError:
             return frozenset()
 
-    async def _look(self, spec: CollectionSpec) -> tuple[str, _Info | None]:
+    async def look(self, spec: CollectionSpec) -> tuple[str, _Info | None]:
         """Return the first collection that fits, or the first name that is not taken."""
         for number in count(1):
             name = f"{spec.name}-{spec.variant}-{number}"
@@ -232,7 +227,7 @@ class Examined:
 async def examine(requests: Requests, catalog: Catalog, specs: Sequence[CollectionSpec]) -> Examined:
     """Ask a server what it is and what may be done there."""
     version = await requests.version()
-    places = [await catalog.whereabouts(spec) for spec in specs]
+    places = [await catalog.look(spec) for spec in specs]
     peers = await requests.ask_every(_PEERS)
     answers = [each.result.peers.keys() for each in peers.values() if not isinstance(each, StorageUnavailableError)]
     return Examined(
@@ -244,8 +239,8 @@ async def examine(requests: Requests, catalog: Catalog, specs: Sequence[Collecti
             # A key for some collections may not ask which nodes there are, and need not.
             if isinstance(each, StorageUnavailableError) and not isinstance(each, ForbiddenCollectionError)
         },
-        missing=[name for name, is_there in places if not is_there],
-        no_writing=await _refusal_of_writing(requests, [name for name, is_there in places if is_there]),
+        missing=[name for name, info in places if info is None],
+        no_writing=await _refusal_of_writing(requests, [name for name, info in places if info]),
         no_creating=await _refusal_of_creating(requests),
     )
 

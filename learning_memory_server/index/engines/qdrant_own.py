@@ -154,7 +154,6 @@ class OwnPoints:
         where: Filter | None,
         ids: Collection[str] | None,
         params: Mapping[str, object] | None,
-        with_payload: bool,
     ) -> list[Hit]:
         """Return at most `limit` hits, highest score first."""
         if contradicts_itself(where):
@@ -165,13 +164,9 @@ class OwnPoints:
             "filter": self._mine(where, ids),
             "params": params,
             "limit": limit,
-            "with_payload": with_payload,
         }
         answer = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/query", Answer[_Points], body))
-        return [
-            Hit(self.owner.inside(hit.id), hit.score, _shown(hit.payload) if with_payload else None)
-            for hit in answer.result.points
-        ]
+        return [Hit(self.owner.inside(hit.id), hit.score) for hit in answer.result.points]
 
     def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> dict[str, Any]:
         """Return the one filter that every reading request has: the owner's, and what the caller adds."""

@@ -72,7 +72,7 @@ def read_vector(vectors: object, name: str) -> Vectors | None:
 
 _MORE: Final = 8
 """All hits at once took 600 ms among 100,000 points, of which 2,500 tied: that was the tail of searches."""
-MARGIN: Final = 8
+_MARGIN: Final = 8
 """Hits to fetch beyond the limit at first."""
 
 
@@ -84,7 +84,7 @@ async def best_hits(
     Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and
     `more` times as many while the last one ties with the last that would be kept.
     """
-    asked = limit + MARGIN
+    asked = limit + _MARGIN
     hits = await fetch(asked)
     while len(hits) == asked and hits[-1].score == hits[limit - 1].score:
         asked *= more
