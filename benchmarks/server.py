@@ -42,6 +42,7 @@ from learning_memory_server.server.composition.backends import open_server
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.system import timeouts
 from tests.embedding.ollama_stub import OllamaStub
 from tests.embedding.ollama_stub import Wrong as ModelWrong
 from tests.index.engines.double import QdrantDouble, Wrong, serving
@@ -335,6 +336,8 @@ async def growth(folder: Path, sizes: Sequence[int]) -> None:
     """Print processor time of a start until the index is complete, and of searches where many scores tie."""
     print(f"{'entries':>8}{'engine':>10}{'start s':>9}{'search ms':>11}{'  of an axis ms':>15}")
     embedder = ScatteringEmbedder(load_packaged())
+    # Among 10,000 points the double takes seconds.
+    timeouts.QDRANT_READ = timeouts.QDRANT  # type: ignore[misc]
     for size in sizes:
         with serving() as double:
             for name, url in (("embedded", None), ("server", double.url)):
@@ -356,7 +359,6 @@ async def growth(folder: Path, sizes: Sequence[int]) -> None:
                         began = spent()
                         for number in range(GROWTH_RUNS):
                             query = Query(axes[0], f"{themes()[number]} {number}", 10, Filter(), axes[1:])
-                            # Without a deadline: the double takes seconds.
                             assert await services.index.search_hybrid(query)
                         per_search.append(1000 * (spent() - began) / GROWTH_RUNS)
                 print(f"{size:8,}{name:>10}{started:9.2f}" + "".join(f"{each:13.1f}" for each in per_search))

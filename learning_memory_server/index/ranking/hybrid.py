@@ -232,11 +232,13 @@ async def _best(store: VectorStore, query: Query, reading: Reading, *, reads_ahe
     candidates = sorted(closeness.keys() | bm25.keys())
     # All at once again, for the same reason. The siblings are asked about a few candidates too many, because which of
     # them are the best is known only afterwards.
-    more_near, more_bm25, read, *siblings = await asyncio.gather(
-        _among(semantic, without_vector),
-        _among(lexical, without_bm25),
+    (more_near, more_bm25, *siblings), read = await asyncio.gather(
+        asyncio.gather(
+            _among(semantic, without_vector),
+            _among(lexical, without_bm25),
+            *(_among(partial(near_in, sibling), candidates) for sibling in query.siblings),
+        ),
         store.retrieve(query.collection, candidates if reads_ahead else []),
-        *(_among(partial(near_in, sibling), candidates) for sibling in query.siblings),
     )
     closeness |= _scores(more_near)
     bm25 |= _scores(more_bm25)
