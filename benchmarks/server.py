@@ -1,8 +1,9 @@
 """Measure what a Qdrant server costs: milliseconds and round trips of each operation, waits when it fails, and healing.
 
-The waits are also measured over a stub of Ollama that fails.
+The waits are also measured over a stub of Ollama that fails, and what this process spends on searches and on a start
+as entries grow, beside the embedded engine: processor time, without the double's.
 
-    python -m benchmarks.server [--url URL] [--entries N] [--quick]
+    python -m benchmarks.server [--url URL] [--entries N] [--quick] [--growth N ...]
 
 Without a URL, this runs over the double of a server that the tests use (`tests/index/engines/double.py`), at a distance
 of 0, 10 and 50 ms. Round trips are those that follow one another; what is asked at once counts once. The baseline is
@@ -13,28 +14,35 @@ owner of its own, whose points it removes at the end.
 
 import argparse
 import asyncio
+import random
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx  # what the vendor's client is made of
 import structlog
 from qdrant_client import AsyncQdrantClient, models
 
+from benchmarks.population import ScatteringEmbedder, make_entry, themes
+from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection
+from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.queries import ExperienceQuery
+from learning_memory_server.index.ranking.hybrid import Query
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.backends import open_server
 from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.operations import operate
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.system import timeouts
 from tests.embedding.ollama_stub import OllamaStub
 from tests.embedding.ollama_stub import Wrong as ModelWrong
 from tests.index.engines.double import QdrantDouble, Wrong, serving
@@ -43,6 +51,8 @@ from tests.support import TOPICS, InProcessFitting, about, keeping_up
 
 DISTANCES_MS = (0, 10, 50)
 RUNS = 15
+GROWTH_RUNS = 10
+EXPERIENCES = tuple(each for each in Collection if each.startswith("experiences"))
 HERE = Caller("benchmark", "benchmark")
 VALUE = TOPICS["pool"]
 FAULTS: dict[str, Answer | Wrong] = {
@@ -322,7 +332,40 @@ async def healing(services: Services, double: QdrantDouble) -> None:
     print(f"{len(lost)} points removed behind its back: there again after {time.monotonic() - began:.0f} s")
 
 
-async def run(url: str | None, entries: int, *, quick: bool) -> None:
+async def growth(folder: Path, sizes: Sequence[int]) -> None:
+    """Print processor time of a start until the index is complete, and of searches where many scores tie."""
+    print(f"{'entries':>8}{'engine':>10}{'start s':>9}{'search ms':>11}{'  of an axis ms':>15}")
+    embedder = ScatteringEmbedder(load_packaged())
+    # Among 10,000 points the double takes seconds.
+    timeouts.QDRANT_READ = timeouts.QDRANT  # type: ignore[misc]
+    for size in sizes:
+        with serving() as double:
+            for name, url in (("embedded", None), ("server", double.url)):
+                settings = Settings(storage_path=folder / f"{name}-{size}", qdrant_url=url, redaction=False)
+                generator, opened = random.Random(size), partial(open_services, settings, purpose="benchmarks.server")
+                async with opened(load=lambda: embedder) as services:
+                    services.collector.add_resolved([make_entry(number, generator) for number in range(size)])
+                    await services.writer.complete()
+
+                def spent(double: QdrantDouble = double) -> float:
+                    return time.process_time() - sum(double.worked)
+
+                began = spent()
+                async with opened(load=lambda: embedder) as services:
+                    await services.writer.complete()
+                    started = spent() - began
+                    per_search = []
+                    for axes in (EXPERIENCES, EXPERIENCES[:1]):
+                        began = spent()
+                        for number in range(GROWTH_RUNS):
+                            query = Query(axes[0], f"{themes()[number]} {number}", 10, Filter(), axes[1:])
+                            assert await services.index.search_hybrid(query)
+                        per_search.append(1000 * (spent() - began) / GROWTH_RUNS)
+                print(f"{size:8,}{name:>10}{started:9.2f}" + "".join(f"{each:13.1f}" for each in per_search))
+    print()
+
+
+async def run(url: str | None, entries: int, sizes: Sequence[int], *, quick: bool) -> None:
     """Run the benchmark."""
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
@@ -339,6 +382,7 @@ async def run(url: str | None, entries: int, *, quick: bool) -> None:
             await distances(services, double, operations_of(services))
             if not quick:
                 await healing(services, double)
+        await growth(folder, sizes)
         if not quick:
             await faults(folder, min(entries, 60))
             await one_of_three_hangs(folder, min(entries, 60))
@@ -351,9 +395,10 @@ def main() -> None:
     parser.add_argument("--url")
     parser.add_argument("--entries", type=int, default=300)
     parser.add_argument("--quick", action="store_true", help="leave out healing, and the waits when it fails")
+    parser.add_argument("--growth", type=int, nargs="*", default=(1_000, 10_000), help="numbers of entries")
     options = parser.parse_args()
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    asyncio.run(run(options.url, options.entries, quick=options.quick))
+    asyncio.run(run(options.url, options.entries, options.growth, quick=options.quick))
 
 
 if __name__ == "__main__":

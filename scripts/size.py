@@ -29,7 +29,6 @@ PURPOSES: Final = {
     "scipy": "clusters: sparse graphs and the matching of cluster numbers",
     "scikit-learn": "clusters: HDBSCAN and principal components",
     "qdrant-edge-py": "the embedded vector engine",
-    "qdrant-client": "a Qdrant server instead of the embedded engine",
     "pystemmer": "word stems of lexical search",
     "mcp": "the protocol",
     "pydantic": "settings and arguments",

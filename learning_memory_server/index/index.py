@@ -187,7 +187,7 @@ class VectorIndex:
         log.info("collection.rebuilt", collection=collection.value, count=count)
 
     async def digests(self) -> dict[str, dict[str, str | None]]:
-        """Return the digest of each point in each collection, by id; None if a point has none."""
+        """Return the digest of each point in each collection, by id."""
         store = self.require_open()
         return {
             collection: {
@@ -237,7 +237,8 @@ class VectorIndex:
             vector = await self.embeddings.embed_query(query.text, model_within)
         generation = self._generations[query.collection]
         with timer.part("engine"):
-            found = await search_hybrid(store, query, self._read(query, vector), is_shown)
+            reading = self._read(query, vector)
+            found = await search_hybrid(store, query, reading, is_shown, reads_ahead=self.is_on_server)
         # What was written meanwhile is expected, and may not have been there to be found.
         is_short = self.is_on_server and len(found) < query.limit
         if is_short and generation == self._generations[query.collection] and len(found) < expected():

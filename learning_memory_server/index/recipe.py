@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -101,7 +102,8 @@ class Blueprints:
             # The embedded engine takes a while to create one; let other calls run in between.
             await asyncio.sleep(0)
         if forbidden:
-            first, names = forbidden[0], ", ".join(f"`{each.name}`" for each in forbidden)
+            # A copy: while the server is left alone, the same error is raised again.
+            first, names = copy(forbidden[0]), ", ".join(f"`{each.name}`" for each in forbidden)
             first.hint = f"{HOW_THEY_ARE_MADE} They are {names}. {first.hint}"
             raise first
         return notices

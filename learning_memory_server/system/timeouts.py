@@ -126,7 +126,9 @@ QDRANT_ADDRESS_LEAST: Final = 0.1
 QDRANT_PAUSE: Final = 1.0  # How long an address that did not answer is left out; each further time doubles it
 QDRANT_PAUSE_MAX: Final = 60.0  # The longest of these pauses
 QDRANT_VERSION: Final = 0.5  # The server's version, which nothing depends on
-QDRANT_KEPT: Final = 60.0  # An idle connection is kept. A new one costs a round trip, three with TLS.
+# An idle connection is kept. A new one costs a round trip, three with TLS. The server itself drops it after 5 s, which
+# is noticed; a proxy before it keeps it for a minute or more.
+QDRANT_KEPT: Final = 60.0
 OLLAMA_CONNECT: Final = 5.0  # A connection to Ollama
 OLLAMA_AGAIN: Final = 0.1  # Before the second attempt; the next wait is twice as long
 MODEL_AGAIN: Final = 30.0  # Until a model that could not be loaded is tried again; see `embedding.service`

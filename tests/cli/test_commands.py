@@ -35,7 +35,7 @@ HEAVY = {
     "tokenizers",
     "transformers",
     "numpy",
-    "qdrant_client",
+    "httpx2",
     "qdrant_edge",
     "torch",
     "sentence_transformers",
@@ -155,7 +155,7 @@ def test_status_says_which_version_a_server_has_and_whether_it_was_tried(run: An
         assert "Qdrant 1.18.3" in run("status", **server).stdout
         upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
         double.refuse(upgraded, only=lambda request: request.path == "/")
-        assert "Qdrant 1.21.0; this was tried with 1.15.5 and 1.18.3" in run("status", **server).stdout
+        assert "Qdrant 1.21.0; this was tried with 1.15.5, 1.18.3 and 1.19.0" in run("status", **server).stdout
         assert json.loads(run("status", "--json", **server).stdout)["server"] == {"version": "1.21.0", "tried": False}
         double.refuse(Wrong.RESETS)
         assert "cannot be reached" in run("status", **server).stdout

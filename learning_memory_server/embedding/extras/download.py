@@ -11,7 +11,7 @@ from http import HTTPStatus
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-import httpx
+import httpx2
 
 from learning_memory_server.embedding.graph import NotRunnableError, read_graph
 from learning_memory_server.embedding.source import (
@@ -65,7 +65,7 @@ def download_model(model: str, report: Report) -> Path:
         try:
             return _download(repository, name, wanted, report)
         # The last three: an answer that is not the hub's.
-        except (httpx.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
+        except (httpx2.HTTPError, OSError, ValueError, LookupError, TypeError) as error:
             raise _explained(name, error) from error
 
 
@@ -81,7 +81,7 @@ def _download(repository: Path, name: str, wanted: str, report: Report) -> Path:
 class _Hub:
     """The files of one model at one commit, on the hub and in the cache."""
 
-    def __init__(self, client: httpx.Client, name: str, revision: str, repository: Path, report: Report) -> None:
+    def __init__(self, client: httpx2.Client, name: str, revision: str, repository: Path, report: Report) -> None:
         self._client = client
         self._name = name
         self._report = report
@@ -110,7 +110,7 @@ class _Hub:
                 continue
             files.make_private_directory(target.parent)
             partial = target.with_name(f".{target.name}.part")
-            for attempt in attempts("model.download", (httpx.TransportError,), timeouts.DOWNLOAD_AGAIN):
+            for attempt in attempts("model.download", (httpx2.TransportError,), timeouts.DOWNLOAD_AGAIN):
                 with attempt:
                     self._resume(path, partial)
             if not _is_what(partial, digest):
@@ -188,15 +188,15 @@ def _is_what(path: Path, digest: str) -> bool:
     return digest in ("", hashlib.sha1(blob, usedforsecurity=False).hexdigest())
 
 
-def _client() -> httpx.Client:
+def _client() -> httpx2.Client:
     from huggingface_hub import get_token
     from huggingface_hub.constants import ENDPOINT
 
     token = get_token()
-    return httpx.Client(
+    return httpx2.Client(
         base_url=ENDPOINT,
         follow_redirects=True,
-        timeout=httpx.Timeout(timeouts.DOWNLOAD, connect=timeouts.DOWNLOAD_CONNECT),
+        timeout=httpx2.Timeout(timeouts.DOWNLOAD, connect=timeouts.DOWNLOAD_CONNECT),
         # Compressed, a file could not be resumed.
         headers={"Accept-Encoding": "identity", **({"Authorization": f"Bearer {token}"} if token else {})},
     )
@@ -204,7 +204,7 @@ def _client() -> httpx.Client:
 
 def _explained(model: str, error: Exception) -> EmbeddingUnavailableError:
     """Return what to say of what a hub or the way to it raised."""
-    refused = error.response if isinstance(error, httpx.HTTPStatusError) else None
+    refused = error.response if isinstance(error, httpx2.HTTPStatusError) else None
     if refused is not None and refused.headers.get("X-Error-Code") == "GatedRepo":
         return EmbeddingUnavailableError(
             f"The publisher of {model} requires you to agree to terms first.",

@@ -7,26 +7,25 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlsplit
+
+import httpx2
 
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Runtime, Vectors
 from learning_memory_server.embedding.graph import prompts_of
 from learning_memory_server.embedding.source import check_dimension
-from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
+from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, ModelServerAwayError
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.servers import certificates, is_here, obstacle, require_plain
 from learning_memory_server.system.waiting import attempts
-
-if TYPE_CHECKING:
-    import httpx
 
 _BATCH: Final = 32
 _BODY_MAX: Final = 64 << 20
 """Bytes of the longest response that is read. A batch of vectors of 4,096 numbers takes 3 MB."""
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy answers while Ollama is not behind it."""
-_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
 
 
 class OllamaEmbedder:
@@ -110,21 +109,22 @@ class OllamaServer:
     """An Ollama server. Threads may share it."""
 
     def __init__(self, url: str, timeout: float) -> None:
-        import httpx
-
         parts = urlsplit(url)
         # A URL may contain a password before the host.
         self.address = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
         self._timeout = timeout
-        self._client = httpx.Client(
+        try:
+            trusted = certificates(url)
+        except InvalidSettingsError as error:
+            raise EmbeddingUnavailableError(error.message, hint=error.hint) from error
+        self._client = httpx2.Client(
             base_url=url,
-            timeout=httpx.Timeout(timeout, connect=min(timeout, timeouts.OLLAMA_CONNECT)),
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, timeouts.OLLAMA_CONNECT)),
             # A new connection for each request: that costs nothing on one machine, and leaves none open.
-            limits=httpx.Limits(max_keepalive_connections=0),
+            limits=httpx2.Limits(max_keepalive_connections=0),
             # A proxy for the internet does not lead back to this machine.
-            trust_env=parts.hostname not in _LOOPBACK,
-            # Loading certificates takes 60 ms, and plain HTTP has no use for them.
-            verify=parts.scheme == "https",
+            trust_env=not is_here(parts.hostname or ""),
+            verify=trusted,
         )
 
     def version(self) -> str:
@@ -181,14 +181,13 @@ class OllamaServer:
         return normalised
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        import httpx
-
         # The server closed the connection halfway; any other failure would happen again.
-        lost = (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError)
+        lost = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
         with self._transport_errors():
             for attempt in attempts("ollama.request", lost, timeouts.OLLAMA_AGAIN):
                 with attempt, self._client.stream(method, path, json=body) as response:
                     content = self._read(response)
+            require_plain(response.status_code, content)
         try:
             answer = json.loads(content)
         except (ValueError, RecursionError):
@@ -199,7 +198,7 @@ class OllamaServer:
             raise self._malformed()
         return answer
 
-    def _read(self, response: httpx.Response) -> bytes:
+    def _read(self, response: httpx2.Response) -> bytes:
         """Return the body."""
         content = bytearray()
         for chunk in response.iter_bytes():
@@ -211,7 +210,7 @@ class OllamaServer:
                 )
         return bytes(content)
 
-    def _refusal(self, response: httpx.Response, answer: object, model: str) -> EmbeddingUnavailableError:
+    def _refusal(self, response: httpx2.Response, answer: object, model: str) -> EmbeddingUnavailableError:
         said = answer.get("error") if isinstance(answer, dict) else None
         if not isinstance(said, str):
             kind = ModelServerAwayError if response.status_code in _NOT_BEHIND else EmbeddingUnavailableError
@@ -236,25 +235,16 @@ class OllamaServer:
     @contextmanager
     def _transport_errors(self) -> Iterator[None]:
         """Explain failures of the connection."""
-        import httpx
-
         try:
             yield
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
-            raise ModelServerAwayError(
-                f"Ollama does not answer at {self.address}.",
-                hint="Start it with `ollama serve`, or correct ollama_url.",
-            ) from error
-        except httpx.TimeoutException as error:
+        except httpx2.ReadTimeout as error:
             raise ModelServerAwayError(
                 f"Ollama at {self.address} sent nothing for {self._timeout:g} seconds.",
                 hint="It may be loading a large model; `ollama ps` shows what it is running. Try again later.",
             ) from error
-        except httpx.HTTPError as error:
-            raise ModelServerAwayError(
-                f"The connection to Ollama at {self.address} was lost ({type(error).__name__}).",
-                hint="See Ollama's log.",
-            ) from error
+        except httpx2.HTTPError as error:
+            why, advice = obstacle(error, "ollama_url", "Start it with `ollama serve`")
+            raise ModelServerAwayError(f"Ollama at {self.address} cannot be reached: {why}.", hint=advice) from error
 
 
 def full_name(model: str) -> str:

@@ -46,15 +46,10 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0.
-
-    The payload is None unless the engine sends it with the search: reading a hundred from the embedded engine would
-    take longer than the search, and asking a server again costs another round trip.
-    """
+    """A search result. `score` is the cosine similarity, from -1 to 1, or the BM25 score, above 0."""
 
     id: str
     score: float
-    payload: Payload | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,27 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import httpx2
+import msgspec
 
 from learning_memory_server.errors import (
     DiskFullError,
     ForbiddenCollectionError,
-    LearningMemoryError,
     MissingCollectionError,
     NoAnswerError,
     RefusedError,
     StorageUnavailableError,
 )
+from learning_memory_server.index.engines.server_log import DEFAULT_PORT
 from learning_memory_server.index.engines.vectors import REBUILD, wrong_dimension
-
-if TYPE_CHECKING:
-    from qdrant_client.http.exceptions import UnexpectedResponse
+from learning_memory_server.system.servers import obstacle
 
 _LOOK: Final = "Check that the server is running, and that the setting qdrant_url is right."
+_WITHOUT_PORT: Final = (
+    f"A URL without a port means port {DEFAULT_PORT}; a proxy is usually at 443: https://qdrant.example.org:443."
+)
 _KEY: Final = "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy answers while there is no server behind it."""
@@ -49,52 +53,20 @@ class Kind(StrEnum):
 
 
 @asynccontextmanager
-async def request_errors(collection: str, address: str, kind: Kind = Kind.READ) -> AsyncIterator[None]:
-    """Translate everything the vendor's client raises, and a late answer, into the port's errors.
+async def request_errors(address: str, *, names_port: bool = True) -> AsyncIterator[None]:
+    """Translate failures of the connection, late answers, and those that are not understood into the port's errors.
 
-    `address` is the server as messages name it.
+    `address` is the server as messages name it. `names_port` is whether its URL has a port.
     """
-    import httpx
-    from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
-    from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
-
     try:
         yield
-    except LearningMemoryError:
-        raise
-    except TimeoutError as error:
-        raise late(address) from error
-    except ResourceExhaustedResponse as error:
-        raise RefusedError(
-            f"Qdrant at {address} limits how often it is asked, and says to come back in {error.retry_after_s:.0f} seconds.",
-            seconds=error.retry_after_s,
-            is_of_collection=True,
-        ) from error
-    except UnexpectedResponse as error:
-        raise _refused(collection, address, kind, error) from error
-    except ResponseHandlingException as error:
-        if isinstance(error.source, httpx.TimeoutException):
-            raise late(address) from error
-        if isinstance(error.source, httpx.TransportError):
-            raise NoAnswerError(f"Qdrant at {address} cannot be reached.", hint=_LOOK) from error
+    except (TimeoutError, httpx2.TransportError) as error:
+        why, advice = obstacle(error, "qdrant_url", "Start the server")
+        hint = advice if names_port else f"{advice} {_WITHOUT_PORT}"
+        raise NoAnswerError(f"Qdrant at {address} cannot be reached: {why}.", hint=hint) from error
+    # A client that was closed meanwhile is a RuntimeError.
+    except (msgspec.MsgspecError, UnicodeDecodeError, httpx2.InvalidURL, RuntimeError) as error:
         raise _not_understood(address) from error
-    # A Retry-After that is no number is a QdrantException. The client asserts that an answer has a result, and an
-    # answer that is not JSON is a ValueError.
-    except (
-        ApiException,
-        QdrantException,
-        httpx.InvalidURL,
-        AssertionError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        raise _not_understood(address) from error
-
-
-def late(address: str) -> NoAnswerError:
-    """Return the error for a server that does not answer in time."""
-    return NoAnswerError(f"Qdrant at {address} did not answer in time.", hint=_LOOK)
 
 
 def _not_understood(address: str) -> StorageUnavailableError:
@@ -105,16 +77,23 @@ def _not_understood(address: str) -> StorageUnavailableError:
     )
 
 
-def _refused(collection: str, address: str, kind: Kind, error: UnexpectedResponse) -> StorageUnavailableError:
-    if explained := _explained(collection, address, _reason(error.content)):
+def refusal(collection: str, address: str, kind: Kind, response: httpx2.Response) -> StorageUnavailableError:
+    """Return the error for an answer that is a refusal."""
+    if explained := _explained(collection, address, _reason(response.content)):
         return explained
-    status = error.status_code or 0
+    status, again = response.status_code, response.headers.get("retry-after", "")
+    if status == HTTPStatus.TOO_MANY_REQUESTS and again.isdecimal():
+        return RefusedError(
+            f"Qdrant at {address} limits how often it is asked, and says to come back in {again} seconds.",
+            seconds=float(again),
+            is_of_collection=True,
+        )
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return _forbidden(collection, address, kind, error.content.decode(errors="replace"))
+        return _forbidden(collection, address, kind, response.content.decode(errors="replace"))
     if status in _NOT_BEHIND:
         return NoAnswerError(f"Qdrant at {address} cannot be reached: status {status}.", hint=_LOOK)
     message = f"Qdrant at {address} answered with status {status}."
-    if status in _ABOUT_THE_REQUEST:
+    if status in _ABOUT_THE_REQUEST and status != HTTPStatus.TOO_MANY_REQUESTS:
         # Qdrant itself knows each path that is asked for: it is another server, or the URL has a wrong prefix.
         hint = _LOOK if status == HTTPStatus.NOT_FOUND else None
         return StorageUnavailableError(message, hint=hint)

@@ -10,17 +10,16 @@ from collections import Counter
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import Any, Final, cast
-from uuid import UUID
+from typing import Any, Final
 
-from qdrant_client import models
+from msgspec import Struct
 
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.index.engines.base import Filter, Hit, Payload, Point, Record, SparseVector
 from learning_memory_server.index.engines.owner import Owner
 from learning_memory_server.index.engines.qdrant_catalog import OWNER, REBUILD, Place
 from learning_memory_server.index.engines.qdrant_errors import Kind
-from learning_memory_server.index.engines.qdrant_requests import Requests, writing_nothing
+from learning_memory_server.index.engines.qdrant_requests import Answer, Call, Requests, Updated, writing_nothing
 from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vector
 
 WRITE_BATCH: Final = 100
@@ -32,6 +31,26 @@ _VECTORS_BATCH: Final = 100
 """Points per request with vectors: 8 MB of JSON at 4,096 dimensions, in time even from far away."""
 
 _RESERVED: Final = frozenset((OWNER, REBUILD))
+
+
+class _Terms(Struct):
+    indices: list[int]
+
+
+class _Point(Struct):
+    id: str
+    score: float = 0.0
+    payload: dict[str, Any] | None = None
+    vector: dict[str, list[float] | _Terms] | None = None
+
+
+class _Points(Struct):
+    points: list[_Point]
+    next_page_offset: str | None = None
+
+
+class _Counted(Struct):
+    count: int
 
 
 @dataclass(frozen=True)
@@ -46,25 +65,20 @@ class OwnPoints:
         place: Place,
         points: Sequence[Point],
         vectors: Sequence[list[float]],
-        terms: Sequence[models.SparseVector | None],
+        terms: Sequence[SparseVector | None],
         rebuild: str | None = None,
     ) -> None:
         """Insert or replace at most `WRITE_BATCH` points."""
         mine = {OWNER: self.owner.name} | ({REBUILD: rebuild} if rebuild else {})
         stored = [
-            models.PointStruct(
-                id=self._outside([point.id])[0],
-                vector={VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
-                payload={**unreserved(point.payload), **mine},
-            )
+            {
+                "id": self._outside([point.id])[0],
+                "vector": {VECTOR: row, TERMS: sparse} if sparse else {VECTOR: row},
+                "payload": {**unreserved(point.payload), **mine},
+            }
             for point, row, sparse in zip(points, vectors, terms, strict=True)
         ]
-        await self.requests.ask(
-            place.name,
-            Kind.WRITE,
-            lambda client: client.upsert(place.name, stored, wait=True),
-            probe=writing_nothing(place.name),
-        )
+        await self._write(place, "PUT", "/points", stored)
 
     async def delete(self, place: Place, ids: Sequence[str]) -> None:
         """Remove points, unless the storage folder was moved or copied here: they may be another's too."""
@@ -76,13 +90,12 @@ class OwnPoints:
                 hint="Run `learning-memory-server doctor --fix`, which asks whether it was moved or is a copy.",
             )
         for start in range(0, len(ids), _READ_BATCH):
-            selector = models.PointIdsList(points=list(self._outside(ids[start : start + _READ_BATCH])))
-            await self.requests.ask(
-                place.name,
-                Kind.WRITE,
-                lambda client, selector=selector: client.delete(place.name, selector, wait=True),  # type: ignore[misc]
-                probe=writing_nothing(place.name),
-            )
+            await self._write(place, "POST", "/points/delete", self._outside(ids[start : start + _READ_BATCH]))
+
+    async def _write(self, place: Place, method: str, path: str, points: Sequence[object]) -> None:
+        """Change points, and wait until that is applied."""
+        call = Call(Kind.WRITE, method, place.name, f"{path}?wait=true", Answer[Updated], {"points": points})
+        await self.requests.ask(call, writing_nothing(place.name))
 
     async def retrieve(
         self, place: Place, ids: Sequence[str], *, with_vectors: Sequence[str] = ()
@@ -100,7 +113,7 @@ class OwnPoints:
         """Return fields of all points, or of those that one rebuild has written, by id."""
         where = Filter(((REBUILD, rebuild),)) if rebuild else None
         pages = self._pages(place, self._mine(where), _IDS_BATCH, (), fields)
-        return {self._inside(each.id): _shown(each.payload) async for each in pages}
+        return {self.owner.inside(each.id): _shown(each.payload) async for each in pages}
 
     async def vectors(self, place: Place, fields: Sequence[str] = (), most: int | None = None) -> list[Record]:
         """Return all points, or so many, with their vectors, and fields of their payloads."""
@@ -119,53 +132,43 @@ class OwnPoints:
         for start in range(0, 1 if ids is None else len(ids), _READ_BATCH):
             where = self._mine(ids=ids if ids is None else ids[start : start + _READ_BATCH])
             async for each in self._pages(place, where, _READ_BATCH, [TERMS], fields):
-                sparse: Any = each.vector.get(TERMS) if isinstance(each.vector, dict) else None
-                indices = list(sparse.indices) if sparse else []
-                found[self._inside(each.id)] = indices, _shown(each.payload)
+                sparse = (each.vector or {}).get(TERMS)
+                indices = sparse.indices if isinstance(sparse, _Terms) else []
+                found[self.owner.inside(each.id)] = indices, _shown(each.payload)
         return found
 
     async def count(self, place: Place, where: Filter | None = None) -> int:
         """Return the exact number of points, or of those that match."""
         if contradicts_itself(where):
             return 0
-        mine = self._mine(where)
-        counted = await self.requests.ask(
-            place.name, Kind.READ, lambda client: client.count(place.name, count_filter=mine, exact=True)
-        )
-        return counted.count
+        body = {"filter": self._mine(where), "exact": True}
+        counted = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/count", Answer[_Counted], body))
+        return counted.result.count
 
     async def query(
         self,
         place: Place,
-        query: list[float] | models.SparseVector,
+        query: list[float] | SparseVector,
         limit: int,
         *,
         where: Filter | None,
         ids: Collection[str] | None,
-        params: models.SearchParams | None,
+        params: Mapping[str, object] | None,
     ) -> list[Hit]:
-        """Return at most `limit` hits, highest score first, with their payloads unless `ids` names the points."""
+        """Return at most `limit` hits, highest score first."""
         if contradicts_itself(where):
             return []
-        mine = self._mine(where, ids)
-        answer = await self.requests.ask(
-            place.name,
-            Kind.READ,
-            lambda client: client.query_points(
-                place.name,
-                query=models.NearestQuery(nearest=query),
-                using=TERMS if isinstance(query, models.SparseVector) else VECTOR,
-                query_filter=mine,
-                search_params=params,
-                limit=limit,
-                with_payload=ids is None,
-            ),
-        )
-        return [
-            Hit(self._inside(hit.id), hit.score, _shown(hit.payload) if ids is None else None) for hit in answer.points
-        ]
+        body = {
+            "query": {"nearest": query},
+            "using": TERMS if isinstance(query, SparseVector) else VECTOR,
+            "filter": self._mine(where, ids),
+            "params": params,
+            "limit": limit,
+        }
+        answer = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/query", Answer[_Points], body))
+        return [Hit(self.owner.inside(hit.id), hit.score) for hit in answer.result.points]
 
-    def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> models.Filter:
+    def _mine(self, where: Filter | None = None, ids: Collection[str] | None = None) -> dict[str, Any]:
         """Return the one filter that every reading request has: the owner's, and what the caller adds."""
         demanded = {OWNER: self.owner.name}
         if where is not None and OWNER in {name for name, _ in (*where.matches, *where.without)}:
@@ -173,33 +176,20 @@ class OwnPoints:
         return qdrant_filter(demanded, where, None if ids is None else self._outside(ids))
 
     async def _pages(
-        self, place: Place, where: models.Filter, size: int, with_vectors: Sequence[str], fields: Sequence[str] | bool
-    ) -> AsyncIterator[models.Record]:
+        self, place: Place, where: dict[str, Any], size: int, with_vectors: Sequence[str], fields: Sequence[str] | bool
+    ) -> AsyncIterator[_Point]:
         """Yield all points that match, read `size` at a time, with fields of their payloads; true for all fields."""
-        offset: models.ExtendedPointId | None = None
+        body = {"filter": where, "limit": size, "with_payload": fields or False, "with_vector": with_vectors or False}
         while True:
-            read, offset = await self.requests.ask(
-                place.name,
-                Kind.READ,
-                lambda client, offset=offset: client.scroll(  # type: ignore[misc]
-                    place.name,
-                    where,
-                    limit=size,
-                    offset=offset,
-                    with_payload=fields if isinstance(fields, bool) else list(fields) or False,
-                    with_vectors=list(with_vectors) or False,
-                ),
-            )
-            for record in read:
-                yield record
-            if offset is None:
+            read = await self.requests.ask(Call(Kind.READ, "POST", place.name, "/points/scroll", Answer[_Points], body))
+            for point in read.result.points:
+                yield point
+            if read.result.next_page_offset is None:
                 return
+            body["offset"] = read.result.next_page_offset
 
-    def _record(self, read: models.Record) -> Record:
-        return Record(self._inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
-
-    def _inside(self, stored: object) -> str:
-        return self.owner.outside(str(stored))
+    def _record(self, read: _Point) -> Record:
+        return Record(self.owner.inside(read.id), _shown(read.payload), read_vector(read.vector, VECTOR))
 
     def _outside(self, ids: Collection[str]) -> list[str]:
         try:
@@ -229,27 +219,24 @@ def contradicts_itself(where: Filter | None) -> bool:
 
 def qdrant_filter(
     demanded: Mapping[str, str], where: Filter | None, ids: Collection[str] | None = None
-) -> models.Filter:
-    """Return the vendor's form of `where` and of the `demanded` values, restricted to `ids` if they are given.
+) -> dict[str, Any]:
+    """Return the server's form of `where` and of the `demanded` values, restricted to `ids` if they are given.
 
-    `ids` are the ids as the server has them. One that is not a UUID is a ValueError.
+    `ids` are the ids as the server has them.
     """
     where = where or Filter()
     conditions, refused = (
-        [
-            cast("models.Condition", models.FieldCondition(key=name, match=models.MatchValue(value=value)))
-            for name, value in pairs
-        ]
+        [dict[str, Any](key=name, match={"value": value}) for name, value in pairs]
         for pairs in ((*demanded.items(), *where.matches), where.without)
     )
     conditions += [
-        models.FieldCondition(key=times.field, range=models.DatetimeRange(gte=times.start, lte=times.end))
+        {"key": times.field, "range": {name: at for name, at in (("gte", times.start), ("lte", times.end)) if at}}
         for times in where.times
         if times.start or times.end
     ]
     if ids is not None:
-        conditions.append(models.HasIdCondition(has_id=[str(UUID(point_id)) for point_id in ids]))
-    return models.Filter(must=conditions, must_not=refused or None)
+        conditions.append({"has_id": list(ids)})
+    return {"must": conditions, "must_not": refused} if refused else {"must": conditions}
 
 
 _NONE: Final = b""

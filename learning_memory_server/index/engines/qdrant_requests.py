@@ -3,37 +3,83 @@
 from __future__ import annotations
 
 import asyncio
-import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+import httpx2
+import msgspec
 import structlog
+from msgspec import Struct
 
 from learning_memory_server.errors import DiskFullError, NoAnswerError, RefusedError, StorageUnavailableError
-from learning_memory_server.index.engines.qdrant_errors import Kind, request_errors
-from learning_memory_server.index.engines.server_log import checked_address, is_here
+from learning_memory_server.index.engines.qdrant_errors import Kind, refusal, request_errors
+from learning_memory_server.index.engines.server_log import checked_address, clean_url
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.servers import certificates, is_here, require_plain
 from learning_memory_server.system.waiting import Circuit, is_own_delay, request_seconds
-
-if TYPE_CHECKING:
-    from qdrant_client.async_qdrant_remote import AsyncQdrantRemote
 
 T = TypeVar("T")
 
-_TRIED: Final = ("1.15.5", "1.18.3")
+_TRIED: Final = ("1.15.5", "1.18.3", "1.19.0")
 """The versions of Qdrant that this program was tried with."""
 
 log = structlog.get_logger()
 
 
+class Answer(Struct, Generic[T]):
+    """What most answers are: a result, with what is not read."""
+
+    result: T
+
+
+class Updated(Struct):
+    """The result of a change of points or indexes."""
+
+    status: str
+
+
+class _Version(Struct):
+    version: str
+
+
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request that can be repeated: it changes nothing, or the same again."""
+
+    kind: Kind
+    method: str
+    collection: str  # its name on the server, or an empty text
+    path: str  # without the collection's
+    into: type[T]  # what is read of the answer
+    body: object = None
+    accepts: HTTPStatus = HTTPStatus.OK
+
+
+_VERSION: Final = Call(Kind.READ, "GET", "", "/", _Version)
+CHANGING_NO_ALIASES: Final = Call(Kind.CREATE, "POST", "", "/collections/aliases", Answer[bool], {"actions": []})
+"""A request that takes the right to create collections, and changes nothing."""
+
+
+def writing_nothing(collection: str) -> Call[dict[str, Any]]:
+    """Return a request that writes no points.
+
+    A server refuses those who may not write, and is late if it cannot write, before it sees that there are none.
+    """
+    body: dict[str, Any] = {"points": []}
+    return Call(
+        Kind.WRITE, "PUT", collection, "/points?wait=true", dict[str, Any], body, accepts=HTTPStatus.BAD_REQUEST
+    )
+
+
 def product(version: str) -> str:
     """Name a version of Qdrant and, if this program was not tried with it, those with which it was."""
-    tried = "" if version in _TRIED else f"; this was tried with {' and '.join(_TRIED)}"
+    tried = "" if version in _TRIED else f"; this was tried with {', '.join(_TRIED[:-1])} and {_TRIED[-1]}"
     return f"Qdrant {version}{tried}"
 
 
@@ -69,12 +115,12 @@ class Availability:
         return known | self.refusal()
 
     def refusal(self) -> dict[str, Any]:
-        """Return why reading or writing was `refused`, and the `retry_seconds` left; nothing if neither is."""
+        """Return why reading or writing is `refused`, and the `retry_seconds` left; nothing if neither is."""
         pauses = [pause for (kind, _), pause in self._pauses.items() if kind is not Kind.CREATE]
-        if not pauses:
+        last = max(pauses, key=lambda pause: pause.until, default=None)
+        if last is None or last.until <= _now():
             return {}
-        last = max(pauses, key=lambda pause: pause.until)
-        return {"refused": last.error.sentence, "retry_seconds": max(0, round(last.until - _now()))}
+        return {"refused": last.error.sentence, "retry_seconds": round(last.until - _now())}
 
     @property
     def is_open(self) -> bool:
@@ -140,7 +186,7 @@ class _Node(NamedTuple):
 
     url: str
     address: str
-    client: AsyncQdrantRemote
+    client: httpx2.AsyncClient
 
 
 class Requests:
@@ -165,55 +211,47 @@ class Requests:
         addresses = [checked_address(url, api_key, allow_plaintext_key=allow_plaintext_key) for url in urls]
         self.address = ", ".join(addresses)
         self._timeout = timeout
-        self._connect = partial(_client, api_key=api_key, timeout=timeout)
-        self._nodes = [_Node(url, address, self._connect(url)) for url, address in zip(urls, addresses, strict=True)]
+        self._errors = partial(request_errors, names_port=all(urlsplit(url).port for url in urls))
+        self._connect = partial(_client, api_key=api_key)
+        self._nodes = [
+            _Node(url, address, self._connect(url))
+            for url, address in zip(map(clean_url, urls), addresses, strict=True)
+        ]
         self._closed = False
         self.availability = availability or Availability()
         self._is_shared = availability is not None
 
-    async def ask(
-        self,
-        collection: str,
-        kind: Kind,
-        call: Callable[[AsyncQdrantRemote], Awaitable[T]],
-        probe: Callable[[AsyncQdrantRemote], Awaitable[object]] | None = None,
-    ) -> T:
+    async def ask(self, call: Call[T], probe: Call[Any] | None = None) -> T:
         """Return what a request returns; its failures are the port's errors.
 
         Fails at once while the circuits of all addresses are open, and during a pause that follows a refusal.
 
         Args:
-            collection: The collection's name on the server, or an empty text.
-            call: Makes the request. It may be made at several addresses, so it must be one that can be repeated.
-            probe: Makes a request of the same kind that changes nothing; None if `call` changes nothing.
+            call: The request. It may be made at several addresses.
+            probe: A request of the same kind that changes nothing; None if `call` changes nothing.
         """
         self.require_open()
-        self.availability.require(kind, collection)
+        self.availability.require(call.kind, call.collection)
         try:
-            answer = await self._ask_each(collection, kind, call, probe or call)
+            answer = await self._ask_each(call, probe or call)
         except RefusedError as error:
-            self.availability.refused(kind, collection if error.is_of_collection else None, error, error.seconds)
+            named = call.collection if error.is_of_collection else None
+            self.availability.refused(call.kind, named, error, error.seconds)
             raise
         except DiskFullError as error:
-            self.availability.refused(kind, None, error)
+            self.availability.refused(call.kind, None, error)
             raise
-        self.availability.answered(kind, collection)
+        self.availability.answered(call.kind, call.collection)
         return answer
 
-    async def _ask_each(
-        self,
-        collection: str,
-        kind: Kind,
-        call: Callable[[AsyncQdrantRemote], Awaitable[T]],
-        probe: Callable[[AsyncQdrantRemote], Awaitable[object]],
-    ) -> T:
+    async def _ask_each(self, call: Call[T], probe: Call[Any]) -> T:
         """Ask one address after another until one answers, which from then on is asked before all others.
 
         Addresses whose circuits are open are passed over.
         """
-        most = min(self._timeout, timeouts.QDRANT_READ) if kind is Kind.READ else self._timeout
+        most = min(self._timeout, timeouts.QDRANT_READ) if call.kind is Kind.READ else self._timeout
         until = _now() + request_seconds(most)
-        nodes = [(node, self.availability.circuit(kind, node.url)) for node in self._nodes]
+        nodes = [(node, self.availability.circuit(call.kind, node.url)) for node in self._nodes]
         asked = [(node, circuit) for node, circuit in nodes if not circuit.is_open]
         if not asked:
             nodes[0][1].require_closed()
@@ -223,8 +261,8 @@ class Requests:
                 break
             deadline = until if node is asked[-1][0] else min(_now() + timeouts.QDRANT_ADDRESS, until)
             try:
-                async with request_errors(collection, self.address, kind), asyncio.timeout_at(deadline):
-                    answer = await call(node.client)
+                async with self._errors(self.address), asyncio.timeout_at(deadline):
+                    answer = await self._send(node, call, self.address)
             except NoAnswerError as error:
                 failure = error
                 if not is_own_delay(deadline):
@@ -235,39 +273,47 @@ class Requests:
         assert failure is not None
         raise failure
 
-    async def _probe(self, node: _Node, call: Callable[[AsyncQdrantRemote], Awaitable[object]]) -> None:
-        """Ask once more, over a new connection: the store may be closed by now."""
-        client = self._connect(node.url)
+    async def _send(self, node: _Node, call: Call[T], address: str) -> T:
+        """Return what one address answers.
+
+        Where a connection is lost, it is asked once more over a new one. A server drops those that are idle, after 5
+        seconds by default: that one was dropped just now says nothing about the server.
+        """
         try:
-            async with request_errors("", node.address):
-                await call(client)
+            return await _sent(node.client, node.url, call, address)
+        except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):
+            self.require_open()
+            async with self._connect(node.url) as client:
+                return await _sent(client, node.url, call, address)
+
+    async def _probe(self, node: _Node, call: Call[Any]) -> None:
+        """Ask once more, over a new connection: the store may be closed by now."""
+        async with self._connect(node.url) as client, self._errors(node.address):
+            fresh = node._replace(client=client)
+            await _sent(client, node.url, call, node.address)
             # Another version may have been started.
-            await self.note_version(client)
-        finally:
-            async with request_errors("", node.address):
-                await client.close()
+            await self.note_version(fresh)
 
     async def version(self) -> str:
         """Return the server's version; see `ask`."""
-        return (await self.ask("", Kind.READ, lambda client: client.info())).version
+        return (await self.ask(_VERSION)).version
 
-    async def note_version(self, client: AsyncQdrantRemote | None = None) -> None:
+    async def note_version(self, node: _Node | None = None) -> None:
         """Note the server's version. Best effort."""
-        asked = client or self._nodes[0].client
+        asked = node or self._nodes[0]
         # Not as `ask` does: a proxy may refuse this alone.
         with suppress(StorageUnavailableError):
-            async with request_errors("", self.address), asyncio.timeout(timeouts.QDRANT_VERSION):
-                self.availability.version = (await asked.info()).version
+            async with self._errors(self.address), asyncio.timeout(timeouts.QDRANT_VERSION):
+                self.availability.version = (await self._send(asked, _VERSION, self.address)).version
 
-    async def ask_every(
-        self, call: Callable[[AsyncQdrantRemote], Awaitable[T]]
-    ) -> dict[str, T | StorageUnavailableError]:
+    async def ask_every(self, call: Call[T]) -> dict[str, T | StorageUnavailableError]:
         """Return what the same reading request returns at each URL, or why it fails there."""
         answers: dict[str, T | StorageUnavailableError] = {}
         for node in list(self._nodes):
             try:
-                async with request_errors("", node.address), asyncio.timeout(self._timeout):
-                    answers[node.url] = await call(node.client)
+                async with self._errors(node.address), asyncio.timeout(self._timeout):
+                    answer: T = await self._send(node, call, node.address)
+                    answers[node.url] = answer
             except StorageUnavailableError as error:
                 answers[node.url] = error
         return answers
@@ -279,8 +325,8 @@ class Requests:
             if not self._is_shared:
                 await self.availability.close()
             for node in self._nodes:
-                async with request_errors("", node.address):
-                    await node.client.close()
+                async with self._errors(node.address):
+                    await node.client.aclose()
 
     def require_open(self) -> None:
         """Do nothing unless this was closed."""
@@ -294,53 +340,31 @@ def _prefer(nodes: list[_Node], node: _Node) -> None:
         nodes.insert(0, node)
 
 
-def writing_nothing(name: str) -> Callable[[AsyncQdrantRemote], Awaitable[None]]:
-    """Return a request that writes no points to a collection.
-
-    A server refuses those who may not write, and is late if it cannot write, before it sees that there are none.
-    """
-    from qdrant_client.http.exceptions import UnexpectedResponse
-
-    async def write_nothing(client: AsyncQdrantRemote) -> None:
-        try:
-            await client.upsert(name, [], wait=True)
-        except UnexpectedResponse as error:
-            if error.status_code != HTTPStatus.BAD_REQUEST:
-                raise
-
-    return write_nothing
+async def _sent(client: httpx2.AsyncClient, url: str, call: Call[T], address: str) -> T:
+    path = f"/collections/{call.collection}{call.path}" if call.collection else call.path
+    content = None if call.body is None else msgspec.json.encode(call.body)
+    response = await client.request(call.method, f"{url}{path}", content=content)
+    require_plain(response.status_code, response.content)
+    if response.status_code not in {HTTPStatus.OK, call.accepts}:
+        raise refusal(call.collection, address, call.kind, response)
+    return msgspec.json.decode(response.content, type=call.into)
 
 
-async def changing_no_aliases(client: AsyncQdrantRemote) -> None:
-    """Make a request that takes the right to create collections, and changes nothing."""
-    await client.update_collection_aliases([])
-
-
-def _client(url: str, api_key: str | None, timeout: float) -> AsyncQdrantRemote:
-    import httpx
-    from qdrant_client.async_qdrant_remote import AsyncQdrantRemote
-
+def _client(url: str, api_key: str | None) -> httpx2.AsyncClient:
     # A server sends a compressed answer in several small segments, of which Nagle's algorithm holds back the last until
     # the first is acknowledged, which Linux delays by 40 ms: with it a search takes 109 ms, without it 25.
-    headers = {"accept-encoding": "identity"}
+    headers = {"accept-encoding": "identity", "content-type": "application/json"}
     if api_key:
-        # As `api_key`, the vendor's client warns of plain HTTP even on this machine.
         headers["api-key"] = api_key
-    # `AsyncQdrantClient` is this one behind a search of everything that is sent for texts to embed, of which there are
-    # none here: it takes 11 ms of processor time to make.
-    return AsyncQdrantRemote(
-        url=url,
+    return httpx2.AsyncClient(
         headers=headers,
-        # The vendor's own timeout is in whole seconds and restarts with every byte: `ask` enforces the real one.
-        timeout=math.ceil(timeout),
-        # It would ask, and warn, from another thread.
-        check_compatibility=False,
-        # Loading certificates takes 60 ms, and plain HTTP has no use for them.
-        verify=url.startswith("https:"),
+        # It would restart with every byte: `ask` enforces the real one.
+        timeout=None,
+        verify=certificates(url),
         # A proxy of the environment would get the key, and does not lead back to this machine.
         trust_env=not is_here(urlsplit(url).hostname or ""),
-        # The vendor's client keeps no connection to this machine, and httpx drops an idle one after 5 seconds.
-        limits=httpx.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=timeouts.QDRANT_KEPT),
+        # Left to itself, httpx drops an idle connection after 5 seconds.
+        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=timeouts.QDRANT_KEPT),
     )
 
 

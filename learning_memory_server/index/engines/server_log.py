@@ -7,7 +7,6 @@ compared with them.
 """
 
 import hashlib
-import ipaddress
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -18,9 +17,9 @@ from urllib.parse import urlsplit
 from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.journal.log import Log
+from learning_memory_server.system.servers import HERE, is_here
 
 DEFAULT_PORT: Final = 6333
-_HERE: Final = "localhost"
 
 
 def urls_of(setting: str) -> list[str]:
@@ -47,15 +46,7 @@ def _place(url: str) -> str:
     except ValueError:
         return url
     host = parts.hostname or ""
-    return f"{_HERE if is_here(host) else host}:{parts.port}{parts.path}"
-
-
-def is_here(host: str) -> bool:
-    """Return whether a host name or address always means this machine."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == _HERE
+    return f"{HERE if is_here(host) else host}:{parts.port}{parts.path}"
 
 
 def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool = False) -> str:

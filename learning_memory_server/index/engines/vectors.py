@@ -77,21 +77,17 @@ _MARGIN: Final = 8
 
 
 async def best_hits(
-    fetch: Callable[[int], Awaitable[list[Hit]]],
-    query: Vector | SparseVector,
-    limit: int,
-    everything: Callable[[], Awaitable[int]] | None = None,
+    fetch: Callable[[int], Awaitable[list[Hit]]], query: Vector | SparseVector, limit: int, more: int = _MORE
 ) -> list[Hit]:
     """Return the `limit` best hits, equal scores ordered by id; cosines without a rounding error past -1 or 1.
 
     Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and
-    eight times as many while the last one ties with the last that would be kept; where each request is a round trip,
-    `everything` says how many there are, and all are fetched.
+    `more` times as many while the last one ties with the last that would be kept.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)
     while len(hits) == asked and hits[-1].score == hits[limit - 1].score:
-        asked = max(asked + 1, await everything() + 1 if everything else asked * _MORE)
+        asked *= more
         hits = await fetch(asked)
     best = sorted(hits, key=lambda hit: (-hit.score, hit.id))[:limit]
     if isinstance(query, SparseVector):

@@ -178,16 +178,25 @@ def mode_of(explanations: Sequence[Explanation], text: str) -> SearchMode:
 
 
 async def search_hybrid(
-    store: VectorStore, query: Query, reading: Reading, is_shown: Callable[[Payload], bool]
+    store: VectorStore,
+    query: Query,
+    reading: Reading,
+    is_shown: Callable[[Payload], bool],
+    *,
+    reads_ahead: bool = False,
 ) -> list[Match]:
     """Return the best points, best first, ties ordered by id.
 
-    `is_shown` decides by its payload whether a point may be returned. Use it only for points that should no longer be
-    in the index, because each one rejected may cost another search; everything else belongs in `query.where`.
+    Args:
+        is_shown: Decides by its payload whether a point may be returned. Use it only for points that should no longer
+            be in the index, because each one rejected may cost another search; everything else belongs in
+            `query.where`.
+        reads_ahead: Whether to read the payloads of all candidates beside their missing scores, as is best where each
+            request is a round trip. In this process, reading a hundred would take longer than the search.
     """
     asked = query.limit
     while True:
-        matches = await _best(store, replace(query, limit=asked), reading)
+        matches = await _best(store, replace(query, limit=asked), reading, reads_ahead=reads_ahead)
         shown = [match for match in matches if is_shown(match.payload)]
         if len(shown) >= query.limit or len(matches) < asked:
             return shown[: query.limit]
@@ -201,7 +210,7 @@ def on_scale(scale: Scale, hits: list[Hit]) -> list[Hit]:
     return [replace(hit, score=scale.closeness(hit.score)) for hit in hits]
 
 
-async def _best(store: VectorStore, query: Query, reading: Reading) -> list[Match]:
+async def _best(store: VectorStore, query: Query, reading: Reading, *, reads_ahead: bool) -> list[Match]:
     wanted = SparseVector(*encode_query(query.text))
 
     async def near_in(collection: str, **options: Any) -> list[Hit]:
@@ -220,13 +229,16 @@ async def _best(store: VectorStore, query: Query, reading: Reading) -> list[Matc
     closeness, bm25 = _scores(near), _scores(shared)
     basis = query.basis or _basis(query.text, reading, near, shared, points)
     without_vector, without_bm25 = lacking(closeness, bm25, depth), lacking(bm25, closeness, depth)
-    candidates = sorted(closeness.keys() | bm25.keys()) if query.siblings else []
+    candidates = sorted(closeness.keys() | bm25.keys())
     # All at once again, for the same reason. The siblings are asked about a few candidates too many, because which of
     # them are the best is known only afterwards.
-    more_near, more_bm25, *siblings = await asyncio.gather(
-        _among(semantic, without_vector),
-        _among(lexical, without_bm25),
-        *(_among(partial(near_in, sibling), candidates) for sibling in query.siblings),
+    (more_near, more_bm25, *siblings), read = await asyncio.gather(
+        asyncio.gather(
+            _among(semantic, without_vector),
+            _among(lexical, without_bm25),
+            *(_among(partial(near_in, sibling), candidates) for sibling in query.siblings),
+        ),
+        store.retrieve(query.collection, candidates if reads_ahead else []),
     )
     closeness |= _scores(more_near)
     bm25 |= _scores(more_bm25)
@@ -237,9 +249,9 @@ async def _best(store: VectorStore, query: Query, reading: Reading) -> list[Matc
         nearest = _nearest(query.collection, own, dict(zip(query.siblings, siblings, strict=True)))
         closeness |= {key: found for key, (found, _) in nearest.items()}
     best = [key for key, _ in fuse(closeness, bm25, basis, query.limit)]
-    payloads = {hit.id: dict(hit.payload) for hit in (*near, *shared) if hit.payload is not None}
-    if unread := [key for key in best if key not in payloads]:
-        payloads |= {record.id: record.payload for record in await store.retrieve(query.collection, unread)}
+    if not reads_ahead:
+        read = await store.retrieve(query.collection, best)
+    payloads = {record.id: record.payload for record in read}
     mode = mode_for(query.text)
     explanations = {
         key: Explanation(

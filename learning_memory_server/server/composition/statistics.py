@@ -101,7 +101,7 @@ class Statistics:
 def _versions() -> dict[str, str]:
     from importlib import metadata
 
-    libraries = ("mcp", "qdrant-client", "qdrant-edge-py")
+    libraries = ("mcp", "qdrant-edge-py")
     return {
         "learning-memory-server": VERSION,
         "python": sys.version.split()[0],

@@ -126,7 +126,9 @@ def test_an_import_through_a_hub_without_an_engine_is_safe_and_pending(
     found = run("search", "memory")
     assert "1 found, mode: lexical" in found.stdout
     assert "This search is lexical." in found.stderr
-    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in printed(run("doctor"), 1)
+    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached: nothing listens at that port." in printed(
+        run("doctor"), 1
+    )
 
 
 def test_a_malformed_entry_is_refused_and_nothing_is_imported(run: Any, hub: HubClient) -> None:

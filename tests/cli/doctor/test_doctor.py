@@ -298,7 +298,9 @@ def test_a_problem_with_ollama_is_red_with_the_next_step(run: Any) -> None:
         missing = printed(run("doctor", "--quick", **ollama(stub.url, "all-minilm")), 1)
     assert "Ollama has no model 'all-minilm'. Run: ollama pull all-minilm" in missing
     stopped = printed(run("doctor", **ollama(stub.url)), 1)
-    assert f"Ollama does not answer at {stub.url}. Start it with `ollama serve`" in stopped
+    assert (
+        f"Ollama at {stub.url} cannot be reached: nothing listens at that port. Start it with `ollama serve`" in stopped
+    )
 
 
 def test_a_settings_file_that_cannot_be_read_is_red(run: Any, tmp_path: Path) -> None:
@@ -322,7 +324,7 @@ def test_wrong_settings_are_red_and_unknown_ones_yellow(run: Any) -> None:
 @pytest.mark.usefixtures("filled")
 def test_an_engine_that_does_not_answer_is_red(run: Any) -> None:
     result = printed(run("doctor", LEARNING_MEMORY_QDRANT_URL="http://127.0.0.1:1"), 1)
-    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached." in result
+    assert "✗ engine       Qdrant at 127.0.0.1:1 cannot be reached: nothing listens at that port." in result
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +13,9 @@ import pytest
 from learning_memory_server.cli.command import describe_refusal
 from learning_memory_server.cli.doctor import Finding, Level
 from learning_memory_server.cli.doctor.storage import _compared, check_engine, check_server
-from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.errors import EmbeddingUnavailableError, ForbiddenCollectionError
 from learning_memory_server.hub.connections import describe
+from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.server.composition.backends import load_model
@@ -71,12 +73,18 @@ async def test_a_server_that_works_is_green_and_left_unchanged(look: Look, doubl
     assert [each.body for each in changing] == [{"points": []}, {"actions": []}]
 
 
-async def test_a_version_that_was_not_tried_is_a_note(look: Look, double: QdrantDouble) -> None:
-    upgraded = Answer(200, recorded("version").body.replace(b"1.18.3", b"1.21.0"))
-    double.refuse(upgraded, only=lambda request: request.path == "/")
+@pytest.mark.parametrize(
+    ("version", "note"),
+    [("1.15.5", ""), ("1.18.3", ""), ("1.19.0", ""), ("1.21.0", "; this was tried with 1.15.5, 1.18.3 and 1.19.0")],
+)
+async def test_a_version_that_was_not_tried_is_a_note(
+    look: Look, double: QdrantDouble, version: str, note: str
+) -> None:
+    installed = Answer(200, recorded("version").body.replace(b"1.18.3", version.encode()))
+    double.refuse(installed, only=lambda request: request.path == "/")
     (finding,) = await look()
     assert finding.level is Level.GREEN
-    assert finding.sentence == "Qdrant 1.21.0; this was tried with 1.15.5 and 1.18.3."
+    assert finding.sentence == f"Qdrant {version}{note}."
 
 
 async def test_a_key_that_may_only_read_is_red(look: Look, double: QdrantDouble) -> None:
@@ -144,6 +152,18 @@ async def test_uncreatable_collections_are_named_once(tmp_path: Path, double: Qd
     findings = await asyncio.to_thread(list, check_engine(settings, lambda: load_model(settings)))
     assert [each.level for each in findings] == [Level.RED, Level.GREEN]
     assert findings[0].sentence.count("`values-") == 1
+
+
+async def test_uncreatable_collections_are_named_once_each_time_that_they_are_asked_for(
+    tmp_path: Path, double: QdrantDouble
+) -> None:
+    double.refuse(recorded("token for this collection: create"), only=lambda each: each.method in {"PUT", "POST"})
+    async with services_in(settings_in(tmp_path, qdrant_url=double.url)) as services:
+        for _ in range(4):
+            with pytest.raises(ForbiddenCollectionError) as caught:
+                await services.index.open()
+            names = re.findall(r"`([a-z_]+-[0-9a-f]+-1)`", str(caught.value.hint))
+            assert len(names) == len(set(names)) == len(Collection)
 
 
 async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(

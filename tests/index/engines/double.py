@@ -55,6 +55,8 @@ class Wrong(Enum):
 
     HANGS = "it never comes"
     RESETS = "the connection is reset"
+    CLOSES_KEPT = "the connection is closed, if it was used before"
+    RESETS_KEPT = "the connection is reset, if it was used before"
     HALF = "it ends in the middle"
     LATE = "it never comes, and what was asked is done after everything else"
 
@@ -74,6 +76,7 @@ class QdrantDouble(ThreadingHTTPServer):
         engine: The collections.
         asked: Every request, in the order of arrival.
         spans: When each request arrived and its answer was sent.
+        worked: Seconds of processor time that each request took here.
         connections: How many connections were opened.
         compressed: How many answers were compressed, because the request asked for it.
         delay: Seconds before each answer begins, as if the server were far away.
@@ -89,6 +92,7 @@ class QdrantDouble(ThreadingHTTPServer):
         self.engine = Engine()
         self.asked: list[Request] = []
         self.spans: list[tuple[float, float]] = []
+        self.worked: list[float] = []
         self.connections = 0
         self.compressed = 0
         self.delay = 0.0
@@ -133,6 +137,12 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.server.connections += 1
+        self.was_used = False
+
+    def handle_one_request(self) -> None:
+        began = time.thread_time()
+        super().handle_one_request()
+        self.server.worked.append(time.thread_time() - began)
 
     def do_any(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
@@ -148,6 +158,7 @@ class _Handler(BaseHTTPRequestHandler):
         if server.delay:
             time.sleep(server.delay)
         wrong = server.fault(request)
+        was_used, self.was_used = self.was_used, True
         if wrong is Wrong.HANGS or wrong is Wrong.LATE:
             released.wait()
             self.close_connection = True
@@ -155,9 +166,10 @@ class _Handler(BaseHTTPRequestHandler):
                 with server.turn:
                     server.engine.answer(*request)
             return
-        if wrong is Wrong.RESETS:
-            # Closing a socket that lingers for no time sends a reset.
-            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        if wrong is Wrong.RESETS or (was_used and wrong in {Wrong.CLOSES_KEPT, Wrong.RESETS_KEPT}):
+            if wrong is not Wrong.CLOSES_KEPT:
+                # Closing a socket that lingers for no time sends a reset.
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.close_connection = True
             return
         if isinstance(wrong, Answer):

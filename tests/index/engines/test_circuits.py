@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+import structlog
 
 from learning_memory_server.errors import NoAnswerError, RefusedError, StorageUnavailableError
 from learning_memory_server.index.engines.base import CollectionSpec
@@ -16,7 +17,7 @@ from learning_memory_server.index.engines.qdrant_requests import Availability
 from tests.fast_forward import fast_forward
 from tests.index.engines.double import QdrantDouble, Wrong, answering, opened, serving
 from tests.index.engines.double_engine import Answer, recorded
-from tests.index.engines.points import point
+from tests.index.engines.points import OPERATIONS, point
 from tests.support import within
 
 SECONDS = [1, 2, 4, 8, 16, 32, 60, 60]
@@ -52,6 +53,21 @@ async def test_pauses_grow_to_a_minute_and_begin_anew_after_a_success() -> None:
     assert caught.value.hint == "Ask for more."
 
 
+@pytest.mark.parametrize("said", [None, 3.0, 60.0])
+@pytest.mark.parametrize("collection", [None, "a"])
+@pytest.mark.parametrize("kind", [Kind.READ, Kind.WRITE])
+@fast_forward
+async def test_a_pause_that_is_over_is_not_reported(kind: Kind, collection: str | None, said: float | None) -> None:
+    server, refusal = Availability(), RefusedError("No.")
+    for _ in range(3):
+        server.refused(kind, collection, refusal, said)
+        assert server.refusal()["refused"] == "No."
+        assert server.refusal()["retry_seconds"] == pytest.approx(refusal.retry_seconds, abs=1)
+        await asyncio.sleep((refusal.retry_seconds or 0.0) + 0.1)
+        # Nobody has asked again, as where all that was refused had arrived.
+        assert server.refusal() == {}
+
+
 async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_about_one() -> None:
     server = Availability()
     server.refused(Kind.WRITE, "a", RefusedError("No."), 60.0)
@@ -59,6 +75,36 @@ async def test_a_pause_is_for_one_kind_and_for_one_collection_if_the_refusal_is_
     assert not left(server, Kind.WRITE, "b")
     assert not left(server, Kind.READ, "a")
     assert not left(server, Kind.CREATE, "a")
+
+
+@pytest.mark.parametrize("lost", [Wrong.CLOSES_KEPT, Wrong.RESETS_KEPT])
+@pytest.mark.parametrize("operation", OPERATIONS)
+async def test_a_kept_connection_that_is_lost_says_nothing_about_the_server(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble, operation: str, lost: Wrong
+) -> None:
+    async with cluster(tmp_path, spec, double) as store:
+        with structlog.testing.capture_logs() as logged:
+            double.refuse(lost)
+            await OPERATIONS[operation](store)
+            # Several that are kept, and all of them are lost at once.
+            double.heal()
+            await asyncio.gather(*(store.count("notes") for _ in range(10)))
+            double.refuse(lost)
+            await asyncio.gather(*(OPERATIONS[operation](store) for _ in range(10)))
+        assert not [each for each in logged if each["event"] == "circuit.opened"]
+        double.heal()
+        assert await store.count("notes") == (operation == "upsert")
+
+
+async def test_who_loses_a_new_connection_too_is_not_asked_again(
+    tmp_path: Path, spec: CollectionSpec, double: QdrantDouble
+) -> None:
+    async with cluster(tmp_path, spec, double) as store:
+        double.refuse(Wrong.RESETS)
+        with pytest.raises(NoAnswerError):
+            await store.upsert("notes", [point(1)])
+        assert len([each for each in double.asked if each.method == "PUT"]) == 2
+        assert store.requests.availability.is_open
 
 
 @asynccontextmanager

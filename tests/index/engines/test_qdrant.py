@@ -2,8 +2,11 @@
 
 import asyncio
 import math
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +116,7 @@ async def test_a_server_that_never_answers_times_out(
     never_answers(server)
     monkeypatch.setattr(store.requests, "_timeout", 0.05)
     error = await failure(store, operation)
-    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} did not answer in time."
+    assert error.message == f"Qdrant at 127.0.0.1:{server.server_port} cannot be reached: it does not answer in time."
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -122,7 +125,7 @@ async def test_a_refused_connection_is_a_clear_error(server: Stub, store: Qdrant
     server.shutdown()
     server.server_close()
     error = await failure(store, operation)
-    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached."
+    assert error.message == f"Qdrant at 127.0.0.1:{port} cannot be reached: nothing listens at that port."
 
 
 async def test_a_new_collection_is_made_with_its_indexes_before_any_point(server: Stub, owner: Owner) -> None:
@@ -239,7 +242,7 @@ async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_bac
         double.asked.clear()
         double.refuse(Wrong.HANGS)
         for _ in range(3):
-            with pytest.raises(NoAnswerError, match="did not answer in time"):
+            with pytest.raises(NoAnswerError, match="does not answer in time"):
                 await store.upsert("notes", [point(1)])
         # Reads have a circuit of their own, and a refusal opens none.
         double.refuse(recorded("wrong key: upsert"))
@@ -264,5 +267,29 @@ async def test_a_read_waits_less_than_a_write(
     monkeypatch.setattr(timeouts, "QDRANT_READ", 0.05)
     never_answers(server)
     async with asyncio.timeout(10):
-        with pytest.raises(StorageUnavailableError, match="did not answer in time"):
+        with pytest.raises(StorageUnavailableError, match="does not answer in time"):
             await store.count("notes")
+
+
+def test_the_vendors_client_and_its_models_are_not_loaded() -> None:
+    loads = "import sys, learning_memory_server.index.engines.qdrant; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"qdrant_client", "grpc", "pydantic"}.intersection(loaded)
+
+
+@pytest.mark.parametrize("query", [EAST, points.WORD], ids=["vector", "terms"])
+@pytest.mark.parametrize("count", [9, 50, 1_000])
+async def test_of_points_that_tie_at_the_cut_only_scores_are_read(
+    double: QdrantDouble, owner: Owner, query: list[float] | SparseVector, count: int
+) -> None:
+    async with opened(QdrantStore([double.url], owner), SPEC) as store:
+        await store.upsert("notes", [points.worded(number, project="a") for number in range(count)])
+        double.asked.clear()
+        hits = await store.search("notes", query, limit=1)
+        assert points.numbers(hits) == [0]
+        asked = [each.body for each in double.asked if each.path.endswith("/query")]
+        assert not any(each.get("with_payload") for each in asked)
+        limits = [each["limit"] for each in asked]
+        assert all(after == 32 * before for before, after in pairwise(limits))
+        # Not more often than it takes to have them all.
+        assert limits[-2:-1] < [count + 1]

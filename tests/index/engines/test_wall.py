@@ -138,14 +138,6 @@ async def test_rarity_follows_what_is_written_removed_and_lost(
         assert await ann.search("notes", WORD, limit=1) == await again.search("notes", WORD, limit=1)
 
 
-async def test_equal_scores_take_two_requests_whatever_their_number(ann: QdrantStore, double: QdrantDouble) -> None:
-    await ann.upsert("notes", [point(n) for n in range(700)])
-    await ann.size("notes")
-    before = len(double.asked)
-    assert numbers(await ann.search("notes", EAST, limit=3)) == [0, 1, 2]
-    assert len(double.asked) - before == 2
-
-
 async def test_a_collection_that_another_created_meanwhile_is_used(
     ann: QdrantStore, bob: QdrantStore, spec: CollectionSpec, double: QdrantDouble
 ) -> None:

@@ -1,0 +1,102 @@
+"""Servers of others, such as Qdrant and Ollama: whose certificates count, and why a server cannot be reached."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from http import HTTPStatus
+from typing import Final
+
+from learning_memory_server.errors import InvalidSettingsError
+
+HERE: Final = "localhost"
+
+
+def is_here(host: str) -> bool:
+    """Return whether a host name or address always means this machine."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == HERE
+
+
+def certificates(url: str) -> ssl.SSLContext | bool:
+    """Return the certificates that a server's is checked against: the system's, or those of SSL_CERT_FILE.
+
+    Loading them takes 60 ms, and plain HTTP has no use for them.
+    """
+    import httpx2
+
+    if not url.lower().startswith("https:"):
+        return False
+    try:
+        # Apart from the proxies of the environment, which a client of this machine leaves out.
+        return httpx2.create_ssl_context()
+    except OSError as error:
+        raise InvalidSettingsError(
+            f"The certificates that the variable SSL_CERT_FILE names cannot be read ({error.strerror}).",
+            hint="Let it name a PEM file, or unset it to use the system's certificates.",
+        ) from error
+
+
+def require_plain(status: int, content: bytes) -> None:
+    """Raise if an answer says that plain HTTP was sent to a port for TLS, as nginx and servers in Go do."""
+    import httpx2
+
+    if status == HTTPStatus.BAD_REQUEST and b"HTTPS" in content:
+        raise httpx2.UnsupportedProtocol("The server speaks TLS.")
+
+
+_CERTIFICATES: Final = dict.fromkeys(
+    (62, 64), ("its certificate is for another name", "In {setting}, use the name that the certificate is for.")
+) | {10: ("its certificate has expired", "Whoever runs the server has to renew it.")}
+"""By OpenSSL's code."""
+
+
+def obstacle(error: BaseException, setting: str, start: str) -> tuple[str, str]:
+    """Return why a request failed, as the end of a sentence about the server, and what to do.
+
+    `setting` has the server's URL, and `start` says how it is started.
+    """
+    import httpx2
+
+    obstacles: Sequence[tuple[tuple[type[BaseException], ...], str, str]] = (
+        (
+            (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError),
+            "it ended the connection without an answer",
+            "If it speaks TLS, use https:// in {setting}.",
+        ),
+        ((httpx2.UnsupportedProtocol,), "it speaks TLS at that port", "Use https:// in {setting}."),
+        (
+            (ssl.SSLCertVerificationError,),
+            "its certificate is not trusted",
+            "Add the certificate of the authority that signed it to the system's, or name its PEM file in SSL_CERT_FILE.",
+        ),
+        ((ssl.SSLError,), "it does not speak TLS at that port", "Use http:// in {setting}, or the port where it does."),
+        ((socket.gaierror,), "its name is not known", "Check the spelling in {setting}, and the network or VPN."),
+        ((ConnectionRefusedError,), "nothing listens at that port", "{start}, or correct {setting}."),
+        (
+            (TimeoutError, httpx2.TimeoutException),
+            "it does not answer in time",
+            "Look whether it runs and is not overloaded, and check {setting} and firewalls.",
+        ),
+        ((BaseException,), "there is no way to it", "Check {setting}, and the network or VPN."),
+    )
+    causes = list(_causes(error))
+    why, advice = next(
+        _CERTIFICATES.get(getattr(each, "verify_code", 0), (why, advice))
+        for kinds, why, advice in obstacles
+        for each in causes
+        if isinstance(each, kinds)
+    )
+    return why, advice.format(setting=setting, start=start)
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    yield error
+    several = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for each in (*several, error.__cause__ or error.__context__):
+        if each is not None:
+            yield from _causes(each)
