@@ -17,8 +17,10 @@ from learning_memory_server.system.locations import PROJECT_FILE_MAX, PROJECT_FI
 _ENV_FILE: Final = "envFile"
 """The key under which VS Code and Cursor name a file of variables."""
 _WORKSPACE: Final = "${workspaceFolder}"
-_COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\r\n\u2028\u2029]*|/\*.*?\*/', re.DOTALL)
-_LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])')
+_STRING: Final = r'("(?:\\.|[^"\\])*+(?:"|\Z)|/\*(?!.*?\*/).*)'
+"""A string. One that does not end, or a comment, is the rest, which `json` refuses: it is looked for only once."""
+_COMMENT: Final = re.compile(_STRING + r"|//[^\r\n\u2028\u2029]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA: Final = re.compile(_STRING + r"|,(?=\s*[}\]])", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\[uUx]|\0")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 

@@ -24,8 +24,8 @@ NAME_MAX: Final = 300
 _PRIVATE: Final = re.compile(
     r"""(^|/)(
         \.git | \.ssh | \.gnupg | \.aws | \.azure | \.kube | \.docker | \.password-store
-        | \.env(\..*)? | .*\.env | \.envrc | \.netrc | _netrc | \.npmrc | \.pypirc | \.pgpass | \.my\.cnf | \.git-credentials | \.htpasswd
-        | id_(rsa|dsa|ecdsa|ed25519)(\..*)? | [^/]*\.(pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg|ovpn|tfstate|tfvars)
+        | \.env(\.[^/]*)? | [^/]*\.env | \.envrc | \.netrc | _netrc | \.npmrc | \.pypirc | \.pgpass | \.my\.cnf | \.git-credentials | \.htpasswd
+        | id_(rsa|dsa|ecdsa|ed25519)(\.[^/]*)? | [^/]*\.(pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg|ovpn|tfstate|tfvars)
         | [^/]*(secret|credential|password|passwd)s?([._-][^/]*)?\.(json|ya?ml|toml|ini|cfg|conf|properties|txt|csv|xml|env)
         | (secret|credential|password|passwd)s?
     )(/|$)""",
@@ -71,11 +71,15 @@ def name_in(root: Path, path: str) -> str | None:
     return name if is_allowed(name) else None
 
 
-@lru_cache(maxsize=20_000)
 def is_allowed(name: str) -> bool:
     """Return whether a file of this name in a project may be looked at, unless a link leads out of it."""
+    return len(name) <= NAME_MAX and _is_allowed(name)
+
+
+@lru_cache(maxsize=20_000)
+def _is_allowed(name: str) -> bool:
     is_plain = name.isprintable() and posixpath.normpath(name) == name and not name.startswith(("/", ".."))
-    return is_plain and name != "." and len(name) <= NAME_MAX and not _PRIVATE.search(name)
+    return is_plain and name != "." and not _PRIVATE.search(name)
 
 
 def blob_ids(content: bytes) -> list[str]:
