@@ -156,7 +156,9 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
                 found["error"] = f"Exit code {end['status']}\n{output}"
         elif written or not isinstance(given.get("tool_response"), dict):
             found["unknown"] = "true"
-    return {name: value for name, value in found.items() if isinstance(value, str)}
+    # Half an emoji, which clients cut texts at, is no reason to drop an event.
+    texts = {name: value for name, value in found.items() if isinstance(value, str)}
+    return {name: value.encode("utf-8", "replace").decode() for name, value in texts.items()}
 
 
 def answer_for(client: str, said: str) -> str:
