@@ -146,14 +146,17 @@ class Freshness:
 
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
     _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
-    _looking: asyncio.Future[None] | None = field(default=None, init=False)
+    # Of each folder, for others must not wait for a disk that hangs.
+    _looking: dict[str, asyncio.Future[None]] = field(default_factory=dict, init=False)
 
     async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
         """Judge experiences of the folder's project in the background, and wait for it as long as advice may."""
         wanted = [each for each in entries if each.anchors and each.project == project]
-        if wanted and folder and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.wrap_future(in_daemon_thread(partial(self.look, wanted, project, folder)))
-            await asyncio.wait([self._looking], timeout=timeouts.FRESHNESS)
+        before = self._looking.get(folder)
+        if wanted and folder and (before is None or before.done()):
+            looking = asyncio.wrap_future(in_daemon_thread(partial(self.look, wanted, project, folder)))
+            self._looking[folder] = looking
+            await asyncio.wait([looking], timeout=timeouts.FRESHNESS)
 
     def look(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
         """Judge experiences of the folder's project now."""
