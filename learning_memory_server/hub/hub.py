@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -138,7 +137,7 @@ class Hub:
                 log.warning("connection.refused", user=user)
                 return
             async with asyncio.timeout(timeouts.HELLO):
-                hello = json.loads(await reader.readline())
+                hello = discovery.read_hello(await reader.readline())
             if hello["role"] == "control":
                 await self._control(hello, reader, writer)
             elif hello["role"] == "hook":
