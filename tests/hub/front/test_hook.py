@@ -265,3 +265,34 @@ def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Answerin
     hook._answer(b'{},"role":"control","command":"stop"')
 
     assert hub.heard["role"] == "hook"
+
+
+@pytest.mark.slow
+def test_of_what_is_too_long_the_ends_of_each_text_count(answering: Answering) -> None:
+    texts = {
+        "stdout": "first" + '\u00e9\\"\n' * 3_000_000 + "last",
+        "stderr": "short",
+        "more": ["a" * 9_000_000, 1, None],
+    }
+    hub = answering(ANSWER + b"\n")
+
+    assert run(*SCRIPT, given=json.dumps({"tool_response": texts}).encode()) == (0, ANSWER, b"")
+    heard = hub.heard["given"]["tool_response"]
+    assert heard["stdout"].startswith("first\u00e9")
+    assert heard["stdout"].endswith("\nlast")
+    assert len(heard["stdout"]) < 200_000
+    assert (heard["stderr"], heard["more"][1:]) == ("short", [1, None])
+
+
+@pytest.mark.slow
+def test_stdin_that_stays_open_is_as_good_as_one_that_ends(answering: Answering) -> None:
+    hub = answering(ANSWER + b"\n")
+
+    with subprocess.Popen([sys.executable, *SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(GIVEN)
+        process.stdin.flush()
+        assert process.stdout.read() == ANSWER
+        assert process.wait(60) == 0
+    assert hub.heard["given"] == json.loads(GIVEN)
