@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -141,6 +142,17 @@ async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(hooked: Ho
     assert entry in await hooked.fire("Stop", session="s2")
     await hooked.fire("SessionEnd")
     assert entry in await hooked.fire("Stop")
+
+
+@pytest.mark.parametrize("event", ["Stop", "SubagentStop"])
+async def test_where_nobody_reads_along_an_answer_is_not_followed_by_a_reminder(services: Services, event: str) -> None:
+    for is_attended in (False, True):
+        caller = replace(CALLER, is_attended=is_attended)
+        async with Client(build_server(Calls(services.injectable(), caller, has_hooks=True))) as client:
+            hooked = Hooked(client)
+            if not is_attended:
+                await hooked.call("start_ghap", **ENTRY)
+            assert bool(await hooked.fire(event)) is is_attended
 
 
 async def test_each_entry_has_its_own_reminder_and_a_resolved_one_none(hooked: Hooked) -> None:

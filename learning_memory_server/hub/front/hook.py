@@ -176,6 +176,7 @@ def _hello(journal: str, storage: str, project: str | None, given: bytes, client
     texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory, "client": client}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
     parts.append(f'"project":{_quoted(project) if project else "null"}')
+    parts.append(f'"attended":{"true" if locations.is_attended(os.environ) else "false"}')
     # JSON's last key of a name counts, so whatever the input is, it cannot be another role.
     return b'{"hello":1,"given":' + given + b"," + ",".join(parts).encode() + b"}\n"
 
