@@ -106,7 +106,7 @@ def methods(module: ModuleType, name: str) -> set[str]:
 
 
 def patterns() -> dict[str, tuple[re.Pattern[str], set[str]]]:
-    found = {}
+    found: dict[tuple[str, int], tuple[str, re.Pattern[str], set[str]]] = {}
     for module in modules():
         for name, value in vars(module).items():
             for number, each in enumerate(patterns_in(value)):
