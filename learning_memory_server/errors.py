@@ -14,6 +14,7 @@
     │   ├── DamagedCollectionError
     │   ├── WrongDimensionError
     │   ├── DiskFullError
+    │   ├── RefusedSocketError
     │   └── UntrustedSocketError
     ├── EmbeddingUnavailableError    embedding_unavailable
     │   └── ModelServerAwayError
@@ -141,6 +142,10 @@ class WrongDimensionError(StorageUnavailableError):
 
 class DiskFullError(StorageUnavailableError):
     """Too little free space is left to write safely."""
+
+
+class RefusedSocketError(StorageUnavailableError):
+    """This process may not use Unix sockets, as in a sandbox, so that it cannot tell whether a hub listens."""
 
 
 class UntrustedSocketError(StorageUnavailableError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import sys
@@ -138,7 +137,7 @@ class Hub:
                 log.warning("connection.refused", user=user)
                 return
             async with asyncio.timeout(timeouts.HELLO):
-                hello = json.loads(await reader.readline())
+                hello = discovery.read_hello(await reader.readline())
             if hello["role"] == "control":
                 await self._control(hello, reader, writer)
             elif hello["role"] == "hook":
@@ -191,12 +190,17 @@ class Hub:
         await connections.send(writer, ack)
         return ack
 
+    async def _caller(self, hello: dict[str, Any], session: str) -> Caller:
+        project = await self._folders.project_of(hello["directory"], hello["project"])
+        # Earlier programs do not say it.
+        return Caller(project, session, folder=hello["directory"], is_attended=hello.get("attended") is not False)
+
     async def _serve_front(
         self, hello: dict[str, Any], ack: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         folder = hello["directory"], hello["project"]
         session = session_hash(hello["session"])
-        caller = Caller(await self._folders.project_of(*folder), session, folder=folder[0])
+        caller = await self._caller(hello, session)
 
         def on_drain() -> bool:
             # Somebody may have come since.
@@ -247,7 +251,7 @@ class Hub:
             # The client calls its session by another name now, which its front does not know.
             self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
         folder = hello["directory"], hello["project"]
-        caller = Caller(await self._folders.project_of(*folder), session, folder=folder[0])
+        caller = await self._caller(hello, session)
         telling = await self._folders.telling(*folder, caller.project)
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()

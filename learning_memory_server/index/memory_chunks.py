@@ -32,7 +32,11 @@ _TURN: Final = re.compile(
 """The start of a turn: a name and a colon, optionally after a time in brackets."""
 _MARKED: Final = re.compile(r"^ {0,3}(?:#{1,6}[ \t]|`{3,}|~{3,}).*", re.MULTILINE)
 
-SENTENCES: Final = re.compile(r".+?(?:[.!?\u2026]+[\"'\u201d\u2019)\]]*\s+|[\u3002\uff01\uff1f]+\s*|\Z)", re.DOTALL)
+SENTENCES: Final = re.compile(
+    r".(?:[^.!?\u2026\u3002\uff01\uff1f]++|[.!?\u2026]++(?![\"'\u201d\u2019)\]]*\s))*+"
+    r"(?:[.!?\u2026]+[\"'\u201d\u2019)\]]*\s+|[\u3002\uff01\uff1f]+\s*|\Z)",
+    re.DOTALL,
+)
 LINES: Final = re.compile(r"[^\n]*\n\s*|[^\n]+")
 
 

@@ -31,6 +31,7 @@ class Caller:
     # repeated.
     again: bool = False
     is_told: bool = True  # whether it may be shown unasked what the project knows
+    is_attended: bool = True  # whether a person reads along
     # Where its session was started, an absolute path that is never kept; empty if that is not known.
     folder: str = ""
 

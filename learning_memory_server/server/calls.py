@@ -209,7 +209,7 @@ _FORMS: Final = {
 }
 _ID_ARGUMENTS: Final = ("ghap_id", "value_id", "memory_id", "cluster_id", "supersedes")
 _NAMED: Final = re.compile(
-    r"([a-z_]+)(?:\.[a-z_.\[\]0-9]+)?(?=:| and [a-z_]+:)|Field '([a-z_]+)|Invalid ([a-z_]+) ?([a-z_]+)?"
+    r"(?<![a-z_])([a-z_]+)(?:\.[a-z_.\[\]0-9]{1,100})?(?=:| and [a-z_]+:)|Field '([a-z_]+)|Invalid ([a-z_]+) ?([a-z_]+)?"
 )
 """What may be an argument in a message: `goal: ...`, `surprise and root_cause: ...`, `Field 'goal' ...`,
 `Invalid axis`."""

@@ -32,6 +32,7 @@ from learning_memory_server.learning.failures.transcripts import folder_name, pr
 from learning_memory_server.model.caller import Caller, bare_name, folder_of, git_output, remote_name, session_of
 from learning_memory_server.server.facts import FactFiles, Facts
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.locations import is_attended
 
 if TYPE_CHECKING:
     from learning_memory_server.server.settings import Settings
@@ -50,7 +51,7 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     """
     folder = folder_of(environment)
     project = settings.project or claims_of(settings).project_of(folder)
-    return Caller(project, session_of(environment), folder=str(folder))
+    return Caller(project, session_of(environment), folder=str(folder), is_attended=is_attended(environment))
 
 
 def claims_of(settings: Settings) -> Claims:

@@ -102,11 +102,7 @@ class Session:
         if len(line) > FRAME_MAX:
             await answers.send(_failure(jsonrpc.too_long(FRAME_MAX)))
             return
-        message: types.JSONRPCMessage | ValidationError
-        try:
-            message = types.jsonrpc_message_adapter.validate_json(line, by_name=False)
-        except ValidationError as error:
-            message = error
+        message = _message(line)
         if not isinstance(message, types.JSONRPCRequest) and (answer := refusal(line)):
             await answers.send(answer)
         elif isinstance(message, ValidationError):
@@ -171,6 +167,14 @@ class Unanswered:
         if isinstance(identity, int | str):
             self._open.discard(identity)
         self._answered.set()
+
+
+def _message(line: bytes) -> types.JSONRPCMessage | ValidationError:
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValidationError as error:
+        whole = jsonrpc.whole_letters(line)
+        return error if whole == line else _message(whole)
 
 
 def refusal(line: bytes) -> bytes | None:

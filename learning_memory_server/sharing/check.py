@@ -107,8 +107,8 @@ def _alphabets(word: str) -> set[str]:
 _ASKED: Final = re.compile(
     r"(?:/home/|/Users/|/root\b|[A-Za-z]:\\+Users\\+|/var/home/)[\w.-]*"
     r"|\b(?:10|127|192\.168|172\.(?:1[6-9]|2\d|3[01])|169\.254)(?:\.\d{1,3}){2,3}\b"
-    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:local|lan|internal|corp|intranet|home|private|localdomain)\b"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
+    r"|\b[\w-]{1,64}(?:\.[\w-]{1,64}){0,8}\.(?:local|lan|internal|corp|intranet|home|private|localdomain)\b"
+    r"|[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+",
     re.IGNORECASE,
 )
 _NAME_LEAST: Final = 3

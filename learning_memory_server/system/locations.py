@@ -131,6 +131,12 @@ def end_silence(storage: str) -> None:
         pass
 
 
+def is_attended(environment: Mapping[str, str]) -> bool:
+    """Return whether a person reads what the agent writes: neither `claude -p` nor a build server has one."""
+    is_printing = environment.get("CLAUDE_CODE_ENTRYPOINT") in ("sdk-cli", "claude-code-github-action")
+    return not is_printing and environment.get("CI", "").lower() in ("", "0", "false")
+
+
 def digest(text: str) -> str:
     """Return a short name for a text."""
     # Enough to distinguish names, and cheap: hashlib would load a cryptographic library into every front.

@@ -1,12 +1,15 @@
 """The tool that a client's hooks call: what each event is answered with, and what is kept."""
 
 import json
+import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from mcp import Client
+from structlog.testing import capture_logs
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
@@ -141,6 +144,17 @@ async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(hooked: Ho
     assert entry in await hooked.fire("Stop", session="s2")
     await hooked.fire("SessionEnd")
     assert entry in await hooked.fire("Stop")
+
+
+@pytest.mark.parametrize("event", ["Stop", "SubagentStop"])
+async def test_where_nobody_reads_along_an_answer_is_not_followed_by_a_reminder(services: Services, event: str) -> None:
+    for is_attended in (False, True):
+        caller = replace(CALLER, is_attended=is_attended)
+        async with Client(build_server(Calls(services.injectable(), caller, has_hooks=True))) as client:
+            hooked = Hooked(client)
+            if not is_attended:
+                await hooked.call("start_ghap", **ENTRY)
+            assert bool(await hooked.fire(event)) is is_attended
 
 
 async def test_each_entry_has_its_own_reminder_and_a_resolved_one_none(hooked: Hooked) -> None:
@@ -322,3 +336,42 @@ async def test_check_ins_are_made_only_if_they_are_switched_on(settings: Setting
 
     assert [entry in each for each in told] == [False, False, True, False, False, True, False]
     assert "2 commands" in told[2]
+
+
+PIECES = (
+    *("", "N=1", "N=$(grep -c X f)", "A=1 B=2", "A=1 make", "> f", "2>&1", "< f", ">", "()", "''", '"', "$(", "<<end"),
+    *(
+        "sudo",
+        "sudo -u",
+        "env A=1",
+        "timeout 5",
+        "npx",
+        "uv run",
+        "yarn",
+        "docker compose",
+        "python -m",
+        "-m",
+        "./",
+        "/",
+    ),
+    *("cd", "cd x", "make check", "git sttaus", "| tail", "{", ")", "done", "echo $?", "#", "\\"),
+)
+ENDED = ("", "Exit code 1\nerror: unknown command: make", "Exit code 127\nbash: make: command not found", "Exit code 2")
+
+
+async def test_whatever_a_command_consists_of_its_event_is_answered(hooked: Hooked) -> None:
+    chosen = random.Random(7)
+    commands = ["N=$(grep -c X f) && echo $N", *PIECES]
+    for _ in range(300):
+        pieces = chosen.choices(PIECES, k=chosen.randint(1, 4))
+        commands.append(
+            "".join(piece + chosen.choice((" ", " && ", "; ", " | ", " || ", "\n", "&")) for piece in pieces)
+        )
+    with capture_logs() as logs:
+        for number, command in enumerate(commands):
+            error = chosen.choice(ENDED)
+            event = "PostToolUseFailure" if error else "PostToolUse"
+            # It fails, and works: it may mend what failed before.
+            for ending in ({"error": error}, {"output": f"error: no such file\n{number}"}):
+                await hooked.fire(event, session=str(number % 5), command=command, folder="/srv/shop", **ending)
+    assert [each for each in logs if each["log_level"] == "error"] == []

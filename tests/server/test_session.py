@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from mcp.server import Server
-from mcp.types import CallToolResult, TextContent
+from mcp.types import CallToolRequestParams, CallToolResult, TextContent
 
 from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.session import Session, StdioLines, refusal
@@ -25,9 +25,11 @@ class Waiting:
     def __init__(self) -> None:
         self.called = asyncio.Event()
         self.gate = asyncio.Event()
+        self.asked: list[object] = []
         self.server: Server[dict[str, Any]] = Server("t", version="1", on_call_tool=self._call)
 
-    async def _call(self, _context: object, _params: object) -> CallToolResult:
+    async def _call(self, _context: object, params: CallToolRequestParams) -> CallToolResult:
+        self.asked.append(params.arguments)
         self.called.set()
         await self.gate.wait()
         return CallToolResult(content=[TextContent(type="text", text="done")])
@@ -217,3 +219,18 @@ async def test_each_request_that_the_sdk_would_drop_is_answered(client: Wire) ->
         await client.answered(8)
     assert sorted(map(str, client.answers())) == sorted([*["None"] * 4, "2", "3", "4", "half \ud83d", "6", "8"])
     assert [each["id"] for each in client.written if "result" in each][1:] == [6, 8]
+
+
+@pytest.mark.usefixtures("served")
+async def test_half_an_emoji_is_replaced_in_a_hooks_call_and_refused_in_an_agents(
+    client: Wire, waiting: Waiting
+) -> None:
+    for identity, tool in enumerate(("hook", "add_memory")):
+        client.send(
+            line("tools/call", identity, name=tool, arguments={"output": "half \ud83d, a \u4e2d and \U0001f600"})
+        )
+    waiting.gate.set()
+    async with asyncio.timeout(SECONDS):
+        assert (await client.answered(0))["result"]["content"] == [{"type": "text", "text": "done"}]
+        assert (await client.answered(1))["result"]["isError"] is True
+    assert waiting.asked == [{"output": "half ?, a \u4e2d and \U0001f600"}]

@@ -124,6 +124,8 @@ def _agent(entry: Ghap) -> tuple[str, str, str]:
 class LiveSessions:
     """The sessions with a connected front, or a sign of life in the last half hour.
 
+    One whose last front has left, and runs no longer, was ended, even by a kill: another sign of life says otherwise.
+
     A front that has lost its hub connects again only when its client calls. So that a hub which was just started takes
     nobody's entry for an orphan, it counts as heard of every session whose front was connected to the hub before it,
     if the process of that front still runs.
@@ -134,21 +136,26 @@ class LiveSessions:
         self._path = path
         self._fronts: defaultdict[str, list[int]] = defaultdict(list)
         self._heard: dict[str, datetime] = {}
+        self._left: dict[str, Any] = {}
         with suppress(OSError, ValueError, TypeError, AttributeError):
             for session, processes in json.loads(path.read_bytes()).items():
-                if any(map(_runs, processes)):
+                if running := list(filter(_runs, processes)):
                     self.heard(session)
+                    self._left[session] = running[-1]
 
     def is_live(self, session: str) -> bool:
         """Return whether a session is running."""
         heard = self._heard.get(session)
         return session in self._fronts or (
-            heard is not None and self._clock() - heard <= timedelta(seconds=timeouts.SESSION_HEARD)
+            heard is not None
+            and self._clock() - heard <= timedelta(seconds=timeouts.SESSION_HEARD)
+            and (session not in self._left or _runs(self._left[session]))
         )
 
     def heard(self, session: str) -> None:
         """Note a sign of life of a session."""
         self._heard[session] = self._clock()
+        self._left.pop(session, None)
 
     def ended(self, session: str) -> None:
         """Note that a session has ended, although its front may still be connected for a moment."""
@@ -170,6 +177,8 @@ class LiveSessions:
             self._fronts[session].remove(process)
             if not self._fronts[session]:
                 del self._fronts[session]
+                if session in self._heard and process is not None:
+                    self._left[session] = process
 
 
 def _runs(process: Any) -> bool:

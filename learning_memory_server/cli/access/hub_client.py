@@ -17,6 +17,7 @@ from learning_memory_server.cli import out
 from learning_memory_server.errors import (
     DeadlineExceededError,
     LearningMemoryError,
+    RefusedSocketError,
     StorageUnavailableError,
     error_from_body,
 )
@@ -163,12 +164,17 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
         return None
     place = discovery.Place(os.environ)
     # Whatever is wrong with the socket or with what listens there, the lock decides which process is the hub.
-    with suppress(LearningMemoryError):
+    try:
         if hub := find_hub(place):
             until = time.monotonic() + timeouts.HUB_END
             pid: int = hub.control("stop")["pid"]
             if _has_released(place, pid, until):
                 return pid
+    except RefusedSocketError:
+        # Nothing is wrong with the hub.
+        raise
+    except LearningMemoryError:
+        pass
     return _end_holder(place, term_seconds)
 
 

@@ -10,9 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
-_STRING: Final = r'"(?:[^"\\]|\\.)*"'
+_STRING: Final = r'("(?:[^"\\]|\\.)*+(?:"|\Z)|/\*(?!.*?\*/).*)'
+"""A string. One that does not end, or a comment, is the rest, which `json` refuses: it is looked for only once."""
 _COMMENT: Final = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
-_TRAILING: Final = re.compile(rf"{_STRING}|[\[{{]\s*,|,(?=\s*[}}\]])", re.DOTALL)
+_TRAILING: Final = re.compile(rf"{_STRING}|[\[{{]\s*+,|,(?=\s*+[}}\]])", re.DOTALL)
 """A string, a comma that nothing precedes, which is not valid, or one that nothing follows."""
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _INDENT: Final = re.compile(r"\{[ \t]*(?://[^\r\n]*)?\r?\n([ \t]+)[\"/]")
@@ -165,9 +166,7 @@ def _plain(text: str) -> str:
 
 
 def _uncommented(text: str) -> str:
-    blanked = _COMMENT.sub(
-        lambda found: found[0] if found[0].startswith('"') else re.sub(r"[^\r\n]", " ", found[0]), text
-    )
+    blanked = _COMMENT.sub(lambda found: found[1] or re.sub(r"[^\r\n]", " ", found[0]), text)
     return f" {blanked[1:]}" if text.startswith(_MARK) else blanked
 
 

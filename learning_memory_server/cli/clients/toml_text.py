@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 _TOKEN: Final = re.compile(
-    r'"""(?:[^\\]|\\.)*?"{3,5}'
-    r"|'''.*?'{3,5}"
-    r'|"(?:[^"\\\n]|\\.)*"'
+    r'"""(?:[^\\"]|\\.|"(?!""))*+(?:"{3,5}|\Z)'
+    r"|'''.*?(?:'{3,5}|\Z)"
+    r'|"(?:[^"\\\n]|\\.)*+"?'
     r"|'[^'\n]*'"
     r"|#[^\n]*"
     r"|[^\"'#]",

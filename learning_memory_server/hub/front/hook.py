@@ -1,7 +1,8 @@
 """A client's hook as a command: what the client says on stdin goes to the hub, and its answer to stdout.
 
 A client waits for this at the start and end of each session, so with a hub running it costs little more than the
-interpreter. It neither reads nor writes JSON: what stdin says is passed on as it is, and the answer is complete.
+interpreter. It neither reads nor writes JSON, unless it is very long: what stdin says is passed on as it is, and the
+answer is complete.
 `socket` and `signal` themselves would import enum and re, which take as long as the interpreter's start.
 
 Nothing that fails is said or shown: without a hub, or with one that is late, the answer is nothing. A hub is started
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from learning_memory_server.system.ipc import discovery
 
 _INPUT_MAX: Final = 8 << 20
+"""Bytes of JSON above which long texts are shortened: what is looked at stands at either end of an output."""
+_END: Final = 50_000
+_READ_MAX: Final = 64 << 20
 _CHUNK: Final = 1 << 16
 _AT_START: Final = b'essionStart"'
 """Part of the name of a session's first event, whose first letter is small in Cursor."""
@@ -123,14 +127,27 @@ def _given() -> bytes:
     """Return what the client says, on one line; nothing if it says nothing in time."""
     import select
 
-    given = b""
-    while select.select([0], [], [], timeouts.HOOK_STDIN)[0] and len(given) < _INPUT_MAX:
-        read = os.read(0, _CHUNK)
-        if not read:
-            # Line feeds are white space between the parts of JSON; inside of texts they are escaped.
-            return given.replace(b"\n", b" ").strip()
-        given += read
-    return b""
+    parts, size = [], 0
+    # A client that does not close stdin has said everything, too.
+    while size < _READ_MAX and select.select([0], [], [], timeouts.HOOK_STDIN)[0] and (read := os.read(0, _CHUNK)):
+        parts.append(read)
+        size += len(read)
+    # Line feeds are white space between the parts of JSON; inside of texts they are escaped.
+    given = b"".join(parts).replace(b"\n", b" ").strip()
+    if size <= _INPUT_MAX:
+        return given
+    import json
+
+    return json.dumps(_shortened(json.loads(given))).encode()
+
+
+def _shortened(given: Any) -> Any:
+    """Return JSON-like data without the middle of each long text."""
+    if isinstance(given, dict):
+        return {name: _shortened(each) for name, each in given.items()}
+    if isinstance(given, list):
+        return [_shortened(each) for each in given]
+    return f"{given[:_END]}\n{given[-_END:]}" if isinstance(given, str) and len(given) > 2 * _END else given
 
 
 def _connect(path: str) -> Any:
@@ -159,6 +176,7 @@ def _hello(journal: str, storage: str, project: str | None, given: bytes, client
     texts = {"role": "hook", "journal": journal, "storage": storage, "directory": directory, "client": client}
     parts = [f'"{name}":{_quoted(text)}' for name, text in texts.items()]
     parts.append(f'"project":{_quoted(project) if project else "null"}')
+    parts.append(f'"attended":{"true" if locations.is_attended(os.environ) else "false"}')
     # JSON's last key of a name counts, so whatever the input is, it cannot be another role.
     return b'{"hello":1,"given":' + given + b"," + ",".join(parts).encode() + b"}\n"
 

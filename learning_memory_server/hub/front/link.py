@@ -59,6 +59,7 @@ def hello_of(place: discovery.Place, role: str) -> dict[str, Any]:
         "session": os.environ.get("CLAUDE_CODE_SESSION_ID") or front,
         "front": front,
         "process": os.getpid(),
+        "attended": locations.is_attended(os.environ),
         "variables": [name for name in os.environ if name.startswith(paths.PREFIX)],
     }
 

@@ -121,7 +121,7 @@ class Relay:
             self._to_hub += b"".join(each for each in told if self._hub or each not in self._answers.opening)
             return
         rests = self._is_silent or (self._hub is None and time.monotonic() < self._rest_until)
-        if rests and _is_hook(frame):
+        if rests and frame.is_hook:
             self._ping()
             _write(self._client_out, jsonrpc.empty_reply(frame.identity))
             return
@@ -157,11 +157,7 @@ class Relay:
             identity = parameters.get("requestId")
             if isinstance(identity, (str, int)) and identity in self._open:
                 _, line = self._open.pop(identity)
-                if (
-                    self._hub
-                    and time.monotonic() - self._heard > timeouts.HOOK_IS_LATE
-                    and _is_hook(jsonrpc.read(line))
-                ):
+                if self._hub and time.monotonic() - self._heard > timeouts.HOOK_IS_LATE and jsonrpc.read(line).is_hook:
                     self._is_silent = True
                     self._ping()
                 if self._hub is None:
@@ -306,14 +302,6 @@ class Relay:
                 _write(self._client_out, jsonrpc.failure(identity, method, error))
         # A line that was sent in part is completed, or the hub would take the next line for its rest.
         del self._to_hub[self._to_hub.find(b"\n") + 1 if self._is_partial else 0 :]
-
-
-def _is_hook(frame: jsonrpc.Frame) -> bool:
-    """Return whether a client's hook asks, and not its model."""
-    params = frame.parameters
-    return (
-        frame.is_request and frame.method == "tools/call" and isinstance(params, dict) and params.get("name") == "hook"
-    )
 
 
 def _parsed(line: bytes) -> dict[str, Any]:

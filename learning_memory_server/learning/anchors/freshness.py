@@ -24,8 +24,8 @@ NAME_MAX: Final = 300
 _PRIVATE: Final = re.compile(
     r"""(^|/)(
         \.git | \.ssh | \.gnupg | \.aws | \.azure | \.kube | \.docker | \.password-store
-        | \.env(\..*)? | .*\.env | \.envrc | \.netrc | _netrc | \.npmrc | \.pypirc | \.pgpass | \.my\.cnf | \.git-credentials | \.htpasswd
-        | id_(rsa|dsa|ecdsa|ed25519)(\..*)? | [^/]*\.(pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg|ovpn|tfstate|tfvars)
+        | \.env(\.[^/]*)? | [^/]*\.env | \.envrc | \.netrc | _netrc | \.npmrc | \.pypirc | \.pgpass | \.my\.cnf | \.git-credentials | \.htpasswd
+        | id_(rsa|dsa|ecdsa|ed25519)(\.[^/]*)? | [^/]*\.(pem|key|p12|pfx|jks|keystore|kdbx|asc|gpg|ovpn|tfstate|tfvars)
         | [^/]*(secret|credential|password|passwd)s?([._-][^/]*)?\.(json|ya?ml|toml|ini|cfg|conf|properties|txt|csv|xml|env)
         | (secret|credential|password|passwd)s?
     )(/|$)""",
@@ -71,11 +71,15 @@ def name_in(root: Path, path: str) -> str | None:
     return name if is_allowed(name) else None
 
 
-@lru_cache(maxsize=20_000)
 def is_allowed(name: str) -> bool:
     """Return whether a file of this name in a project may be looked at, unless a link leads out of it."""
+    return len(name) <= NAME_MAX and _is_allowed(name)
+
+
+@lru_cache(maxsize=20_000)
+def _is_allowed(name: str) -> bool:
     is_plain = name.isprintable() and posixpath.normpath(name) == name and not name.startswith(("/", ".."))
-    return is_plain and name != "." and len(name) <= NAME_MAX and not _PRIVATE.search(name)
+    return is_plain and name != "." and not _PRIVATE.search(name)
 
 
 def blob_ids(content: bytes) -> list[str]:
@@ -142,14 +146,17 @@ class Freshness:
 
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
     _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)
-    _looking: asyncio.Future[None] | None = field(default=None, init=False)
+    # Of each folder, for others must not wait for a disk that hangs.
+    _looking: dict[str, asyncio.Future[None]] = field(default_factory=dict, init=False)
 
     async def judge(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
         """Judge experiences of the folder's project in the background, and wait for it as long as advice may."""
         wanted = [each for each in entries if each.anchors and each.project == project]
-        if wanted and folder and (self._looking is None or self._looking.done()):
-            self._looking = asyncio.wrap_future(in_daemon_thread(partial(self.look, wanted, project, folder)))
-            await asyncio.wait([self._looking], timeout=timeouts.FRESHNESS)
+        before = self._looking.get(folder)
+        if wanted and folder and (before is None or before.done()):
+            looking = asyncio.wrap_future(in_daemon_thread(partial(self.look, wanted, project, folder)))
+            self._looking[folder] = looking
+            await asyncio.wait([looking], timeout=timeouts.FRESHNESS)
 
     def look(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
         """Judge experiences of the folder's project now."""

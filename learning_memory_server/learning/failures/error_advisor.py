@@ -49,7 +49,7 @@ def _calls(ran: Ran) -> list[tuple[str, ...]]:
     """Return what a command calls, without what only looks, if anything does more."""
     steps = [step for step in parse(ran.command).steps if step.folder is None]
     doing = [step for step in steps if not looks(step)]
-    return [step.call for step in doing or steps]
+    return [step.call for step in doing or steps if step.call]
 
 
 def _question(ran: Ran) -> str:

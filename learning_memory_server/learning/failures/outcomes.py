@@ -61,7 +61,7 @@ _SUMMARIES: Final = (
     # Jest: Tests: 1 failed, 5 passed, 6 total. Vitest: Tests  1 failed | 5 passed (6)
     re.compile(r"^\s*Tests:?\s+\d+ (?:passed|failed|skipped|todo).*$"),
     # Gradle: 10 tests completed, 2 failed. ctest: 90% tests passed, 1 tests failed out of 10
-    re.compile(r"^\s*\d+ tests completed, .*\d+ failed.*$"),
+    re.compile(r"^\s*\d+ tests completed, .*\d failed.*$"),
     # Maven and .NET: Tests run: 10, Failures: 1, Errors: 0, Skipped: 0. Failed: 1, Passed: 5, Skipped: 0
     re.compile(r"^.*Fail(?:ures|ed):\s+\d+, (?:Errors|Passed):\s+\d+.*$"),
     # unittest, such as FAILED with failures=1, errors=2 in brackets.

@@ -14,7 +14,7 @@ from typing import Final
 
 _LONGEST: Final = 2000
 """Characters of a command that are read. The rest of a longer one is a script."""
-_REDACTED: Final = re.compile(r"\[redacted: [^\]]*\]")
+_REDACTED: Final = re.compile(r"\[redacted: [^\[\]]*\]")
 _WORD: Final = r"(?:\\.|\$?'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|()<>'\"\\])+"
 _TOKEN: Final = re.compile(
     rf"(?P<space>(?:[ \t\r\f\v]|\\\n)+)|(?P<comment>#[^\n]*)"
@@ -24,7 +24,7 @@ _TOKEN: Final = re.compile(
     re.DOTALL,
 )
 ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=")
-_SUBSTITUTION: Final = re.compile(r"`|\$\((?!\()|\$\{[^}]*[^\w}\[][^}]*\}")
+_SUBSTITUTION: Final = re.compile(r"`|\$\((?!\()|\$\{[\w\[]*+[^\w}\[]")
 _QUOTED: Final = re.compile(r"'[^']*'")
 _DURATION: Final = re.compile(r"[\d.]+[smhd]?")
 _VERSION: Final = re.compile(r"(?<=[A-Za-z])-?[\d.]+$")
@@ -61,6 +61,8 @@ _WITHOUT_COMMANDS: Final = frozenset(
 LEAST_SHARED: Final = 0.25
 """The least share of two commands' words that similar ones have in common."""
 _TYPO_MAX: Final = 2
+_WORD_MAX: Final = 100
+"""Letters of a word that may be a typo."""
 RUNNER_WORDS: Final = (
     *((runner, "run") for runner in ("uv", "poetry", "pipenv", "pdm", "rye", "hatch")),
     *((runner, "exec") for runner in ("bundle", "pnpm", "yarn")),
@@ -133,9 +135,14 @@ class Command:
         return self.programs <= _READING | {"git", "cd"}
 
 
-@lru_cache(1024)
 def parse(text: str) -> Command:
     """Return a command as its steps."""
+    # One character more says that there is more.
+    return _parsed(text[: _LONGEST + 1])
+
+
+@lru_cache(1024)
+def _parsed(text: str) -> Command:
     read = _Reader(text)
     return Command(read.text.strip(), tuple(read.steps), read.is_certain, read.is_hidden, tuple(read.printed))
 
@@ -171,7 +178,7 @@ class _Reader:
                 joined, words, redirections = operator, [], []
                 self.is_certain &= operator not in {"&", "(", ")", ";;"}
                 while operator == "\n" and ends:
-                    found = re.compile(rf"^\s*{ends.pop(0)}[ \t]*$", re.MULTILINE).search(readable, place)
+                    found = re.compile(rf"^[ \t]*{ends.pop(0)}[ \t]*$", re.MULTILINE).search(readable, place)
                     place = found.end() if found else len(readable)
             self.text += token.group()
         self._add(joined, words, redirections)
@@ -263,6 +270,8 @@ def likeness(one: Command, other: Command) -> float:
 
 def is_typo(one: str, other: str) -> bool:
     """Return whether two words differ, by at most two letters that were added, left out or replaced."""
+    if abs(len(one) - len(other)) > _TYPO_MAX or len(one) > _WORD_MAX:
+        return False
     row = list(range(len(other) + 1))
     for number, letter in enumerate(one, start=1):
         before, row = row, [number]

@@ -64,10 +64,10 @@ _VARIABLES: Final = re.compile(
 _SIMPLE: Final = re.compile(r"[\w.:+-]{0,20}")
 """A value that names neither a file nor an address."""
 _NEVER: Final = re.compile(
-    r"(?<![\w./])-{0,2}(?:\w+[:-])*(?:rm|rmdir|rmi|del|delete|remove|drop\w*|destroy|flush\w*|reset|prune|purge|wipe|"
+    r"(?<![\w./])(?:rm|rmdir|rmi|del|delete|remove|drop\w*|destroy|flush\w*|reset|prune|purge|wipe|"
     r"truncate|downgrade|rollback|revert|force|hard|kill|pkill|killall|apply|deploy\w*|publish\w*|push|upload|unlock|dd|"
-    r"mkfs\S*|shred|sudo|doas|su|chmod|chown|uninstall|revoke)(?:[:-]\w+)*(?![\w./])"
-    r"|rmtree|unlink|\bDROP\b|\bDELETE\b|\bdown\b.*\s(?:-v|--volumes)\b"
+    r"mkfs\S*|shred|sudo|doas|su|chmod|chown|uninstall|revoke)(?![\w./])"
+    r"|rmtree|unlink|\bDROP\b|\bDELETE\b|\bdown\b.{0,500}\s(?:-v|--volumes)\b"
 )
 """Never shown, whatever was changed: what destroys, publishes, or asks for more rights."""
 _FOLDER_ERROR: Final = re.compile(r"\bcd\b|\bchdir\b|cannot change to|can't cd")

@@ -44,7 +44,7 @@ _NOISE: Final = re.compile(
 """Lines that are no errors."""
 
 _STARTING: Final = re.compile(
-    r"^\s*Error processing line \d+ of .*\.pth:\n(?:.*\n){0,20}?\s*Remainder of file ignored$", re.MULTILINE
+    r"^[ \t]*Error processing line \d+ of .*\.pth:\n(?:.*\n){0,20}?[ \t]*Remainder of file ignored$", re.MULTILINE
 )
 """What Python writes of a package's file that it passes over at each start."""
 _EXCEPTION: Final = re.compile(
@@ -66,7 +66,7 @@ _SOUNDS_WRONG: Final = re.compile(
 )
 _TAIL: Final = re.compile(
     r"(?:g?make(?:\[\d+\])?: \*\*\* \[|error: (?:could not compile|aborting due to|process didn't exit)|"
-    r"npm err(?:!|or)\s*(?:$|code|errno|syscall|path|command|a complete log|exit status|lifecycle|\S+@\S+ )|error command failed|"
+    r"npm err(?:!|or)\s*(?:$|code|errno|syscall|path|command|a complete log|exit status|lifecycle|@?[^\s@]+@\S+ )|error command failed|"
     r"ninja: build stopped|\[error\]\s*(?:$|->|to see|re-run|for more|\[help|compilation error)|"
     r"collect2: error|test suite failed|fail\s+\S+(?:\s+[\d.]+m?s)?$|"
     r"for more information|caused by:?\s*$|=+ .* =+$|\S+ \[[^\]]*\] error \d+$)",
@@ -75,7 +75,7 @@ _TAIL: Final = re.compile(
 """Lines that say only that something failed, not what: those around them are better."""
 
 _SHELL_ERROR: Final = re.compile(
-    r"(?:[\w./()-]+: )+(?:line \d+: |\d+: )?.*(?:command not found|not found|No such file or directory|Permission denied)"
+    r"(?:[\w./()-]+: )++(?:line \d+: |\d+: )?.*(?:command not found|not found|No such file or directory|Permission denied)"
     r"|\S+: No module named "
 )
 """What a shell, or a program that was given a wrong name, says."""
@@ -87,14 +87,14 @@ _HINT: Final = re.compile(
 _USAGE: Final = re.compile(r"usage\b|\[-", re.IGNORECASE)
 _OPTION: Final = re.compile(r"(?<![\w/.-])--?[A-Za-z][\w-]*|\b[A-Z][A-Z0-9]*_[A-Z0-9_]+\b|\b[A-Z][A-Z0-9]{2,}(?==)")
 _UNKNOWN_OPTION: Final = re.compile(
-    r"\b(?:unknown|unrecogni[sz]ed|unexpected|no such|invalid|illegal)\b.*?\b(?:option|argument|flag|switch)s?\b"
-    r"|\b(?:option|argument|flag|switch)\b.*\b(?:is unknown|not recogni[sz]ed)",
+    r"(?>.*?\b(?:unknown|unrecogni[sz]ed|unexpected|no such|invalid|illegal)\b).*?\b(?:option|argument|flag|switch)s?\b"
+    r"|(?>.*?\b(?:option|argument|flag|switch)\b).*\b(?:is unknown|not recogni[sz]ed)",
     re.IGNORECASE,
 )
 _UNKNOWN_COMMAND: Final = re.compile(
     r"(?:unknown|unrecogni[sz]ed|invalid|no such) (?:sub)?command:?\s*[\"'`]?[\w:-]+(?: [\w:-]+)?"
     r"|[\"'`][\w:-]+[\"'`] is not an? (?:\w+ )?command|command [\"'`][\w:-]+[\"'`] (?:not found|does not exist)"
-    r"|[\w:-]+: (?:command not found|unknown command)$",
+    r"|(?<![\w:-])[\w:-]+: (?:command not found|unknown command)$",
     re.IGNORECASE | re.MULTILINE,
 )
 _SIMILAR: Final = re.compile(r"did you mean|similar|(?:maybe|perhaps) you meant", re.IGNORECASE)
@@ -109,22 +109,18 @@ _NAME_MAX: Final = 40
 _PYTEST: Final = re.compile(r"^E\s{2,}")
 _MARK: Final = re.compile(r"<\w+>")
 _LETTER: Final = re.compile(r"[^\W\d_]")
-_TWO_WORDS: Final = re.compile(r"[^\W\d_]{2}.*[\W\d_][^\W\d_]{2}")
-_QUOTED: Final = (
-    r"(?<!\w)'[^'\n]*'(?!\w)|(?<!\w)\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2019\n]*\u2019|\u201c[^\u201d\n]*\u201d"
-)
+_TWO_WORDS: Final = re.compile(r"(?>.*?[^\W\d_]{2}).*[\W\d_][^\W\d_]{2}")
+_QUOTED: Final = r"(?<!\w)'[^'\n]*'(?!\w)|(?<!\w)\"[^\"\n]*\"|`[^`'\n]*[`']|\u2018[^\u2018\u2019\n]*\u2019|\u201c[^\u201c\u201d\n]*\u201d"
 _TIME: Final = (
     r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
     r"|\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"
 )
 _ID: Final = r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,}\b"
-_ADDRESS: Final = (
-    r"[\w.+-]+@[\w-]+\.[\w.-]*\w|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b(?:[0-9a-f]{1,4}:){3,}[0-9a-f:]*[0-9a-f]\b"
-)
+_ADDRESS: Final = r"[\w.+-]{1,64}@[\w-]{1,64}\.[\w.-]{0,250}\w|\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f:]{0,30}[0-9a-f]\b"
 _PATH: Final = (
-    r"(?:\b[A-Za-z]:|~|\$\w+)?(?:[\w@%+=.~-]*[\\/])+[\w@%+=.~-]*(?::\d+)*"
-    r"|\b[\w-]+\.[A-Za-z]\w{0,4}:\d+(?::\d+)?\b"
-    r"|\b[\w-]+\.(?:[a-z]{1,2}|[a-z]{3,4}|\w*json)(?=[\s,:;)]|$)"
+    r"(?:\b[A-Za-z]:|\$\w++|(?<![\w@%+=.~-]))(?:[\w@%+=.~-]*[\\/])+[\w@%+=.~-]*(?::\d+)*"
+    r"|\b[\w-]{1,60}\.[A-Za-z]\w{0,4}:\d+(?::\d+)?\b"
+    r"|\b[\w-]{1,60}\.(?:[a-z]{1,2}|[a-z]{3,4}|\w{0,20}json)(?=[\s,:;)]|$)"
 )
 _NUMBER: Final = (
     r"(?<![A-Za-z_<\d])(?:(?<![\w>])[-+])?\d+(?:[.,_]\d+)*(?:e[-+]?\d+)?(?:\s?(?:ms|s|[kmg]i?b|%))?(?![A-Za-z\d])"
@@ -132,7 +128,7 @@ _NUMBER: Final = (
 _MARKS: Final = tuple(
     (re.compile(pattern, re.IGNORECASE), mark)
     for pattern, mark in (
-        (r"[a-z][a-z0-9+.-]*://[^\s'\"`<>)\]]+", "<url>"),
+        (r"[a-z][a-z0-9+.-]{0,20}://[^\s'\"`<>)\]]+", "<url>"),
         (_QUOTED, "<name>"),
         (_TIME, "<time>"),
         (_ID, "<id>"),
@@ -158,7 +154,7 @@ def last_line(output: str, programs: Collection[str] = ()) -> str:
 
     One that begins with the name of one of these programs, as their messages do, goes before others.
     """
-    lines = [line.strip() for line in _lines(output) if _TWO_WORDS.search(line)]
+    lines = [line.strip() for line in _lines(output) if _TWO_WORDS.match(line)]
     said = [line for line in lines if line.partition(":")[0] in programs]
     return (said or lines or [""])[-1]
 
@@ -172,7 +168,7 @@ def shows_error(output: str) -> bool:
     line = _naming([line for line in _lines(output) if not line[0].isspace()])
     if line is None or line.casefold().startswith("failed"):
         return False
-    return any(kind.match(line) for kind in (_EXCEPTION, _MESSAGE, _SHELL_ERROR))
+    return bool(_EXCEPTION.match(line) or _MESSAGE.match(line) or _SHELL_ERROR.match(line))
 
 
 def named_in(output: str, command: str) -> tuple[str, ...]:
@@ -190,7 +186,7 @@ def named_in(output: str, command: str) -> tuple[str, ...]:
     if "ommand" in text:
         for found in _UNKNOWN_COMMAND.finditer(text):
             unknown.update(_WORD.findall(found.group()))
-    unknown &= words
+    unknown = set(sorted(unknown & words)[:_NAMES_MAX])
     if unknown and (said := _SIMILAR.search(text)):
         similar = _WORD.findall("\n".join(text[said.end() :].split("\n")[:3]))
         named.update(dict.fromkeys(word for word in similar if any(is_typo(word, other) for other in unknown)))
@@ -201,10 +197,9 @@ def named_in(output: str, command: str) -> tuple[str, ...]:
 def _options_in(line: str) -> Iterator[str]:
     """Yield the options and variables that a line names, without their values."""
     similar = _SIMILAR.search(line)
-    end = similar.start() if similar else len(line)
+    end = (similar.start() if similar else len(line)) if _UNKNOWN_OPTION.match(line) else 0
     for found in _OPTION.finditer(line):
-        is_unknown = found.start() < end and _UNKNOWN_OPTION.search(line)
-        yield f"?{found.group()}" if is_unknown else found.group()
+        yield f"?{found.group()}" if found.start() < end else found.group()
 
 
 def _naming(lines: list[str]) -> str | None:
@@ -233,14 +228,21 @@ def normalized(line: str) -> str | None:
     return line if _LETTER.search(_MARK.sub("", line)) else None
 
 
-@lru_cache(4)
+def ends(output: str) -> str:
+    """Return an output, or the beginning and the end of a long one: more of it is never looked at."""
+    half = _LONGEST_OUTPUT // 2
+    return output if len(output) <= _LONGEST_OUTPUT else f"{output[:half]}\n{output[-half:]}"
+
+
 def _lines(output: str) -> list[str]:
     """Return the lines that may say something of an error."""
-    output = _STARTING.sub("", output[: 2 * _LONGEST_OUTPUT]) + output[2 * _LONGEST_OUTPUT :]
-    if len(output) > _LONGEST_OUTPUT:
-        output = f"{output[: _LONGEST_OUTPUT // 2]}\n{output[-_LONGEST_OUTPUT // 2 :]}"
+    return _said(ends(output))
+
+
+@lru_cache(4)
+def _said(output: str) -> list[str]:
     # A carriage return, by which a progress bar writes over itself, ends a line here, too.
-    lines = output.splitlines()
+    lines = _STARTING.sub("", output).splitlines()
     lines = lines if len(lines) <= 2 * _EXAMINED else lines[:_EXAMINED] + lines[-_EXAMINED:]
     lines = [whole_words(line, _LONGEST_LINE) for line in lines]
     shown = "\n".join(line if line.isprintable() else _CONTROL.sub("", line) for line in lines)
@@ -288,7 +290,7 @@ def _replaced(text: str, place: str, mark: str, flags: int = 0) -> str:
 
 def whole_words(text: str, most: int) -> str:
     """Return a text, or as many of its characters without a last word that is cut: half a secret is not recognized."""
-    return text if len(text) <= most else re.sub(r"\S+\Z", "", text[:most])
+    return text if len(text) <= most else re.sub(r"(?<!\S)\S+\Z", "", text[:most])
 
 
 _COMMAND_EXAMINED: Final = 5_000

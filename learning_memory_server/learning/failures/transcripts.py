@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from learning_memory_server.learning.failures.outcomes import exit_status
 from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.learning.failures.sanitize import ends
 
 LINE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
@@ -168,7 +169,7 @@ def _ended(record: dict[str, Any], path: Path, waiting: _Waiting) -> Iterator[Ra
             asked, is_error = waiting.pop(_text(part.get("tool_use_id")), ""), part.get("is_error") is True
             at = _moment(record.get("timestamp"))
             if asked and at is not None:
-                output = _joined(_parts(part.get("content")))
+                output = ends(_joined(_parts(part.get("content"))))
                 if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
                     continue
                 folder = _text(record.get("cwd")) or None

@@ -62,13 +62,13 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
     "gemini": _Dialect(
         re.compile(
             r"\A(?:<untrusted_context>\n)?Output: (?:\(empty\)|(?P<output>.*?))(?:\nExit Code: (?P<status>\d+))?"
-            r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}(?:\n</untrusted_context>)?\s*\Z",
+            r"(?:\n(?:Signal|Background PIDs|Process Group PGID): [^\n]*){0,3}(?:\n</untrusted_context>)?\Z",
             re.DOTALL,
         )
     ),
     # VS Code reads the same files.
     "copilot": _Dialect(
-        re.compile(r"\A(?P<output>.*?)\n?<shellId: \S{1,64} completed with exit code (?P<status>\d+)>\s*\Z", re.DOTALL),
+        re.compile(r"\A(?P<output>.*?)\n?<shellId: \S{1,64} completed with exit code (?P<status>\d+)>\Z", re.DOTALL),
         (_CONTEXT, _NESTED),
         starts_late=True,
     ),
@@ -150,13 +150,15 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         "task": _find(given, ("tool_response.backgroundTaskId",)),
     }
     if output is not None and not found["error"]:
-        if end := written and written.match(output):
+        if end := written and written.match(output.rstrip()):
             found["output"] = output = end["output"] or ""
             if int(end["status"] or 0):
                 found["error"] = f"Exit code {end['status']}\n{output}"
         elif written or not isinstance(given.get("tool_response"), dict):
             found["unknown"] = "true"
-    return {name: value for name, value in found.items() if isinstance(value, str)}
+    # Half an emoji, which clients cut texts at, is no reason to drop an event.
+    texts = {name: value for name, value in found.items() if isinstance(value, str)}
+    return {name: value.encode("utf-8", "replace").decode() for name, value in texts.items()}
 
 
 def answer_for(client: str, said: str) -> str:

@@ -278,7 +278,8 @@ class Hooks:
         entry = self.collector.find_current(caller)
         session = self.session(event.session)
         # Whatever an agent does with a reminder, it stops again: it is told once.
-        if entry is None or event.is_again or entry.id in session.reminded:
+        # Where nobody reads along, the last answer is the result: an answer to a reminder would take its place.
+        if entry is None or event.is_again or entry.id in session.reminded or not caller.is_attended:
             return ""
         session.reminded.add(entry.id)
         return _reminder(entry, f"Entry {entry.id} is still open.")

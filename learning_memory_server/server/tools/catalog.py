@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
+from learning_memory_server.learning.failures.sanitize import ends
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
 from learning_memory_server.server.hooks.event import Event, put_in
 from learning_memory_server.server.hooks.hooks import Hooks
@@ -17,6 +18,8 @@ _CALLS: Final = 256
 """Remembered agents of calls: more than a session has at once."""
 
 HOOK = "hook"
+_COMMAND_MAX: Final = 8_000
+"""Characters of a command that are looked at: the rest of a longer one is a script."""
 """The tool's name."""
 
 
@@ -84,9 +87,9 @@ async def hook(
             folder,
             prompt,
             kind,
-            command,
-            "\n".join(filter(None, (output, stderr))),
-            error,
+            command[:_COMMAND_MAX],
+            ends("\n".join(filter(None, (ends(output), ends(stderr))))),
+            ends(error),
             file,
             put_in(patch, new),
             is_background=background == "true" or bool(task),

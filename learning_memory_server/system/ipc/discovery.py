@@ -88,6 +88,18 @@ class Place:
         return [path for path in dict.fromkeys(found) if socket_security.is_private(path.parent)]
 
 
+_KINDS: Final = {"role": str, "build": dict, "directory": str, "session": str, "front": str, "variables": list}
+
+
+def read_hello(line: bytes) -> dict[str, Any]:
+    """Return a hello. Raises `ValueError` if it is none, or has a field of another kind than the hub reads."""
+    hello = json.loads(line)
+    is_hello = isinstance(hello, dict) and isinstance(hello.get("project"), str | None)
+    if not is_hello or any(not isinstance(hello.get(name, kind()), kind) for name, kind in _KINDS.items()):
+        raise ValueError("no hello")
+    return hello  # type: ignore[no-any-return]
+
+
 def changed(path: Path) -> float:
     """Return when a file was changed; 0 if there is none."""
     try:

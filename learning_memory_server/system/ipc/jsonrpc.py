@@ -58,6 +58,12 @@ class Frame:
         """Whether it is valid and must be answered by a server."""
         return self.flaw is None and self.identity is not None and bool(self.method)
 
+    @property
+    def is_hook(self) -> bool:
+        """Whether a client's hook asks, and not its model."""
+        asked = self.parameters if self.is_request and self.method == "tools/call" else None
+        return isinstance(asked, dict) and asked.get("name") == "hook"
+
 
 class LineSplitter:
     """Splits a stream into lines. A line of more than `limit` bytes is not kept: None stands for it."""
@@ -102,6 +108,15 @@ def read(line: bytes) -> Frame:
     if not isinstance(message, dict):
         return Frame(None, "", flaw="The message is not a JSON object; batches are not supported.")
     return _checked(message)
+
+
+def whole_letters(line: bytes) -> bytes:
+    """Return a call of a client's hook with `?` for half an emoji, at which clients cut texts; other lines as they are.
+
+    An agent can repeat a call that is refused, a hook cannot.
+    """
+    frame = read(line)
+    return json.dumps(frame.message, ensure_ascii=False).encode("utf-8", "replace") if frame.is_hook else line
 
 
 def too_long(limit: int) -> Frame:

@@ -12,7 +12,7 @@ import stat
 import struct
 import sys
 
-from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
+from learning_memory_server.errors import InvalidSettingsError, RefusedSocketError, UntrustedSocketError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,16 +81,21 @@ def connect(path: Path, timeout: float | None = None) -> socket.socket:
     """Connect to the hub's socket, after checking that it is this user's, else `UntrustedSocketError`.
 
     `timeout` is the seconds that the connection may take, and later each of its reads and writes; None waits. Raises
-    `OSError` if nobody listens there, or its queue of connections is full.
+    `OSError` if nobody listens there, or its queue of connections is full, and `RefusedSocketError` in a sandbox.
     """
     check_folder(path.parent)
-    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection = socket.socket(socket.AF_UNIX)
+    except PermissionError as error:
+        raise _refused(error) from error
     try:
         connection.settimeout(timeout)
         connection.connect(str(path))
         user = user_of(connection)
-    except OSError:
+    except OSError as error:
         connection.close()
+        if isinstance(error, PermissionError):
+            raise _refused(error) from error
         raise
     if user != os.geteuid():
         connection.close()
@@ -99,6 +104,13 @@ def connect(path: Path, timeout: float | None = None) -> socket.socket:
             hint="Remove that socket, or set XDG_RUNTIME_DIR to a folder that only you can use.",
         )
     return connection
+
+
+def _refused(error: PermissionError) -> RefusedSocketError:
+    return RefusedSocketError(
+        f"This process may not use the hub's socket ({error.strerror}), as in a sandbox.",
+        hint="Let the sandbox permit Unix sockets, or start with --direct, which needs none: one session at a time.",
+    )
 
 
 def user_of(connection: socket.socket) -> int:

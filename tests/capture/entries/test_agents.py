@@ -180,3 +180,19 @@ def test_a_file_that_says_nothing_is_no_obstacle(watch: TickingClock, path: Path
     path.mkdir()
     with live.connected("a", os.getpid()):
         assert live.is_live("a")
+
+
+def test_a_session_that_was_killed_is_over_until_it_is_heard_of_again(watch: TickingClock, path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as front:
+        live = LiveSessions(watch, path)
+        live.heard("a")
+        with live.connected("a", front.pid):
+            after = LiveSessions(watch, path)
+        # Its hooks speak, and it may connect again.
+        assert live.is_live("a")
+        assert after.is_live("a")
+        front.kill()
+    for each in (live, after):
+        assert not each.is_live("a")
+        each.heard("a")
+        assert each.is_live("a")

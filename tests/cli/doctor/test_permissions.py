@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import in_line, printed, refusal
 
@@ -165,3 +166,18 @@ def test_the_doctor_warns_if_a_process_other_than_a_hub_blocks_sessions(run: Any
     said = in_line(found.stdout)
     assert f"! hub No hub is running, and no session can start until a server, process {os.getpid()}, has ended" in said
     assert "the next session starts one" in run("doctor", "--quick").stdout
+
+
+@pytest.mark.parametrize("command", ["doctor --quick", "hub stop", "reindex"])
+def test_a_hub_that_a_sandbox_hides_is_neither_missing_nor_ended(
+    command: str, run_as_others_do: PlainRun, start_hub: Callable[[], int], environment: dict[str, str]
+) -> None:
+    pid = start_hub()
+    (socket,) = [path for path in Place({**os.environ, **environment}).sockets() if path.exists()]
+    with permitted(socket, 0o000):
+        said = run_as_others_do(*command.split())
+    assert said.returncode == 1
+    words = in_line(said.stdout + said.stderr)
+    assert "may not use the hub's socket (Permission denied), as in a sandbox" in words
+    assert "--direct" in words
+    os.kill(pid, 0)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.hub.front import hook
+from learning_memory_server.hub.front.link import hello_of
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import discovery
 from tests.acceptance.hubs import ENTRY, Memory
@@ -84,6 +85,13 @@ def answering(place: discovery.Place) -> Iterator[Answering]:
         hub.close()
 
 
+@pytest.fixture(autouse=True)
+def _attended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a terminal, wherever this suite runs."""
+    for name in ("CI", "CLAUDE_CODE_ENTRYPOINT"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.mark.parametrize("project", [None, 'sh\u00f6p "1"\udcff'])
 def test_the_hub_hears_what_the_client_says_and_where(
     place: discovery.Place, answering: Answering, monkeypatch: pytest.MonkeyPatch, project: str | None
@@ -101,6 +109,7 @@ def test_the_hub_hears_what_the_client_says_and_where(
         "directory": os.environ["CLAUDE_PROJECT_DIR"],
         "project": project,
         "client": "",
+        "attended": True,
         "given": json.loads(GIVEN),
     }
 
@@ -258,3 +267,62 @@ def test_what_the_client_says_cannot_be_a_command_to_the_hub(answering: Answerin
     hook._answer(b'{},"role":"control","command":"stop"')
 
     assert hub.heard["role"] == "hook"
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_attended"),
+    [
+        ({}, True),
+        ({"CLAUDE_CODE_ENTRYPOINT": "cli", "CI": ""}, True),
+        ({"CI": "false"}, True),
+        ({"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}, False),
+        ({"CLAUDE_CODE_ENTRYPOINT": "claude-code-github-action"}, False),
+        ({"CI": "true"}, False),
+        ({"CI": "1", "CLAUDE_CODE_ENTRYPOINT": "cli"}, False),
+    ],
+)
+def test_the_hub_hears_whether_a_person_reads_along(
+    place: discovery.Place,
+    answering: Answering,
+    monkeypatch: pytest.MonkeyPatch,
+    variables: dict[str, str],
+    is_attended: bool,
+) -> None:
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    hub = answering(ANSWER + b"\n")
+
+    hook._answer(GIVEN)
+    assert hub.heard["attended"] is is_attended
+    assert hello_of(place, "session")["attended"] is is_attended
+
+
+@pytest.mark.slow
+def test_of_what_is_too_long_the_ends_of_each_text_count(answering: Answering) -> None:
+    texts = {
+        "stdout": "first" + '\u00e9\\"\n' * 3_000_000 + "last",
+        "stderr": "short",
+        "more": ["a" * 9_000_000, 1, None],
+    }
+    hub = answering(ANSWER + b"\n")
+
+    assert run(*SCRIPT, given=json.dumps({"tool_response": texts}).encode()) == (0, ANSWER, b"")
+    heard = hub.heard["given"]["tool_response"]
+    assert heard["stdout"].startswith("first\u00e9")
+    assert heard["stdout"].endswith("\nlast")
+    assert len(heard["stdout"]) < 200_000
+    assert (heard["stderr"], heard["more"][1:]) == ("short", [1, None])
+
+
+@pytest.mark.slow
+def test_stdin_that_stays_open_is_as_good_as_one_that_ends(answering: Answering) -> None:
+    hub = answering(ANSWER + b"\n")
+
+    with subprocess.Popen([sys.executable, *SCRIPT], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(GIVEN)
+        process.stdin.flush()
+        assert process.stdout.read() == ANSWER
+        assert process.wait(60) == 0
+    assert hub.heard["given"] == json.loads(GIVEN)

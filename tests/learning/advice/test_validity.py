@@ -30,8 +30,8 @@ async def parts(parts: Parts, tmp_path: Path) -> Parts:
 async def advised(by: Advisor, entry: Ghap, folder: Path) -> Related:
     related = await by.advise(entry, Channel.START, str(folder))
     # The machine may be busy, and what is late is judged by the next time.
-    if by.validity.freshness._looking:
-        await by.validity.freshness._looking
+    for looking in by.validity.freshness._looking.values():
+        await looking
     return related
 
 

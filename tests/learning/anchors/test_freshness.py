@@ -1,8 +1,10 @@
 """What became of the files of an experience, as it is judged when that is shown."""
 
+import asyncio
 import os
 import shutil
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -146,3 +148,30 @@ def test_the_digests_of_a_file_are_those_of_its_anchor(shop: Path) -> None:
     (anchor,) = about(shop).anchors
 
     assert set(digests((shop / FILE).read_bytes().splitlines())) >= {anchor.lines[:8], anchor.lines[-8:]}
+
+
+async def test_a_disk_that_hangs_is_waited_for_by_its_own_folder_alone(shop: Path) -> None:
+    released = threading.Event()
+
+    class OnDisks(Freshness):
+        def look(self, entries: Iterable[Ghap], project: str, folder: str) -> None:
+            if folder.startswith("/gone"):
+                released.wait()
+            super().look(entries, project, folder)
+
+    entry, freshness = about(shop), OnDisks()
+    try:
+        for folder in ("/gone/a", "/gone/b", "/gone/a"):
+            await freshness.judge([entry], entry.project, folder)
+        await freshness.judge([entry], entry.project, str(shop))
+        assert await seen(freshness, entry, str(shop))
+    finally:
+        released.set()
+
+
+async def seen(freshness: Freshness, entry: Ghap, folder: str) -> Judged | None:
+    """Wait until it is judged, at most as long as a busy machine needs."""
+    async with asyncio.timeout(60):
+        while (found := freshness.find(entry, folder)) is None:
+            await asyncio.sleep(0)
+    return found

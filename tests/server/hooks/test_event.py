@@ -167,3 +167,21 @@ def test_the_lines_of_claude_codes_patch_are_what_was_changed() -> None:
 @pytest.mark.parametrize("patch", ["{", "1", '[{"lines": 1}]', '[{"lines": [1]}]', "[[]]", "[" * 100_000])
 def test_a_patch_that_says_nothing_changes_nothing(patch: str) -> None:
     assert put_in(patch, "b" * 2 * EDIT_MAX) == "b" * EDIT_MAX
+
+
+@pytest.mark.parametrize("half", [chr(0xD83D), chr(0xDE00), chr(0xDE00) + chr(0xD83D), chr(0xDCFF)])
+@pytest.mark.parametrize("client", ["", "codex", "gemini", "copilot", "cursor"])
+def test_half_an_emoji_is_replaced_and_the_rest_is_told(half: str, client: str) -> None:
+    text = f"text {half}"
+    given: dict[str, Any] = {
+        **dict.fromkeys(("session_id", "cwd", "prompt", "error", "agent_id"), text),
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": text},
+        "tool_response": {"stdout": text, "stderr": text, "backgroundTaskId": text},
+    }
+    edit = {**given, "tool_name": "Edit", "tool_input": {"file_path": text, "old_string": text, "new_string": text}}
+
+    found = [*arguments_of(given, client).values(), *arguments_of(edit, client).values()]
+    assert len([each for each in found if each == "text " + "?" * len(half)]) >= 10
+    "".join(found).encode()
