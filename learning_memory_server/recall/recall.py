@@ -213,7 +213,7 @@ class ExperienceSearcher:
     async def _rank_journal(self, query: ExperienceQuery) -> SearchResult[FoundExperience]:
         # The journal is read here, so that no two threads read it at the same time.
         entries = [*self.collector.list_resolved(query.where), *self.shared.matching(query.where)]
-        return await asyncio.to_thread(_rank, entries, query)
+        return await asyncio.to_thread(search_lexical, entries, query)
 
     async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult[FoundExperience]:
         began = monotonic()
@@ -261,17 +261,13 @@ def _siblings(axis: Axis) -> tuple[Collection, ...]:
     return tuple(Collection.of(other) for other in Axis if other is not axis) if axis is Axis.FULL else ()
 
 
-def search_lexical(collector: ObservationCollector, query: ExperienceQuery) -> SearchResult[FoundExperience]:
-    """Return the entries in the journal that rank best by the terms they share with the query."""
-    return _rank(collector.list_resolved(query.where), replace(query, text=with_iso_dates(query.text)))
-
-
-def _rank(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult[FoundExperience]:
+def search_lexical(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchResult[FoundExperience]:
+    """Return the entries that rank best by the terms they share with the query."""
     texts = [(entry, axis_text(entry, query.axis)) for entry in entries if is_on(query.axis, entry)]
     mode = SearchMode.LEXICAL
     found = [
         FoundExperience(entry, explanation=Explanation(mode=mode, bm25=bm25))
-        for entry, bm25 in rank(query.text, texts, query.limit)
+        for entry, bm25 in rank(with_iso_dates(query.text), texts, query.limit)
     ]
     kept, left_out = passing(found, query.min_score)
     return SearchResult(kept, mode, left_out)

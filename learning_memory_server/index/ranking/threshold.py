@@ -35,6 +35,9 @@ entries, a text that answers a question is not much nearer than the rest. No off
 OTHERS: Final = 1 / 3
 """What the others need of that strength, once the best result has it."""
 
+COVERED: Final = 0.6
+"""The share of a question's terms that the best result of a lexical search has if it is strong: two of three do."""
+
 # ---- What is said unasked
 
 ADVICE: Final = 0.475
