@@ -224,16 +224,16 @@ def _scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
     """Search the journal, and the shared lessons that were read last, by words."""
     from learning_memory_server.server.composition.backends import chunkers
 
-    entries, memories = wanted.entries, wanted.memories
-    shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
-    there = [*stored.entries.list_resolved(entries.where), *shared]
-    kept = MemoryLog(stored.journal.memories, chunkers(stored.settings))
-    texts = kept.all() if Kind.MEMORIES in wanted.kinds else []
-    return found_views(
-        (entries, search_lexical(there, entries)) if Kind.ENTRIES in wanted.kinds else None,
-        (memories, search_memories_lexical(kept, memories, texts)) if texts else None,
-        explain=wanted.explain,
-    )
+    entries, memories, found = wanted.entries, wanted.memories, {"entries": [], "memories": [], "mode": "lexical"}
+    if Kind.ENTRIES in wanted.kinds:
+        shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
+        result = search_lexical([*stored.entries.list_resolved(entries.where), *shared], entries)
+        found["entries"] = found_views(entries, result, explain=wanted.explain)
+    if Kind.MEMORIES in wanted.kinds:
+        kept = MemoryLog(stored.journal.memories, chunkers(stored.settings))
+        texts = search_memories_lexical(kept, memories, kept.all())
+        found["memories"] = found_views(memories, texts, explain=wanted.explain)
+    return found
 
 
 def _checked(query: str) -> str:
@@ -256,9 +256,10 @@ def _show(found: Findings, limit: int, *, show_all: bool) -> None:
     if shown and not strong:
         out.say("Nothing matches well. The nearest:")
     for hit in shown:
-        record = _RECORDS[hit.kind](hit.view)
+        name, record_of = _RECORDS[hit.kind]
+        record = record_of(hit.view)
         word = "weak" if hit not in strong else "strong" if hit.view["strength"] >= 1 else "related"
-        kind = [Text(_NAMES[hit.kind], "bold")] if are_mixed else []
+        kind = [Text(name, "bold")] if are_mixed else []
         out.records([record._replace(facts=[*record.facts, *kind, Text(word, "dim")])])
         if parts := hit.view.get("explanation"):
             out.hanging(out.stdout(), Text("  score  ", "dim"), Text(_explained(parts, found.mode)))
@@ -309,15 +310,10 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
     return out.Record(facts, str(title), text) if title else out.Record(facts, text)
 
 
-def _found_memory_record(memory: listing.View) -> out.Record:
-    return _memory_record(memory, memory["passage"])
-
-
-_RECORDS: Final[Mapping[Kind, Callable[[listing.View], out.Record]]] = {
-    Kind.ENTRIES: listing.entry_record,
-    Kind.VALUES: listing.value_record,
-    Kind.MEMORIES: _found_memory_record,
-    Kind.ERRORS: listing.error_with_id,
+_RECORDS: Final[Mapping[Kind, tuple[str, Callable[[listing.View], out.Record]]]] = {
+    Kind.ENTRIES: ("entry", listing.entry_record),
+    Kind.VALUES: ("value", listing.value_record),
+    Kind.MEMORIES: ("memory", lambda memory: _memory_record(memory, memory["passage"])),
+    Kind.ERRORS: ("error", listing.error_with_id),
 }
-"""How what a search finds is shown, by kind."""
-_NAMES: Final = {Kind.ENTRIES: "entry", Kind.VALUES: "value", Kind.MEMORIES: "memory", Kind.ERRORS: "error"}
+"""What it is called, and how it is shown, by kind."""

@@ -45,17 +45,20 @@ async def search(
     memories: dict[str, Any] | None,
     explain: bool,
 ) -> dict[str, Any]:
-    """Search by an `ExperienceQuery`, a `MemoryQuery` or both, and return what `found_views` makes of it."""
+    """Search by the fields of an `ExperienceQuery`, of a `MemoryQuery` or of both; see `found_views`."""
+    reply: dict[str, Any] = {"entries": [], "memories": []}
     try:
-        of_entries = entries and msgspec.convert(entries, ExperienceQuery)
-        of_memories = memories and msgspec.convert(memories, MemoryQuery)
+        if memories is not None:
+            asked = msgspec.convert(memories, MemoryQuery)
+            texts = await services.memory_searcher.search(asked)
+            reply |= {"memories": found_views(asked, texts, explain=explain), "mode": texts.mode.value}
+        if entries is not None:
+            query = msgspec.convert(entries, ExperienceQuery)
+            found = await services.searcher.search_experiences(query)
+            reply |= {"entries": found_views(query, found, explain=explain), "mode": found.mode.value}
     except msgspec.ValidationError as error:
         raise InvalidInputError(f"search: {error}.") from None
-    return found_views(
-        of_entries and (of_entries, await services.searcher.search_experiences(of_entries)),
-        of_memories and (of_memories, await services.memory_searcher.search(of_memories)),
-        explain=explain,
-    )
+    return reply
 
 
 async def picture(
