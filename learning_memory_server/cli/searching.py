@@ -29,7 +29,6 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
 from learning_memory_server.recall.recall import rank, search_lexical
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import memory_views, value_views
 from learning_memory_server.server.views.entry_views import formula
 from learning_memory_server.server.views.found_views import found_views
@@ -128,7 +127,9 @@ async def search(
     named, start = command.chosen_project(project, settings), command.chosen_time(since)
     of_entries = axis is not Axis.FULL or bool(domain or outcome or strategy)
     kinds = _kinds(only, of_entries=of_entries, of_memories=bool(tags or source))
-    text = _checked(query)
+    if not query.strip():
+        raise InvalidInputError("QUERY: is empty.", hint="Say in a few words what you are looking for.")
+    text = checked_text("QUERY", query, QUERY_MAX)
     wanted = Wanted(
         # A person sees the weak ones, too, if none is strong.
         ExperienceQuery(text, axis, EntryQuery(domain, outcome, strategy, named, start), limit, min_score=0.0),
@@ -202,22 +203,18 @@ def _best(
 async def _search_index_or_scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
     """Return what a search of the index finds or, if that cannot be used, one of the journal."""
     try:
-        return await _search_index(wanted, stored.settings)
+        async with open_connection(stored.settings, "search") as connection:
+            await prepare_search(connection)
+            return await connection.run(
+                "search",
+                entries=msgspec.to_builtins(wanted.entries) if Kind.ENTRIES in wanted.kinds else None,
+                memories=msgspec.to_builtins(wanted.memories) if Kind.MEMORIES in wanted.kinds else None,
+                explain=wanted.explain,
+            )
     except (AlreadyRunningError, *WITHOUT_INDEX) as error:
         reason = error.message if isinstance(error, AlreadyRunningError) else error.sentence
         out.notice(f"{reason} This search is lexical.")
         return _scan(wanted, stored)
-
-
-async def _search_index(wanted: Wanted, settings: Settings) -> dict[str, Any]:
-    async with open_connection(settings, "search") as connection:
-        await prepare_search(connection)
-        return await connection.run(
-            "search",
-            entries=msgspec.to_builtins(wanted.entries) if Kind.ENTRIES in wanted.kinds else None,
-            memories=msgspec.to_builtins(wanted.memories) if Kind.MEMORIES in wanted.kinds else None,
-            explain=wanted.explain,
-        )
 
 
 def _scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
@@ -234,13 +231,6 @@ def _scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
         texts = search_memories_lexical(kept, memories, kept.all())
         found["memories"] = found_views(memories, texts, explain=wanted.explain)
     return found
-
-
-def _checked(query: str) -> str:
-    """Return a text to search for; one of spaces alone is refused."""
-    if not query.strip():
-        raise InvalidInputError("QUERY: is empty.", hint="Say in a few words what you are looking for.")
-    return checked_text("QUERY", query, QUERY_MAX)
 
 
 def shown_of(found: Findings, limit: int) -> list[Hit]:

@@ -35,7 +35,7 @@ class EstimatedTokens:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special ones."""
-        return [sum(_tokens_of(match.group()) for match in _PIECE.finditer(text)) for text in texts]
+        return [len(self.spans(text)) for text in texts]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the first character of each token, and the one after its last."""
@@ -93,7 +93,3 @@ def reading(tokenizer: Tokenizer | None, text: str) -> float:
 
 
 TokenMeasure = EstimatedTokens | ModelTokens
-
-
-def _tokens_of(piece: str) -> int:
-    return -(-len(piece) // _LETTERS)
