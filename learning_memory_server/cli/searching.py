@@ -221,7 +221,8 @@ def _scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
     """Search the journal, and the shared lessons that were read last, by words."""
     from learning_memory_server.server.composition.backends import chunkers
 
-    entries, memories, found = wanted.entries, wanted.memories, {"entries": [], "memories": [], "mode": "lexical"}
+    entries, memories = wanted.entries, wanted.memories
+    found: dict[str, Any] = {"entries": [], "memories": [], "mode": "lexical"}
     if Kind.ENTRIES in wanted.kinds:
         shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
         result = search_lexical([*stored.entries.list_resolved(entries.where), *shared], entries)
