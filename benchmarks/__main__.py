@@ -30,13 +30,16 @@ _DATA: Final = {
     "failures": {"--data": _SESSIONS},
     "freshness": {"--data": "releases"},
     "lessons": {"--sessions": _SESSIONS, "--entries": _ENTRIES},
+    "questions": {"--data": "questions-demo.json"},
     "replay": {"--data": _ENTRIES},
     "recurrence": {"--sessions": _SESSIONS, "--entries": _ENTRIES},
     "retrieval": {"--data": ""},
     "thresholds": {"--data": ""},
 }
 """What each is given of --data: the whole folder, or a file or folder in it."""
-_NEEDED: Final = frozenset({"causes", "clustering", "experiences", "failures", "freshness", "replay", "retrieval"})
+_NEEDED: Final = frozenset(
+    {"causes", "clustering", "experiences", "failures", "freshness", "questions", "replay", "retrieval"}
+)
 _WITH_TORCH: Final = frozenset({"embedding"})
 
 

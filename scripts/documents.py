@@ -39,18 +39,40 @@ class EntryDocument(TypedDict):
     total: int
 
 
+class Strong(TypedDict):
+    """Something that was found. Of all kinds, what has the most `strength` is best; from 1 on, it is strong."""
+
+    strength: float
+
+
+class FoundExperience(ScoredExperience, Strong):
+    """An experience that was found."""
+
+
+class FoundValue(FullValue, Strong):
+    """A value that was found."""
+
+
+class FoundText(FoundMemoryView, Strong):
+    """A memory that was found."""
+
+
+class FoundError(RepeatedError, Strong):
+    """An error that was found."""
+
+
 class FoundDocument(TypedDict):
     """Experiences, best match first, and the `mode` of the search: hybrid, lexical or reranked; and what else matches.
 
     `count` counts `results`. Kinds that were not searched are empty.
     """
 
-    results: list[ScoredExperience]
+    results: list[FoundExperience]
     count: int
     mode: str
-    values: list[FullValue]
-    memories: list[FoundMemoryView]
-    errors: list[RepeatedError]
+    values: list[FoundValue]
+    memories: list[FoundText]
+    errors: list[FoundError]
 
 
 class MemoryDocument(TypedDict):

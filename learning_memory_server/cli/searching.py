@@ -5,6 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final, NamedTuple
 
+import msgspec
 import typer
 from rich.text import Text
 
@@ -13,41 +14,77 @@ from learning_memory_server.cli import command, listing, out
 from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
 from learning_memory_server.cli.command import Stored, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
-from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
+from learning_memory_server.index.queries import (
+    EntryQuery,
+    ExperienceQuery,
+    Found,
+    MemoryFilter,
+    MemoryQuery,
+    strengths,
+)
+from learning_memory_server.index.ranking.fusion import Explanation
+from learning_memory_server.index.ranking.threshold import OTHERS
 from learning_memory_server.model.limits import QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
 from learning_memory_server.recall.recall import rank, search_lexical
-from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import memory_views, value_views
-from learning_memory_server.server.views.entry_views import formula, scored_experience
+from learning_memory_server.server.views.entry_views import formula
+from learning_memory_server.server.views.found_views import found_views
+from learning_memory_server.sharing.shared import SHARED, SharedLessons
 
-_OTHERS: Final = 5
-"""How many of each other kind a search of several kinds shows at most."""
+_NEAREST: Final = 3
+"""How many are shown where none is strong."""
+_WITHOUT_LESSON: Final = 0.8
+"""What the strength of something counts that has nothing to learn from."""
 
 
-class _Kind(StrEnum):
+class Kind(StrEnum):
+    """What can be found."""
+
     ENTRIES = "entries"
     VALUES = "values"
     MEMORIES = "memories"
     ERRORS = "errors"
 
 
-class _Found(NamedTuple):
-    """What is searched by meaning and by words, or by words alone, as the mode says."""
+class Hit(NamedTuple):
+    """Something that was found."""
 
-    entries: list[dict[str, Any]]
-    memories: list[dict[str, Any]]
+    kind: Kind
+    view: listing.View
+
+    @property
+    def rank(self) -> float:
+        """Its strength. What has no lesson comes after what has one and is nearly as strong."""
+        learned = {Kind.ENTRIES: ("lesson", "root_cause"), Kind.ERRORS: ("remedy",)}.get(self.kind)
+        is_bare = learned is not None and not any(self.view.get(part) for part in learned)
+        return float(self.view["strength"]) * (_WITHOUT_LESSON if is_bare else 1.0)
+
+
+class Findings(NamedTuple):
+    """What was found, best first, whatever kind it is of, and what ranked entries and memories."""
+
+    hits: list[Hit]
     mode: str
 
+    def views(self, kind: Kind) -> list[listing.View]:
+        """Return those of a kind."""
+        return [hit.view for hit in self.hits if hit.kind is kind]
 
-class _Wanted(NamedTuple):
+    def strong(self) -> list[Hit]:
+        """Return what tools would not leave out: of the kinds whose best is strong enough, what comes near enough."""
+        strong = {hit.kind for hit in self.hits if hit.view["strength"] >= 1}
+        return [hit for hit in self.hits if hit.kind in strong and hit.view["strength"] >= OTHERS]
+
+
+class Wanted(NamedTuple):
     """What is searched for, among which kinds."""
 
     entries: ExperienceQuery
     memories: MemoryQuery
-    kinds: set[_Kind]
+    kinds: set[Kind]
     explain: bool
 
 
@@ -62,7 +99,7 @@ commands = command.Commands()
 @commands.command()
 async def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
-    only: Annotated[_Kind | None, typer.Option("--only", help="Only this kind.")] = None,
+    only: Annotated[Kind | None, typer.Option("--only", help="Only this kind.")] = None,
     axis: Annotated[Axis, typer.Option("--axis", help="Which view of an experience to search.")] = Axis.FULL,
     domain: command.DomainOption = None,
     outcome: command.OutcomeOption = None,
@@ -76,11 +113,13 @@ async def search(
         bool, typer.Option("--lexical", help="Search lexically: no wait for the model or the index.")
     ] = False,
     explain: command.ExplainOption = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show weak ones, too.")] = False,
 ) -> command.Result:
     """Search everything: entries, values, memories and errors of commands.
 
     Entries and memories are searched by meaning and by words, or by words alone
-    if the index cannot be used; values and errors by words. Options that only
+    if the index cannot be used; values and errors by words. The best come first,
+    whatever they are. Weak ones are left out if any is strong. Options that only
     entries know (axis, domain, outcome, strategy), or only memories (tag,
     source), leave out the rest.
     """
@@ -88,35 +127,42 @@ async def search(
     named, start = command.chosen_project(project, settings), command.chosen_time(since)
     of_entries = axis is not Axis.FULL or bool(domain or outcome or strategy)
     kinds = _kinds(only, of_entries=of_entries, of_memories=bool(tags or source))
-    text = _checked(query)
-    wanted = _Wanted(
-        ExperienceQuery(text, axis, EntryQuery(domain, outcome, strategy, named, start), limit),
-        MemoryQuery(
-            text,
-            limit if len(kinds) == 1 else min(limit, _OTHERS),
-            MemoryFilter(tuple(tags or ()), source, start, None, named),
-            min_score=0.0,
-        ),
+    if not query.strip():
+        raise InvalidInputError("QUERY: is empty.", hint="Say in a few words what you are looking for.")
+    text = checked_text("QUERY", query, QUERY_MAX)
+    wanted = Wanted(
+        # A person sees the weak ones, too, if none is strong.
+        ExperienceQuery(text, axis, EntryQuery(domain, outcome, strategy, named, start), limit, min_score=0.0),
+        MemoryQuery(text, limit, MemoryFilter(tuple(tags or ()), source, start, None, named), min_score=0.0),
         kinds,
         explain,
     )
-    by_words = lexical or not kinds & {_Kind.ENTRIES, _Kind.MEMORIES}
-    found = _scan(wanted, stored) if by_words else await _search_index_or_scan(wanted, stored)
-    others = {"values": [], "memories": found.memories, "errors": []} | _by_words(wanted, stored)
-    # With what became of their files.
-    notes = listing.notes_here(stored.entries.look_up(each["id"] for each in found.entries).found, stored)
-    entries = [{**each, **notes.get(each["id"], {})} for each in found.entries]
-    _show_matches(entries, others, found.mode)
-    if not entries and not stored.projects():
+    found = await find(wanted, stored, by_words=lexical)
+    _show(found, limit, show_all=show_all)
+    if not found.views(Kind.ENTRIES) and not stored.projects():
         out.say(f"Nothing is stored yet. {listing.BEGIN}")
-    return command.Result({"results": entries, "count": len(entries), "mode": found.mode, **others})
+    entries, *others = (found.views(kind) for kind in Kind)
+    named_others = dict(zip(("values", "memories", "errors"), others, strict=True))
+    return command.Result({"results": entries, "count": len(entries), "mode": found.mode, **named_others})
 
 
-def _kinds(only: _Kind | None, *, of_entries: bool, of_memories: bool) -> set[_Kind]:
+async def find(wanted: Wanted, stored: Stored, *, by_words: bool = False) -> Findings:
+    """Search the kinds that are wanted."""
+    by_words = by_words or not wanted.kinds & {Kind.ENTRIES, Kind.MEMORIES}
+    found = _scan(wanted, stored) if by_words else await _search_index_or_scan(wanted, stored)
+    # With what became of their files.
+    notes = listing.notes_here(stored.entries.look_up(each["id"] for each in found["entries"]).found, stored)
+    entries = [{**each, **notes.get(each["id"], {})} for each in found["entries"]]
+    views = {Kind.ENTRIES: entries, Kind.MEMORIES: found["memories"], **_by_words(wanted, stored)}
+    hits = [Hit(kind, view) for kind, things in views.items() for view in things]
+    return Findings(sorted(hits, key=lambda hit: -hit.rank), found["mode"])
+
+
+def _kinds(only: Kind | None, *, of_entries: bool, of_memories: bool) -> set[Kind]:
     """Return the kinds that have all of the options."""
-    kinds = set(_Kind) if only is None else {only}
-    kinds &= {_Kind.ENTRIES} if of_entries else kinds
-    kinds &= {_Kind.MEMORIES} if of_memories else kinds
+    kinds = set(Kind) if only is None else {only}
+    kinds &= {Kind.ENTRIES} if of_entries else kinds
+    kinds &= {Kind.MEMORIES} if of_memories else kinds
     if not kinds:
         raise InvalidInputError(
             "No kind has all of these options.",
@@ -125,18 +171,16 @@ def _kinds(only: _Kind | None, *, of_entries: bool, of_memories: bool) -> set[_K
     return kinds
 
 
-def _by_words(wanted: _Wanted, stored: Stored) -> dict[str, list[listing.View]]:
+def _by_words(wanted: Wanted, stored: Stored) -> dict[Kind, list[listing.View]]:
     """Search what is only searched by words: values and errors."""
     query, named = wanted.memories, wanted.memories.where.project
-    others: dict[str, list[listing.View]] = {}
-    if _Kind.VALUES in wanted.kinds:
+    others: dict[Kind, list[listing.View]] = {}
+    if Kind.VALUES in wanted.kinds:
         values = [value_views.value(each) for each in stored.standings(stored.values.current(None, named))]
-        others["values"] = _best(query, values, lambda value: value["text"])
-    if _Kind.ERRORS in wanted.kinds:
+        others[Kind.VALUES] = _best(query, values, lambda value: value["text"])
+    if Kind.ERRORS in wanted.kinds:
         errors = listing.error_views(stored.errors(named), stored.settings)
-        found = _best(query, errors, lambda error: f"{error['signature']} {error['command']}")
-        # Those with something to do about them first.
-        others["errors"] = sorted(found, key=lambda error: "remedy" not in error)
+        others[Kind.ERRORS] = _best(query, errors, lambda error: f"{error['signature']} {error['command']}")
     return others
 
 
@@ -150,94 +194,69 @@ def _best(
         for each in things
         if start is None or datetime.fromisoformat(each.get("created_at") or each["last_seen"]) >= start
     )
-    return [each for each, _ in rank(query.text, [(each, text_of(each)) for each in dated], query.limit)]
+    ranked = rank(query.text, [(each, text_of(each)) for each in dated], query.limit)
+    found = [Found(explanation=Explanation(mode=SearchMode.LEXICAL, bm25=bm25)) for _, bm25 in ranked]
+    of = strengths(found, query.text, text_of(ranked[0][0]) if ranked else "")
+    return [{**each, "strength": strength} for (each, _), strength in zip(ranked, of, strict=True)]
 
 
-async def _search_index_or_scan(wanted: _Wanted, stored: Stored) -> _Found:
+async def _search_index_or_scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
     """Return what a search of the index finds or, if that cannot be used, one of the journal."""
     try:
-        return await _search_index(wanted, stored.settings)
+        async with open_connection(stored.settings, "search") as connection:
+            await prepare_search(connection)
+            return await connection.run(
+                "search",
+                entries=msgspec.to_builtins(wanted.entries) if Kind.ENTRIES in wanted.kinds else None,
+                memories=msgspec.to_builtins(wanted.memories) if Kind.MEMORIES in wanted.kinds else None,
+                explain=wanted.explain,
+            )
     except (AlreadyRunningError, *WITHOUT_INDEX) as error:
         reason = error.message if isinstance(error, AlreadyRunningError) else error.sentence
         out.notice(f"{reason} This search is lexical.")
         return _scan(wanted, stored)
 
 
-async def _search_index(wanted: _Wanted, settings: Settings) -> _Found:
-    query, texts, explain = wanted.entries, wanted.memories, wanted.explain
-    where, among = query.where, texts.where
-    entries: dict[str, Any] = {}
-    memories: dict[str, Any] = {}
-    async with open_connection(settings, "search") as connection:
-        await prepare_search(connection)
-        if _Kind.ENTRIES in wanted.kinds:
-            entries = await connection.call_for_all(
-                "search_experiences",
-                "results",
-                query=query.text,
-                axis=query.axis,
-                domain=where.domain,
-                outcome=where.outcome,
-                strategy=where.strategy,
-                since=where.since.isoformat() if where.since else None,
-                project=where.project,
-                most=query.limit,
-                limit=query.limit,
-                # A person sees the scores, and where they end.
-                min_score=0,
-                full=True,
-                explain=explain,
-            )
-        if _Kind.MEMORIES in wanted.kinds:
-            memories = await connection.run(
-                "search_memories",
-                query=texts.text,
-                limit=texts.limit,
-                tags=list(among.tags),
-                source=among.source,
-                project=among.project,
-                since=among.start.isoformat() if among.start else None,
-                explain=explain,
-            )
-    return _Found(entries.get("results", []), memories.get("results", []), (entries or memories)["mode"])
+def _scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
+    """Search the journal, and the shared lessons that were read last, by words."""
+    from learning_memory_server.server.composition.backends import chunkers
 
-
-def _scan(wanted: _Wanted, stored: Stored) -> _Found:
-    """Search the journal by words."""
-    found = _Found([], [], "lexical")
-    if _Kind.ENTRIES in wanted.kinds:
-        result = search_lexical(stored.entries, wanted.entries)
-        found.entries.extend(scored_experience(each, wanted.entries, explain=wanted.explain) for each in result.found)
-    if _Kind.MEMORIES in wanted.kinds:
-        from learning_memory_server.server.composition.backends import chunkers
-
+    entries, memories = wanted.entries, wanted.memories
+    found: dict[str, Any] = {"entries": [], "memories": [], "mode": "lexical"}
+    if Kind.ENTRIES in wanted.kinds:
+        shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
+        result = search_lexical([*stored.entries.list_resolved(entries.where), *shared], entries)
+        found["entries"] = found_views(entries, result, explain=wanted.explain)
+    if Kind.MEMORIES in wanted.kinds:
         kept = MemoryLog(stored.journal.memories, chunkers(stored.settings))
-        texts = search_memories_lexical(kept, wanted.memories)
-        found.memories.extend(memory_views.found_memory(each, explain=wanted.explain) for each in texts.found)
+        texts = search_memories_lexical(kept, memories, kept.all())
+        found["memories"] = found_views(memories, texts, explain=wanted.explain)
     return found
 
 
-def _checked(query: str) -> str:
-    """Return a text to search for; one of spaces alone is refused."""
-    if not query.strip():
-        raise InvalidInputError("QUERY: is empty.", hint="Say in a few words what you are looking for.")
-    return checked_text("QUERY", query, QUERY_MAX)
+def shown_of(found: Findings, limit: int) -> list[Hit]:
+    """Return what is shown unless everything is wanted: what is strong, or the nearest if nothing is."""
+    return (found.strong() or found.hits[:_NEAREST])[:limit]
 
 
-def _show_matches(entries: Sequence[listing.View], others: Mapping[str, Sequence[listing.View]], mode: str) -> None:
-    """Show what a search found, each kind under its name, with scores and what they are made of."""
-    kinds = {kind: things for kind, things in {"entries": entries, **others}.items() if things}
-    for kind, things in kinds.items():
-        if kinds.keys() != {"entries"}:
-            out.say(kind, "bold")
-        for each in things:
-            record = _RECORDS[kind](each)
-            score = [Text(f"{each['score']:.2f}", "dim")] if "score" in each else []
-            out.records([record._replace(facts=[*record.facts, *score])])
-            if parts := each.get("explanation"):
-                out.hanging(out.stdout(), Text("  score  ", "dim"), Text(_explained(parts, mode)))
-    total = sum(map(len, kinds.values()))
-    out.say(f"{total} found, mode: {mode}" if total else f"Nothing found ({mode}).", "dim" if total else "")
+def _show(found: Findings, limit: int, *, show_all: bool) -> None:
+    """Show what was found, each with how strong it is and what its score is made of."""
+    strong = found.strong()
+    shown = found.hits[:limit] if show_all else shown_of(found, limit)
+    are_mixed = len({hit.kind for hit in shown} | {Kind.ENTRIES}) > 1
+    if shown and not strong:
+        out.say("Nothing matches well. The nearest:")
+    for hit in shown:
+        name, record_of = _RECORDS[hit.kind]
+        record = record_of(hit.view)
+        word = "weak" if hit not in strong else "strong" if hit.view["strength"] >= 1 else "related"
+        kind = [Text(name, "bold")] if are_mixed else []
+        out.records([record._replace(facts=[*record.facts, *kind, Text(word, "dim")])])
+        if parts := hit.view.get("explanation"):
+            out.hanging(out.stdout(), Text("  score  ", "dim"), Text(_explained(parts, found.mode)))
+    weak = len(found.hits) - max(len(strong), len(shown))
+    left = f"; {out.counted(weak, 'weak one')}: --all" if weak > 0 else ""
+    out.say(f"{len(shown)} found, mode: {found.mode}{left}" if shown else f"Nothing found ({found.mode}).", "dim")
 
 
 def _explained(parts: listing.View, mode: str) -> str:
@@ -282,14 +301,10 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
     return out.Record(facts, str(title), text) if title else out.Record(facts, text)
 
 
-def _found_memory_record(memory: listing.View) -> out.Record:
-    return _memory_record(memory, memory["passage"])
-
-
-_RECORDS: Final[Mapping[str, Callable[[listing.View], out.Record]]] = {
-    "entries": listing.entry_record,
-    "values": listing.value_record,
-    "memories": _found_memory_record,
-    "errors": listing.error_with_id,
+_RECORDS: Final[Mapping[Kind, tuple[str, Callable[[listing.View], out.Record]]]] = {
+    Kind.ENTRIES: ("entry", listing.entry_record),
+    Kind.VALUES: ("value", listing.value_record),
+    Kind.MEMORIES: ("memory", lambda memory: _memory_record(memory, memory["passage"])),
+    Kind.ERRORS: ("error", listing.error_with_id),
 }
-"""How what a search finds is shown, by kind."""
+"""What it is called, and how it is shown, by kind."""

@@ -20,6 +20,8 @@ _PIECE: Final = re.compile(r"[A-Za-z]+|\d{1,3}|[^\W\d_A-Za-z]|[^\w\s]|_")
 _UNKNOWN: Final = {"[UNK]", "<unk>"}
 """How tokenizers call a piece that is not in their vocabulary."""
 _HAN: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
+_NAME: Final = re.compile(r"[\d_/\\@]|\w[.:]+\w|[a-z][A-Z]")
+"""What marks a word as a name: an identifier, a path, a version or a code."""
 _UNREAD, _READ = 2.4, 3.4  # letters per piece
 _LETTERS: Final = 4
 """Letters per token, estimated so that real counts are rarely higher."""
@@ -33,7 +35,7 @@ class EstimatedTokens:
 
     def count(self, texts: Sequence[str]) -> list[int]:
         """Return the number of tokens of each text, without special ones."""
-        return [sum(_tokens_of(match.group()) for match in _PIECE.finditer(text)) for text in texts]
+        return [len(self.spans(text)) for text in texts]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the first character of each token, and the one after its last."""
@@ -74,7 +76,9 @@ def reading(tokenizer: Tokenizer | None, text: str) -> float:
     They are 4.3 in English, 2.9 in French, 2.7 in German, 1 in Russian or Japanese, .7 in Chinese with a model that
     knows only English: it cuts other languages into single letters. An unknown piece counts as one for each letter. A
     Han character counts as two letters: it says as much. Where the tokenizer is not here, all is taken to be read.
+    Names are left out: they are cut into small pieces whatever language they are in.
     """
+    text = " ".join(word for word in text.split() if not (word.isascii() and _NAME.search(word)))
     encoded = tokenizer.encode(text, add_special_tokens=False) if tokenizer else None
     letters = count = done = 0
     for piece, (start, end) in zip(encoded.tokens, encoded.offsets, strict=True) if encoded else ():
@@ -89,7 +93,3 @@ def reading(tokenizer: Tokenizer | None, text: str) -> float:
 
 
 TokenMeasure = EstimatedTokens | ModelTokens
-
-
-def _tokens_of(piece: str) -> int:
-    return -(-len(piece) // _LETTERS)

@@ -8,7 +8,8 @@ from typing import Generic, TypeVar
 from learning_memory_server.index.document import IS_SHARED, Collection
 from learning_memory_server.index.engines.base import Filter, TimeRange
 from learning_memory_server.index.ranking.fusion import Explanation
-from learning_memory_server.index.ranking.threshold import OTHERS
+from learning_memory_server.index.ranking.terms import shared_terms, terms
+from learning_memory_server.index.ranking.threshold import COVERED, OTHERS
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, SearchMode, Strategy
@@ -196,3 +197,17 @@ def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[Foun
     kept = [each for each, passes in zip(found, enough, strict=True) if passes]
     weak = [each.explanation.score for each, passes in zip(found, enough, strict=True) if not passes]
     return kept, LeftOut(len(weak), max(weak)) if weak else None
+
+
+def strengths(found: Sequence[Found], query: str, best: str) -> list[float]:
+    """Return how strong the results of one search are, in units of what the best needs; `best` is the best one's text.
+
+    Results of several searches are compared by it. Where words alone count, those of the question that the best has do.
+    """
+    if not found:
+        return []
+    if least := found[0].explanation.basis.least:
+        most = max(each.explanation.strength for each in found) / least
+    else:
+        most = len(shared_terms(query, best)) / max(len(set(terms(query))), 1) / COVERED
+    return [round(max(most, 0.0) * each.score / (found[0].score or 1.0), 4) for each in found]

@@ -111,11 +111,13 @@ def place_in(directory: Path) -> str:
     said = git_output(
         directory,
         *(option for name in filters for option in ("-c", f"{name}=")),
-        *("status", "--porcelain", "--branch", "--ignore-submodules"),
+        # Else a name that is not ASCII is told as the numbers of its bytes.
+        *("-c", "core.quotePath=false", "status", "--porcelain", "--branch", "--ignore-submodules"),
         seconds=timeouts.PLACE,
     )
     lines = (said or "").splitlines()[:_CHANGED_MAX]
-    return "\n".join(line[3:].partition("...")[0] for line in lines)
+    place = "\n".join(line[3:].partition("...")[0] for line in lines)
+    return place.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def git_output(directory: Path, *arguments: str, seconds: float = timeouts.GIT) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,6 +10,7 @@ from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Citation
+from learning_memory_server.model.scripts import words
 from learning_memory_server.model.stored import Recorded, Stored
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy, Tier
 
@@ -221,7 +221,7 @@ class Ghap(Recorded):
         end = self.outcome
         if end.status is OutcomeStatus.ABANDONED:
             return Tier.ABANDONED
-        hypothesis, prediction = _words(self.hypothesis), _words(self.prediction)
+        hypothesis, prediction = words(self.hypothesis), words(self.prediction)
         if len(hypothesis) < _VAGUE_BELOW_WORDS or _jaccard(hypothesis, prediction) >= _TAUTOLOGY_JACCARD:
             return Tier.BRONZE
         complete = end.lesson is not None and (
@@ -262,12 +262,6 @@ class Ghap(Recorded):
 def new_ghap_id(at: datetime) -> str:
     """Return an id that sorts by time. Two ids of the same second are equal once in 16 million."""
     return f"ghap_{at:%Y%m%d_%H%M%S}_{secrets.token_hex(3)}"
-
-
-def _words(text: str) -> list[str]:
-    # Apostrophes and hyphens belong to a word: "doesn't" and "off-by-one" are one each. Chinese and Japanese are
-    # written without spaces; each of their characters counts as a word.
-    return re.findall(r"[\u3040-\u30ff\u3400-\u9fff]|\w(?:[\w'\u2019-]*\w)?", text.casefold())
 
 
 def _jaccard(left: list[str], right: list[str]) -> float:

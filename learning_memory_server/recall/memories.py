@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -47,7 +47,7 @@ class MemorySearcher:
         try:
             async with asyncio.timeout(timeouts.MEMORIES_JOURNAL_SHARE * self.deadline):
                 # The journal is read here, so that no two threads read it at the same time.
-                return await asyncio.to_thread(_rank, self.memories, query, self.memories.all())
+                return await asyncio.to_thread(search_lexical, self.memories, query, self.memories.all())
         except TimeoutError:
             raise DeadlineExceededError("timed out") from None
 
@@ -148,13 +148,10 @@ def _is_worth_repeating(error: Exception) -> bool:
     return is_transient(error) and not isinstance(error, NoAnswerError)
 
 
-def search_lexical(memories: MemoryLog, query: MemoryQuery) -> SearchResult[FoundMemory]:
-    """Return the memories in the journal that rank best by the terms they share with the query."""
-    return _rank(memories, replace(query, text=with_iso_dates(query.text)), memories.all())
-
-
-def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> SearchResult[FoundMemory]:
-    wanted = needles(query.text)
+def search_lexical(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> SearchResult[FoundMemory]:
+    """Return the memories that rank best by the terms they share with the query."""
+    asked = with_iso_dates(query.text)
+    wanted = needles(asked)
     texts = [
         ((memory, chunk), chunk.text)
         for memory in memories
@@ -164,7 +161,7 @@ def _rank(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> Sea
     mode = SearchMode.LEXICAL
     found = [
         FoundMemory(memory, chunk.number, chunk.start, chunk.end, explanation=Explanation(mode=mode, bm25=bm25))
-        for (memory, chunk), bm25 in rank(query.text, texts, len(texts))
+        for (memory, chunk), bm25 in rank(asked, texts, len(texts))
     ]
     kept, left_out = passing(_best(query.limit, found), query.min_score)
     return SearchResult(kept, mode, left_out)

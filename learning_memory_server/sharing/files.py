@@ -45,6 +45,7 @@ class Kind(StrEnum):
 
 
 TEACHING: Final = frozenset({Kind.LESSON, Kind.VALUE})
+VERDICTS: Final = Kind.CONFIRMS, Kind.CONTRADICTS
 TITLE: Final = ""
 _HEADINGS: Final = (
     *(TITLE, "What was believed", "What happened", "What was surprising", "Why", "What worked", "Lesson"),
@@ -80,22 +81,27 @@ class SharedEntry(Ghap):
     Args:
         author: Who merged it into the default branch, as git has it; empty if that is unknown.
         branch: The branch that it is on, if that is not the default branch.
-        confirmations: How many verdicts confirm it.
-        is_settled: Whether one of them is from a second author.
+        confirmations: How many other authors confirm it.
+        contradictions: How many other authors contradict it.
     """
 
     author: str = ""
     branch: str = ""
     confirmations: int = 0
-    is_settled: bool = False
+    contradictions: int = 0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether more others confirm than contradict it."""
+        return self.confirmations > self.contradictions
 
     @property
     def shared(self) -> str:
         """What an agent is told of where it comes from. Anybody can write the name that git has."""
-        count = self.confirmations
-        confirmed = f", {count} confirmation{'s' * (count > 1)}" if count else ""
+        counts = ("confirmation", self.confirmations), ("contradiction", self.contradictions)
+        said = "".join(f", {count} {noun}{'s' * (count > 1)}" for noun, count in counts if count)
         where = f"not merged, on {self.branch}" if self.branch else f"merged by {self.author or 'unknown'}"
-        return f"shared, {where}{confirmed}"
+        return f"shared, {where}{said}"
 
 
 @dataclass(frozen=True)

@@ -27,17 +27,17 @@ from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree
 from learning_memory_server.sharing.check import named, objections, told_name
-from learning_memory_server.sharing.files import TEACHING, Kind, SharedEntry, SharedFile, entry_of, parse
+from learning_memory_server.sharing.files import TEACHING, VERDICTS, Kind, SharedEntry, SharedFile, entry_of, parse
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.version import VERSION
 
 
 class SharedLesson(NamedTuple):
-    """A lesson that is there. Of its copies, the first name counts; `confirming` are names of files, too."""
+    """A lesson that is there. Of its copies, the first name counts; `verdicts` has names of files, too, by kind."""
 
     file: SharedFile
     names: list[str]
-    confirming: list[str]
+    verdicts: dict[Kind, list[str]]
 
 
 def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
@@ -47,19 +47,19 @@ def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
 
     - A lesson is there while one of its copies is, and nothing withdraws or corrects it. What is withdrawn itself
       corrects nothing.
-    - Verdicts on the same evidence count once.
+    - Verdicts of one kind on the same evidence count once.
     """
     withdrawn = {file.about for file in files.values() if file.kind is Kind.WITHDRAWS}
     lessons: dict[str, SharedLesson] = {}
-    verdicts: dict[tuple[str, str], str] = {}
+    verdicts: dict[tuple[str, Kind, str], str] = {}
     for name, file in sorted(files.items()):
-        if file.kind is Kind.CONFIRMS:
-            verdicts.setdefault((file.about, file.fields.get("evidence", name)), name)
+        if file.kind in VERDICTS:
+            verdicts.setdefault((file.about, file.kind, file.fields.get("evidence", name)), name)
         elif file.kind in TEACHING and file.content not in withdrawn:
-            lessons.setdefault(file.content, SharedLesson(file, [], [])).names.append(name)
-    for (content, _), name in verdicts.items():
+            lessons.setdefault(file.content, SharedLesson(file, [], {kind: [] for kind in VERDICTS})).names.append(name)
+    for (content, kind, _), name in verdicts.items():
         if content in lessons:
-            lessons[content].confirming.append(name)
+            lessons[content].verdicts[kind].append(name)
     corrected = {lesson.file.about for lesson in lessons.values()}
     return {content: lesson for content, lesson in lessons.items() if content not in corrected}
 
@@ -70,7 +70,7 @@ SHARED: Final = "shared.json"
 """The file, in the data folder."""
 _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05
-"""What the score of a shared lesson loses until somebody else, or your own work, has confirmed it."""
+"""What the score of a shared lesson loses until more others confirm than contradict it, or your own work confirms."""
 
 log = structlog.get_logger()
 
@@ -160,7 +160,7 @@ class SharedLessons:
         return sorted(found, key=lambda entry: entry.outcome.resolved_at, reverse=True)
 
     def discount(self, entry: Ghap) -> float:
-        """Return what the score of an entry loses: that of a shared lesson which nobody else has confirmed."""
+        """Return what the score of an entry loses: that of a shared lesson which is not settled."""
         is_settled = not isinstance(entry, SharedEntry) or entry.is_settled
         return 0.0 if is_settled or self.effects().get(entry.id, (0, 0))[1] else _DISCOUNT
 
@@ -297,7 +297,12 @@ def _entries(
     """Yield the lessons of the default branch, and those that others add."""
     main = state_of({name: file for name, file in sound.items() if not where[name]})
     for content, lesson in {**state_of(sound), **main}.items():
-        (author, at), *others = (merges.get(name, ("", None)) for name in (*lesson.names, *lesson.confirming))
+        author, at = merges.get(lesson.names[0], ("", None))
+        # Anybody can invent evidence: what counts is how many others say so.
+        confirming, contradicting = (
+            len({merges[name][0] for name in names if name in merges} - {"", author})
+            for names in lesson.verdicts.values()
+        )
         branch = where[lesson.names[0]].split("/", 2)[-1]
         yield entry_of(
             lesson.file,
@@ -306,6 +311,6 @@ def _entries(
             at,
             author=named(author),
             branch="" if content in main else told_name(branch) or "another",
-            confirmations=len(lesson.confirming),
-            is_settled=any(other not in {"", author} for other, _ in others),
+            confirmations=confirming,
+            contradictions=contradicting,
         )

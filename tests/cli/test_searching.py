@@ -1,14 +1,17 @@
 """The command search: hybrid, lexical where there is no index, and it says which."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from learning_memory_server.cli.searching import Findings, Hit, Kind
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.log import Log
 from learning_memory_server.system.locking import exclusive
+from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.command_line import in_line, printed
 from tests.support import numbered
 
@@ -70,3 +73,67 @@ def test_a_goal_that_fits_into_no_reply_does_not_end_a_search(run: Any, storage:
     found = run("search", "flaky")
     assert found.exit_code == 0, found.output
     assert "1 found, mode: hybrid" in found.stdout
+
+
+@pytest.mark.parametrize("options", [[], ["--lexical"]])
+@pytest.mark.parametrize(
+    ("query", "answer", "kind"),
+    [
+        ("we chose SQLite over Postgres: one file, and no server", MEMORIES[0], "memory"),
+        ("isolate the worker before you blame it", VALUE, "value"),
+        ("ModuleNotFoundError: No module named", ERROR, "error"),
+    ],
+)
+@pytest.mark.usefixtures("kept")
+def test_the_best_comes_first_whatever_it_is(run: Any, query: str, answer: str, kind: str, options: list[str]) -> None:
+    first, *rest = printed(run("search", query, *options)).splitlines()
+    assert first.startswith(answer)
+    assert f"  {kind}  strong  " in first
+    assert not re.search(r"  0\.\d\d  ", first)
+    assert re.search(rf"{len(rest)} found, mode: \w+", rest[-1])
+    things = json.loads(printed(run("search", query, *options, "--json")))
+    found = {thing["id"]: thing for each in ("results", "values", "memories", "errors") for thing in things[each]}
+    assert found[answer]["strength"] == max(thing["strength"] for thing in found.values())
+
+
+@pytest.mark.usefixtures("kept")
+def test_weak_ones_are_left_out_where_any_is_strong_and_counted(run: Any) -> None:
+    query = "we chose SQLite over Postgres flaky"
+    shown = printed(run("search", query, "--limit", "50"))
+    assert "  weak  " not in shown
+    count = int(re.search(r"(\d+) weak ones?: --all", shown)[1])  # type: ignore[index]
+    everything = printed(run("search", query, "--all", "--limit", "50"))
+    assert everything.count("  weak  ") == count
+    assert "--all" not in everything
+
+
+@pytest.mark.usefixtures("kept")
+def test_where_nothing_is_strong_the_nearest_are_shown_and_said_to_be_weak(run: Any) -> None:
+    first, *shown, last = printed(run("search", "the lasagne worker")).splitlines()
+    assert first == "Nothing matches well. The nearest:"
+    assert all("  weak  " in line for line in shown)
+    assert len(shown) == 3
+    assert last.startswith("3 found, mode: hybrid; ")
+
+
+LESSON = {"lesson": {"takeaway": "Replay the order."}}
+
+
+@pytest.mark.parametrize(
+    ("bare", "taught", "is_bare_first"), [(1.0, 1.0, False), (1.2, 1.0, False), (1.3, 1.0, True), (0.9, 1.0, False)]
+)
+@pytest.mark.parametrize("kind", [Kind.ENTRIES, Kind.ERRORS])
+def test_what_has_no_lesson_comes_after_what_has_one_within_a_fifth(
+    kind: Kind, bare: float, taught: float, is_bare_first: bool
+) -> None:
+    without = Hit(kind, {"strength": bare})
+    for other in (Hit(Kind.ENTRIES, {"strength": taught, **LESSON}), Hit(Kind.MEMORIES, {"strength": taught})):
+        assert (without.rank > other.rank) is is_bare_first
+
+
+def test_a_kind_without_anything_strong_is_weak_beside_one_that_has() -> None:
+    best, related, low, other = (
+        Hit(kind, {"strength": strength, **LESSON})
+        for kind, strength in ((Kind.ENTRIES, 1.1), (Kind.ENTRIES, 0.4), (Kind.ENTRIES, 0.3), (Kind.MEMORIES, 0.9))
+    )
+    assert Findings([best, other, related, low], "hybrid").strong() == [best, related]

@@ -65,6 +65,10 @@ def packaged() -> Tokenizer:
         ("为什么请求要等待连接", 0.0),
         ("", 1.0),
         ("42 ?!", 1.0),
+        ("why do requests wait for a connection read_file /etc/nginx.d v1.2.3-rc4 ORA-00942 xyz123", 1.0),
+        ("fstlj", 0.0),
+        ("bäume wachsen read_file über nacht", 0.225),
+        ("为什么请求要等待3个连接", 0.0),
     ],
 )
 def test_a_model_reads_what_its_tokenizer_cuts_into_long_pieces(text: str, read: float) -> None:

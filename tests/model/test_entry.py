@@ -6,6 +6,7 @@ import pytest
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.entry import WEIGHTS, Lesson, Resolution, RootCause, new_ghap_id
+from learning_memory_server.model.scripts import words
 from learning_memory_server.model.value import new_value_id
 from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCategory, Strategy, Tier
 from tests.support import CONFIRMED, NOON, ghap
@@ -61,6 +62,27 @@ def test_a_hypothesis_of_fewer_than_four_words_is_bronze(hypothesis: str, tier: 
 @pytest.mark.parametrize("hypothesis", ["it doesn't work", "cache isn\u2019t fresh"])
 def test_a_word_with_an_apostrophe_is_one_word(hypothesis: str) -> None:
     assert tier_of(OutcomeStatus.CONFIRMED, hypothesis=hypothesis, lesson=LESSON) is Tier.BRONZE
+
+
+@pytest.mark.parametrize(
+    ("hypothesis", "count"),
+    [
+        ("कैश पुराना", 2),  # Hindi: the cache is old
+        ("कैश पुराना है", 3),
+        ("कैश में पुराना डेटा है", 5),
+        ("แคชเก่า", 2),  # Thai
+        ("แคชเก็บข้อมูลเก่า", 4),
+        ("ឃ្លាំងចាស់", 2),  # Khmer
+        ("缓存旧", 3),
+        ("naïve cache's off-by-one", 3),
+        ("naïve cache", 2),
+        ("می\u200cشود کش", 2),  # Persian, with a joiner inside a word
+    ],
+)
+def test_words_are_counted_alike_in_every_script(hypothesis: str, count: int) -> None:
+    assert len(words(hypothesis)) == count
+    tier = tier_of(OutcomeStatus.CONFIRMED, hypothesis=hypothesis, lesson=LESSON)
+    assert (tier is Tier.BRONZE) is (count < 4)
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import os
 import random
 from pathlib import Path
 
@@ -83,6 +84,17 @@ def test_a_place_is_a_branch_and_the_changed_files_also_in_a_folder_of_the_repos
         assert place_in(folder) == "fix/rounding\nbilling/totals.py\nnew.py"
     assert not list(repository.rglob("ran"))
     assert place_in(repository.parent / "nowhere") == ""
+
+
+@pytest.mark.parametrize("name", ["prüfung.py", "支付.py", "отчёт.md", "แคช.ts", "café list.txt"])
+def test_a_changed_file_is_told_by_its_name_in_any_script(repository: Path, name: str) -> None:
+    (repository / name).write_text("x")
+    assert name in place_in(repository)
+
+
+def test_a_name_that_is_no_text_can_be_searched_for_too(repository: Path) -> None:
+    Path(os.fsdecode(os.fsencode(repository) + b"/caf\xe9.py")).write_text("x")
+    assert "caf\ufffd.py" in place_in(repository).encode().decode()
 
 
 @pytest.fixture

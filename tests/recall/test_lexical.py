@@ -138,6 +138,14 @@ def test_any_scores_are_above_0_and_descend(query: str, texts: list[str], limit:
         ("March 3rd 2024 and 4 March 2024", "2024-03-04 2024-03-03"),
         ("the release of May 25", "05 25"),
         ("29 February 2024", "2024-02-29"),
+        ("what broke on 25 may", "05 25"),
+        ("since the 3rd of march", "03 03"),
+        ("the build of may 4th", "05 04"),
+        ("until oct 10 it worked", "10 10"),
+        ("3 may 2024", "2024-05-03"),
+        ("2-3 May 2024", "2024-05-03"),
+        ("the meeting of 25 May.", "05 25"),
+        ("12 june", "06 12"),
     ],
 )
 def test_a_date_is_followed_by_its_iso_form(text: str, added: str) -> None:
@@ -145,7 +153,35 @@ def test_a_date_is_followed_by_its_iso_form(text: str, added: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "it may fail 3 times", "31 February 2023", "2023-05-25", "May 99", "yesterday", "4 marching ants"]
+    "text",
+    [
+        "",
+        "it may fail 3 times",
+        "31 February 2023",
+        "2023-05-25",
+        "May 99",
+        "yesterday",
+        "4 marching ants",
+        "Python 3 may crash",
+        "HTTP 2 may reset the stream",
+        "node 18 may not find the module",
+        "one of 5 may fail",
+        "step 4 march through the list",
+        "all 12 may 3 times",
+        "it may 2 times out of 3 hang",
+        "May 3 workers share a port?",
+        "version 3.12 June 2024 build",
+        "port 80:12 June",
+        "issue #12 June",
+        "May 3.5 be enough",
+        "June 50% slower",
+        "print 255 as hex, 17 oct or 10 dec",
+        "convert dec 10 to hex",
+        "use sep 2 in the printf call",
+        "the sun 3 times",
+        "mar 7 lines of the file",
+        "v2 march",
+    ],
 )
 def test_what_is_no_date_is_left_alone(text: str) -> None:
     assert with_iso_dates(text) == text

@@ -1,5 +1,6 @@
 """Shared lessons in the services: read after a join alone, found with their author, gone after a leave."""
 
+import itertools
 import json
 import shutil
 from collections.abc import AsyncIterator
@@ -20,7 +21,7 @@ from learning_memory_server.system import git as asked
 from tests.services import opened
 from tests.sharing.repositories import commit, git, lesson, write
 from tests.sharing.test_files import hostile_files
-from tests.support import ALICE, full_ghap
+from tests.support import ALICE, full_ghap, numbered
 
 HERE = Caller("acme/shop", "a" * 16)
 
@@ -177,13 +178,37 @@ async def test_a_second_authors_confirmation_ends_the_discount(
     git(clone, "fetch", "-q")
     await shared.join(clone, HERE.project)
     entry = shared.entries[name_of(1)]
-    assert entry.shared == "shared, merged by Ann, 1 confirmation"
+    assert entry.shared == "shared, merged by Ann"
     assert shared.discount(entry) > 0
     (upstream / FOLDER / confirms.name).unlink()
     commit(upstream, "Not so fast")
     push(upstream, confirms, who="Ben")
     await refreshed(shared, clone)
     assert shared.discount(shared.entries[name_of(1)]) == 0
+
+
+@pytest.mark.parametrize(
+    ("confirming", "contradicting", "said", "is_settled"),
+    [
+        ("Ann", "", "", False),
+        ("Ben", "", ", 1 confirmation", True),
+        ("Ben Cat", "Dan", ", 2 confirmations, 1 contradiction", True),
+        ("Ben", "Dan", ", 1 confirmation, 1 contradiction", False),
+        ("", "Ann Dan Eve", ", 2 contradictions", False),
+    ],
+)
+async def test_whatever_evidence_is_invented_what_counts_is_how_many_others_say_so(
+    shared: SharedLessons, clone: Path, upstream: Path, confirming: str, contradicting: str, said: str, is_settled: bool
+) -> None:
+    invented = map(numbered, itertools.count(1))
+    for kind, authors in ((Kind.CONFIRMS, confirming), (Kind.CONTRADICTS, contradicting)):
+        for author in authors.split():
+            push(upstream, *(verdict(kind, lesson(1), next(invented)) for _ in range(9)), who=author)
+    git(clone, "fetch", "-q")
+    await shared.join(clone, HERE.project)
+    entry = shared.entries[name_of(1)]
+    assert entry.shared == f"shared, says git: Ann{said}"
+    assert (shared.discount(entry) == 0) is is_settled
 
 
 async def test_without_a_remote_the_branch_of_the_join_counts(shared: SharedLessons, upstream: Path) -> None:

@@ -73,6 +73,7 @@ class Timeline:
 
     def __init__(self, entries: Iterable[Ghap] = ()) -> None:
         self._all = sorted(entries, key=_order)
+        self.changes = 0  # how often an entry came, went or was replaced
         self.tally: Tally | None = None  # kept once all entries have been counted
         self._by_project: defaultdict[str, list[Ghap]] = defaultdict(list)
         self._outcomes: defaultdict[Kind, Counter[OutcomeStatus]] = defaultdict(Counter)
@@ -104,6 +105,7 @@ class Timeline:
 
     def add(self, entry: Ghap) -> None:
         """Add an entry."""
+        self.changes += 1
         insort(self._all, entry, key=_order)
         insort(self._by_project[entry.project], entry, key=_order)
         self._note(entry)
@@ -112,6 +114,7 @@ class Timeline:
 
     def remove(self, entry: Ghap) -> None:
         """Remove an entry that is there."""
+        self.changes += 1
         for entries in (self._all, self._by_project[entry.project]):
             del entries[bisect_left(entries, _order(entry), key=_order)]
         self._outcomes[_kind(entry)][entry.outcome.status] -= 1
@@ -124,6 +127,7 @@ class Timeline:
 
     def put(self, entry: Ghap) -> None:
         """Replace an entry by one that differs only in its anchors, of which it had none."""
+        self.changes += 1
         for entries in (self._all, self._by_project[entry.project]):
             entries[bisect_left(entries, _order(entry), key=_order)] = entry
         self._note_files(entry)

@@ -81,18 +81,16 @@ class Connection:
         given = {name: value for name, value in arguments.items() if value is not None}
         return await self.run("call", tool=tool, arguments=given, project=self._project, session=self._session)
 
-    async def call_for_all(
-        self, tool: str, items: str, *, most: int | None = None, **arguments: object
-    ) -> dict[str, Any]:
+    async def call_for_all(self, tool: str, items: str, **arguments: object) -> dict[str, Any]:
         """Call a listing tool, and return its first reply extended by the items of all other pages.
 
-        `items` is the reply's key for them, and `most` how many are returned at most.
+        `items` is the reply's key for them.
         """
         reply = page = await self.call(tool, **arguments)
-        while "offset" in page and (most is None or len(reply[items]) < most):
+        while "offset" in page:
             page = await self.call(tool, **arguments, offset=page["offset"])
             reply[items] += page[items]
-        return {**reply, items: reply[items][:most]}
+        return reply
 
     async def add(self, records: Sequence[JournalRecord]) -> int:
         """Add records to the journal, and return how many were new."""

@@ -275,13 +275,14 @@ async def _points(store: VectorStore, query: Query, reading: Reading) -> int:
 
 
 def _basis(text: str, reading: Reading, near: Sequence[Hit], shared: Sequence[Hit], points: int) -> Basis:
-    has_threshold = reading.scale is not None and mode_for(text) is SearchMode.HYBRID
+    count = len(set(terms(text)))
+    has_threshold = reading.scale is not None and count > 0
     return Basis(
         contrast([hit.score for hit in shared]),
         semantic_weight(near[0].score if near else 0.0, reading.usual, reading.read),
         counted_as_usual(reading.usual, reading.read),
         unit_of(reading.scale or DEFAULT_SCALE),
-        least_strength(points, reading.usual, reading.read) if has_threshold else None,
+        least_strength(points, count, reading.usual, reading.read) if has_threshold else None,
     )
 
 

@@ -16,6 +16,8 @@ from typing import Final
 
 import Stemmer
 
+from learning_memory_server.model.scripts import MARKS, UNSPACED
+
 K1: Final = 1.2
 B: Final = 0.75
 MEAN_LENGTH: Final = 32
@@ -34,30 +36,27 @@ _STOP_WORDS: Final = frozenset(
     with would you your
     """.split()
 )
-_MARKS: Final = "".join(c for c in map(chr, range(0x300, 0x1D00)) if unicodedata.category(c).startswith("M"))
-"""Vowel signs and the like, which `\\w` lacks: without them, a word of Hindi or Thai would end at each."""
-_PIECE: Final = rf"\w[\w{_MARKS}]{{0,63}}"
+_PIECE: Final = rf"\w[\w{MARKS}]{{0,63}}"
 _RUN: Final = re.compile(rf"({_PIECE}(?:(?:[./\\-]|::){_PIECE}){{0,16}})(?:['\u2019](?:d|ll|m|re|s|t|ve)\b)?")
 """A word, or several that form a path, a version or a code, without endings such as that of "it's".
 
 Longer runs are divided, so that the cost of data embedded in a text stays linear in its size.
 """
 _WORD: Final = re.compile(_PIECE)
-_PART: Final = re.compile(rf"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{_MARKS}])+")
+_PART: Final = re.compile(rf"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{MARKS}])+")
 _POINTS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670"  # Hebrew and Arabic
 # The Russian short i keeps its breve: the stemmer needs it.
 _ACCENT: Final = re.compile(rf"[\u0300-\u0305\u0307-\u036f{_POINTS}]|(?<![\u0418\u0438])\u0306")
 _PAIRS: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
-_TRIPLES: Final = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
 _WESTERN: Final = "\0-\u03ff\u1e00-\u1fff"  # Latin and Greek together: "10\u03bcs" is one name
-_SCRIPT: Final = re.compile(f"([{_PAIRS}]+)|([{_TRIPLES}]+)|([{_WESTERN}]+|[^{_PAIRS}{_TRIPLES}{_WESTERN}]+)")
+_SCRIPT: Final = re.compile(f"([{_PAIRS}]+)|([{UNSPACED}]+)|([{_WESTERN}]+|[^{_PAIRS}{UNSPACED}{_WESTERN}]+)")
 """What a word is cut into. Without spaces, and in Hangul, whose words carry their endings, any two neighbours are a
-term where a character is a syllable or a word (`_PAIRS`), any three where it is a letter (`_TRIPLES`).
+term where a character is a syllable or a word (`_PAIRS`), any three where it is a letter (`UNSPACED`).
 
 German pages written without spaces, recall@10 / nDCG@10 of lexical search in percent: pairs 75.9 / 60.5, triples
 86.3 / 72.6, each as a third of a word (`length`) 87.6 / 74.9. French: 68.0 / 52.1, 82.8 / 68.1, 84.9 / 72.4.
 """
-_TRIPLE: Final = re.compile(f"[{_TRIPLES}]{{3}}")
+_TRIPLE: Final = re.compile(f"[{UNSPACED}]{{3}}")
 _CACHED: Final = 1 << 14
 
 # Without its own cache, whose purging is not thread-safe.

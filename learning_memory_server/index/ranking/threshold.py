@@ -4,11 +4,12 @@ The results of a search are compared by strength: how much nearer a text is than
 counts as .25 at most if the model reads the question, in units of .06, and what it shares in words, 10 * bm25 / (bm25 +
 15). The best result must have
 
-    1.5 + 0.8 * ln(points) - 2.5 * (1 - read) * (1 - usual / .15)
+    max(0.3 + 0.8 * ln(points * min(terms, 5)), 1.5) * (1 - 0.44 * (1 - read) * (1 - usual / .15))
 
 and the others a third of it, because a question that has an answer may have several. It rises with the points that the
-filter lets through, because the best of many unrelated texts is nearer than the best of few. A question that the model
-reads badly and that is far from all texts is in another language than they are: it shares no words by chance.
+filter lets through, because the best of many unrelated texts is nearer than the best of few, and with the question's
+terms, because a text shares one of many by chance. A question that the model reads badly and that is far from all texts
+is in another language than they are: it shares no words by chance.
 
 Decision 9 has what it silences and loses. `python -m benchmarks.thresholds` measures it with several models.
 """
@@ -22,8 +23,10 @@ from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
 
 UNIT: Final = 0.06
 """The unit of strength for the default model."""
-_BASE, _PER_LN = 1.5, 0.8
-_FOREIGN: Final = 2.5
+_BASE, _PER_LN, _LEAST = 0.3, 0.8, 1.5
+_MANY: Final = 5
+"""The terms from which more make no difference."""
+_FOREIGN: Final = 0.44
 _SAME_LANGUAGE: Final = 0.15
 _MOST_USUAL: Final = 0.25
 """The most that counts as usual. Where all texts are about one thing, as in one conversation or in a store of similar
@@ -31,6 +34,9 @@ entries, a text that answers a question is not much nearer than the rest. No off
 .21 in any of 11 sets; texts in a language that the model does not read are all near to each other."""
 OTHERS: Final = 1 / 3
 """What the others need of that strength, once the best result has it."""
+
+COVERED: Final = 0.6
+"""The share of a question's terms that the best result of a lexical search has if it is strong: two of three do."""
 
 # ---- What is said unasked
 
@@ -79,16 +85,18 @@ def unit_of(scale: Scale) -> float:
     return UNIT * math.sqrt(scale.spread / DEFAULT_SCALE.spread)
 
 
-def least_strength(points: int, usual: float, read: float) -> float:
+def least_strength(points: int, count: int, usual: float, read: float) -> float:
     """Return the strength that the best result of a search needs.
 
     Args:
         points: How many points the filter lets through; on the axis `full`, those of all axes.
+        count: How many different terms the query has.
         usual: The query's mean closeness to the whole collection.
         read: How well the model reads the query; see `embedding.tokens`.
     """
+    by_chance = _BASE + _PER_LN * math.log(max(points, 1) * min(max(count, 1), _MANY))
     foreign = (1.0 - read) * min(max(1.0 - usual / _SAME_LANGUAGE, 0.0), 1.0)
-    return _BASE + _PER_LN * math.log(max(points, 1)) - _FOREIGN * foreign
+    return max(by_chance, _LEAST) * (1.0 - _FOREIGN * foreign)
 
 
 def counted_as_usual(usual: float, read: float) -> float:

@@ -46,7 +46,7 @@ class Validity:
         Those that misled more often than they helped give way to the latest entry that says so.
         """
         effects, timeline = self.advice.effects(), self.collector.timeline
-        state = effects, timeline.count()
+        state = effects, timeline, timeline.changes
         if self._successors[0] != state:
             said = self.said()
             counts = Counter((name, effect) for _, name, effect in said)

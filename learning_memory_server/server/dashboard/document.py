@@ -50,10 +50,11 @@ _DIGITS: Final = 4
 
 
 class SharedBy(TypedDict):
-    """Who shared a lesson, as git has it, and how many verdicts confirm it."""
+    """Who shared a lesson, as git has it, and how many others confirm and contradict it."""
 
     author: str
     confirmations: int
+    contradictions: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,14 @@ import inspect
 import zlib
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
+import msgspec
 from pydantic import TypeAdapter, ValidationError
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.queries import MemoryFilter, MemoryQuery
+from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Boundary
 from learning_memory_server.server.composition.services import Services
@@ -24,7 +24,7 @@ from learning_memory_server.server.dashboard.page import as_text
 from learning_memory_server.server.operations import erasing, importing, indexing
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.server.tools.catalog import TOOLS
-from learning_memory_server.server.views.memory_views import found_memory
+from learning_memory_server.server.views.found_views import found_views
 
 Operation = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -37,25 +37,28 @@ async def call(
     return await boundary.run(tool, arguments, Caller(project, session))
 
 
-async def search_memories(
+async def search(
     services: Services,
     _report: Report,
     *,
-    query: str,
-    limit: int,
-    tags: list[str],
-    source: str | None,
-    project: str | None,
-    since: str | None,
+    entries: dict[str, Any] | None,
+    memories: dict[str, Any] | None,
     explain: bool,
 ) -> dict[str, Any]:
-    """Return what the tool search_memory finds, as data; each result is a `FoundMemoryView`."""
-    # A person sees the scores, and where they end.
-    start = datetime.fromisoformat(since) if since else None
-    where = MemoryFilter(tuple(tags), source, start, None, project)
-    result = await services.memory_searcher.search(MemoryQuery(query, limit, where, min_score=0.0))
-    results = [found_memory(found, explain=explain) for found in result.found]
-    return {"results": results, "count": len(results), "mode": result.mode.value}
+    """Search by the fields of an `ExperienceQuery`, of a `MemoryQuery` or of both; see `found_views`."""
+    reply: dict[str, Any] = {"entries": [], "memories": []}
+    try:
+        if memories is not None:
+            asked = msgspec.convert(memories, MemoryQuery)
+            texts = await services.memory_searcher.search(asked)
+            reply |= {"memories": found_views(asked, texts, explain=explain), "mode": texts.mode.value}
+        if entries is not None:
+            query = msgspec.convert(entries, ExperienceQuery)
+            found = await services.searcher.search_experiences(query)
+            reply |= {"entries": found_views(query, found, explain=explain), "mode": found.mode.value}
+    except msgspec.ValidationError as error:
+        raise InvalidInputError(f"search: {error}.") from None
+    return reply
 
 
 async def picture(
@@ -94,7 +97,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(importing.add_records, importing.apply_deletions),
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(indexing.leave, indexing.migrate),
-        *(picture, search_memories),
+        *(picture, search),
         *(join, unjoin),
         *(call, erasing.forget, erasing.redact_stored),
     )

@@ -41,7 +41,7 @@ def test_a_forgotten_entry_is_gone_from_every_reading_and_stays_gone(
         assert ids(reader.list_resolved(EntryQuery(project=ALICE.project))) == [FOUR[2].id, FOUR[0].id]
         documents = reader.documents()
         assert {document.payload["ghap_id"] for document in documents} == {FOUR[0].id, FOUR[2].id}
-        found = search_lexical(reader, ExperienceQuery("goal1 goal3 of the checkout")).found
+        found = search_lexical(reader.list_resolved(), ExperienceQuery("goal1 goal3 of the checkout")).found
         assert {one.entry.id for one in found} <= {FOUR[0].id, FOUR[2].id}
         assert reader.are_forgotten(entry.id for entry in FOUR) == {FOUR[1].id, FOUR[3].id}
 

@@ -180,7 +180,9 @@ def test_a_search_finds_exactly_what_its_filters_leave(
     left = [expected[key] for key in surely_looked_at(meant, limit) - found.keys()]
     assert max(left, default=0) <= min(found.values(), default=0) + TOLERANCE
     # A lexical search has the same filters.
-    lexical = {match.entry.id for match in search_lexical(opened.parts.collector, query).found}
+    lexical = {
+        match.entry.id for match in search_lexical(opened.parts.collector.list_resolved(query.where), query).found
+    }
     assert lexical <= expected.keys()
 
 

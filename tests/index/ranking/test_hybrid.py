@@ -212,7 +212,7 @@ async def test_a_query_that_the_model_cannot_read_is_ranked_by_its_words(tmp_pat
         await shelf.ready()
         for query, answer in (("连接池为什么耗尽", 0), ("报表日期差一天", 2), ("日志写满磁盘", 5)):
             hybrid = (await shelf.searcher.search(MemoryQuery(query))).found
-            lexical = search_lexical(shelf.log, MemoryQuery(query)).found
+            lexical = search_lexical(shelf.log, MemoryQuery(query), shelf.log.all()).found
             assert hybrid[0].memory.text == lexical[0].memory.text == CHINESE[answer]
 
 

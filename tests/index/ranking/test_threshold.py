@@ -39,14 +39,23 @@ def test_strength_is_what_stands_out_and_what_is_shared() -> None:
 
 
 def test_the_strength_needed_rises_with_the_points_that_a_filter_lets_through() -> None:
-    assert least_strength(0, 0.0, 1.0) == least_strength(1, 0.0, 1.0) == pytest.approx(1.5)
-    assert least_strength(81, 0.0, 1.0) == pytest.approx(5.016, abs=1e-3)
-    assert least_strength(6_267, 0.0, 1.0) == pytest.approx(8.495, abs=1e-3)
+    assert least_strength(0, 5, 0.0, 1.0) == least_strength(1, 5, 0.0, 1.0) == pytest.approx(1.588, abs=1e-3)
+    assert least_strength(81, 5, 0.0, 1.0) == pytest.approx(5.103, abs=1e-3)
+    assert least_strength(6_267, 5, 0.0, 1.0) == pytest.approx(8.582, abs=1e-3)
 
 
-def test_a_question_in_another_language_than_all_texts_needs_less() -> None:
-    assert least_strength(81, 0.0, 0.0) == pytest.approx(least_strength(81, 0.0, 1.0) - 2.5)
-    assert least_strength(81, 0.15, 0.0) == least_strength(81, 0.3, 0.0) == least_strength(81, 0.3, 1.0)
+def test_the_strength_needed_rises_with_the_terms_of_a_question_up_to_five() -> None:
+    needed = [least_strength(81, count, 0.0, 1.0) for count in (1, 2, 3, 4, 5)]
+    assert needed == sorted(set(needed))
+    assert least_strength(81, 9, 0.0, 1.0) == needed[-1]
+    assert least_strength(1, 1, 0.0, 1.0) == 1.5, "no less than in a store of one text"
+
+
+@pytest.mark.parametrize("points", [1, 81, 6_267])
+def test_a_question_in_another_language_than_all_texts_needs_less_but_never_nothing(points: int) -> None:
+    assert least_strength(points, 5, 0.0, 0.0) == pytest.approx(least_strength(points, 5, 0.0, 1.0) * 0.56)
+    assert least_strength(points, 5, 0.15, 0.0) == least_strength(points, 5, 0.3, 0.0)
+    assert least_strength(points, 5, 0.15, 0.0) == least_strength(points, 5, 0.3, 1.0)
 
 
 def test_where_all_texts_are_about_one_thing_that_says_nothing_against_them() -> None:
@@ -139,7 +148,7 @@ async def test_the_strength_needed_is_that_of_the_points_that_pass_the_filter(tm
         for where, points in ((EntryQuery(), 6), (EntryQuery(project="elsewhere"), 1)):
             found = (await search(parts, "lasagne", axis=Axis.STRATEGY, where=where, min_score=0.0)).found
             basis = found[0].explanation.basis
-            assert basis.least == least_strength(points, basis.usual, 1.0)
+            assert basis.least == least_strength(points, 1, basis.usual, 1.0)
 
 
 async def test_a_text_without_terms_and_a_model_whose_scale_is_not_known_have_no_threshold(tmp_path: Path) -> None:

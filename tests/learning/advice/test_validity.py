@@ -1,5 +1,6 @@
 """What is not said unasked any more, because it misled and has a successor; and what is said with changed files."""
 
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from learning_memory_server.model.advice import Channel, Citation, Effect, Kind
 from learning_memory_server.model.entry import Anchor, Ghap, Lesson
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.learning.advice.test_advisor import advisor, mark, started
-from tests.support import ALICE, Parts, about, ids
+from tests.support import ALICE, NOON, Parts, about, ids
 
 LINES = [f"line_{number} = {number}".encode() for number in range(4)]
 CONTENT = b"\n".join(LINES)
@@ -113,3 +114,18 @@ async def test_what_was_found_and_misled_gives_way_too_unless_it_helped_as_often
     await parts.learn(replace(another, resolution=replace(another.outcome, cited=(helped,))))
 
     assert by.validity.successors() == {}
+
+
+@pytest.mark.parametrize("seed", range(5))
+async def test_whatever_comes_and_goes_what_gives_way_is_what_the_journal_says(parts: Parts, seed: int) -> None:
+    drawn, by, there = random.Random(seed), advisor(parts), [OLD.id]
+    for number in range(10, 40):
+        if len(there) > 1 and drawn.random() < 0.7:
+            parts.collector.forget([there.pop(drawn.randrange(1, len(there)))], NOON)
+        said = Citation(drawn.choice(there), Kind.EXPERIENCE, drawn.choice([Effect.MISLED, Effect.HELPED]))
+        entry = about("types", number)
+        parts.collector.add_resolved([replace(entry, resolution=replace(entry.outcome, cited=(said,)))])
+        there.append(entry.id)
+        if drawn.random() < 0.3:
+            parts.collector.anchor(entry.id, OLD.anchors)
+        assert by.validity.successors() == advisor(parts).validity.successors()

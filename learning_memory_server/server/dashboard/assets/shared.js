@@ -20,6 +20,6 @@ LM.views.push({
       LM.list(shared, (entry) => LM.make("li", {"data-shared": entry.id},
         LM.thing(entry.id, LM.short(LM.takeaway(entry) || entry.outcome_result || entry.goal, 220)),
         LM.make("div", {class: "soft small"}, LM.line(entry.goal, 140)),
-        LM.make("div", {class: "facts"}, LM.outcome(entry.outcome_status), LM.line(entry.author || "unknown author", 60), LM.make("span", {}, LM.date(entry.resolved_at)), entry.confirmations ? LM.make("span", {}, LM.count(entry.confirmations, "confirmation")) : null, LM.line(entry.project, 60))))));
+        LM.make("div", {class: "facts"}, LM.outcome(entry.outcome_status), LM.line(entry.author || "unknown author", 60), LM.make("span", {}, LM.date(entry.resolved_at)), ["confirmation", "contradiction"].map((noun) => entry[noun + "s"] ? LM.make("span", {}, LM.count(entry[noun + "s"], noun)) : null), LM.line(entry.project, 60))))));
   },
 });
