@@ -34,7 +34,7 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import journal_notices
 from learning_memory_server.server.hooks.event import answer_for, arguments_of
-from learning_memory_server.server.settings import Settings, removed_keys, unknown_variables
+from learning_memory_server.server.settings import Settings, removed_keys, settings_kept, unknown_variables
 from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ending import leave_shortly
@@ -173,14 +173,15 @@ class Hub:
 
     async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
         refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
+        kept = settings_kept(self._services.settings, hello.get("settings"))
         if not (refused or is_command):
             # Before anything is awaited, so that the hub is not promised to another.
-            self._users[writer] = discovery.settings_kept(self._place.settings, hello.get("settings"))
+            self._users[writer] = kept
         ack = {
             "ack": discovery.PROTOCOL_VERSION,
             "pid": os.getpid(),
             "build": self._program,
-            "settings": self._place.settings,
+            "kept": kept,
             "refused": refused,
             "gives_way": self._gives_way_to(hello, writer),
             # Commands do this by themselves. A front cannot: the module that knows the settings is slow to import.
@@ -295,7 +296,7 @@ class Hub:
             return await operate(self._services, report, command, fields)
 
     async def _status(self, hello: dict[str, Any]) -> dict[str, Any]:
-        own = discovery.settings_kept(self._place.settings, hello.get("settings"))
+        own = settings_kept(self._services.settings, hello.get("settings"))
         return {
             "pid": os.getpid(),
             "version": self._program["version"],
@@ -308,7 +309,7 @@ class Hub:
             **await connections.describe(self._services),
             "journal": str(self._place.journal),
             "storage": str(self._place.storage),
-            "settings": self._place.settings,
+            "settings_current": not own,
             "executable": sys.executable,
         }
 

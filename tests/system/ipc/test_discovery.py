@@ -38,7 +38,6 @@ def test_the_same_data_has_the_same_socket(tmp_path: Path) -> None:
     one = Place(variables(tmp_path, storage_path=str(tmp_path / "a")))
     same = Place(variables(tmp_path, storage_path=str(tmp_path / "a"), journal_path=str(tmp_path / "a" / "journal")))
     assert one.socket == same.socket
-    assert one.settings == same.settings
 
 
 def test_other_data_has_another_socket(tmp_path: Path) -> None:
@@ -72,16 +71,6 @@ def test_a_socket_is_not_looked_for_where_another_user_could_listen(tmp_path: Pa
     assert place.sockets() == [place.second_socket]
     tmp_path.chmod(0o750)
     assert place.sockets() == []
-
-
-def test_a_hub_with_other_settings_is_recognized(tmp_path: Path) -> None:
-    usual = Place(variables(tmp_path)).settings
-    assert Place(variables(tmp_path, min_experiences="5")).settings != usual
-    assert Place(variables(tmp_path, embedding_backend="hashing")).settings != usual
-    assert Place(variables(tmp_path, project="shop", log_level="debug")).settings == usual
-    (tmp_path / "settings.toml").write_text("min_experiences = 5\n")
-    from_file = Place(variables(tmp_path, config=str(tmp_path / "settings.toml"))).settings
-    assert from_file == Place(variables(tmp_path, min_experiences="5")).settings
 
 
 def test_data_reached_through_a_link_has_the_same_socket(tmp_path: Path) -> None:
