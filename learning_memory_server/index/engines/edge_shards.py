@@ -197,6 +197,23 @@ class OpenShards:
                 create_shard(directory, spec.dimension, spec.about)
         return self.get(spec.name)
 
+    def give_up(self, collection: str) -> None:
+        """Move the shard aside until its successor is complete; a successor that is given up itself is removed."""
+        self._shut(collection)
+        directory = self._path / collection
+        with engine_errors(collection):
+            if _given_up(directory).exists():
+                shutil.rmtree(directory)
+            else:
+                directory.rename(_given_up(directory))
+
+    async def remove_given_up(self) -> None:
+        """Remove the shards that were given up, once their successors would survive a power loss."""
+        if given_up := list(self._path.glob(_given_up(Path("*")).name)):
+            await self.flush()
+        for directory in given_up:
+            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
     def drop(self, collection: str) -> None:
         """Remove the shard, if there is one. A crash midway leaves nothing that is ever read."""
         self._require_open()
@@ -279,6 +296,10 @@ class OpenShards:
 
 def _replaced(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.old")
+
+
+def _given_up(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.given-up")
 
 
 def _put_aside(directory: Path) -> None:
