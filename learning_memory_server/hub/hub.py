@@ -297,14 +297,14 @@ class Hub:
 
     async def _status(self, hello: dict[str, Any]) -> dict[str, Any]:
         own = settings_kept(self._services.settings, hello.get("settings"))
+        others = list(filter(None, (*self._users.values(), own)))[:1]
         return {
             "pid": os.getpid(),
             "version": self._program["version"],
             "build": self._program,
             "uptime_seconds": round(time.time() - self._started, 1),
             "sessions": len(self._users),
-            "notice": next(filter(None, (*self._users.values(), own)), None),
-            "changed_by_others": journal_notices(self._services.journal, damaged=0),
+            "notice": " ".join((*others, *journal_notices(self._services.journal, damaged=0))) or None,
             "calls": self._calls,
             **await connections.describe(self._services),
             "journal": str(self._place.journal),
