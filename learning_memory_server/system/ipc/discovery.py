@@ -80,7 +80,10 @@ class Place:
         """
         found = [self.socket, self.second_socket]
         with suppress(OSError, ValueError, KeyError, TypeError):
-            found.append(Path(json.loads((self.journal / paths.LOCK).read_bytes())["socket"]))
+            about = json.loads((self.journal / paths.LOCK).read_bytes())
+            # A copied folder has the lock file of the first one.
+            if about["folder"] == str(self.journal):
+                found.append(Path(about["socket"]))
         return [path for path in dict.fromkeys(found) if socket_security.is_private(path.parent)]
 
 

@@ -59,10 +59,14 @@ def test_a_hub_that_listens_elsewhere_is_found_through_its_lock(tmp_path: Path) 
     for garbage in ("", "garbage", "[]", '{"pid": 1}', '{"socket": 1}', '{"socket": "/tmp/a.sock"}'):
         (place.journal / ".lock").write_text(garbage)
         assert place.sockets() == usual
-    (place.journal / ".lock").write_text(json.dumps({"socket": "/elsewhere/a.sock"}))
-    assert place.sockets() == [*usual, Path("/elsewhere/a.sock")]
-    (place.journal / ".lock").write_text(json.dumps({"socket": str(place.socket)}))
-    assert place.sockets() == usual
+    for folder, socket, found in (
+        (place.journal, "/elsewhere/a.sock", [*usual, Path("/elsewhere/a.sock")]),
+        (place.journal, str(place.socket), usual),
+        # A copy.
+        (tmp_path / "first" / "journal", "/elsewhere/a.sock", usual),
+    ):
+        (place.journal / ".lock").write_text(json.dumps({"folder": str(folder), "socket": socket}))
+        assert place.sockets() == found
 
 
 def test_a_socket_is_not_looked_for_where_another_user_could_listen(tmp_path: Path, runtime: Path) -> None:
