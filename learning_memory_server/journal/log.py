@@ -307,9 +307,10 @@ class Log:
         for path in (*self.segments(), *self.set_aside_files()) if changes else ():
             lines = [line for _, line, _ in _lines(path)]
             if count := sum(line in changes for line in lines):
+                # First: the disk may refuse to say that it is replaced.
+                self._forget(path)
                 with journal_errors(path):
                     self._disk.replace(path, b"".join(changes.get(line, line) for line in lines))
-                self._forget(path)
                 rewritten[path] = count
         return rewritten
 
