@@ -88,7 +88,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
         max_search_threads=1,
         wal_enabled=True,
     )
-    staged = directory.with_name(f".{directory.name}.new")
+    staged = _unread(directory)
     with engine_errors(directory.name):
         if staged.exists():
             shutil.rmtree(staged)
@@ -203,7 +203,7 @@ class OpenShards:
         directory = self._path / collection
         with engine_errors(collection):
             if _given_up(directory).exists():
-                shutil.rmtree(directory)
+                _remove(directory)
             else:
                 directory.rename(_given_up(directory))
 
@@ -215,13 +215,11 @@ class OpenShards:
             await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
 
     def drop(self, collection: str) -> None:
-        """Remove the shard, if there is one. A crash midway leaves nothing that is ever read."""
+        """Remove the shard, if there is one."""
         self._require_open()
         self._shut(collection)
-        directory = self._path / collection
         with engine_errors(collection):
-            _put_aside(directory)
-            shutil.rmtree(_replaced(directory), ignore_errors=True)
+            _remove(self._path / collection)
 
     def promote(self, source: str, target: str) -> None:
         """Replace one shard with another.
@@ -233,7 +231,9 @@ class OpenShards:
         self._shut(target)
         directory = self._path / target
         with engine_errors(target):
-            _put_aside(directory)
+            shutil.rmtree(_replaced(directory), ignore_errors=True)
+            if directory.exists():
+                directory.rename(_replaced(directory))
             (self._path / source).rename(directory)
             shutil.rmtree(_replaced(directory), ignore_errors=True)
 
@@ -298,15 +298,20 @@ def _replaced(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.old")
 
 
+def _unread(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.new")
+
+
+def _remove(directory: Path) -> None:
+    """Remove a shard, if there is one. What a crash leaves of it is never read."""
+    shutil.rmtree(_unread(directory), ignore_errors=True)
+    if directory.exists():
+        directory.rename(_unread(directory))
+    shutil.rmtree(_unread(directory), ignore_errors=True)
+
+
 def _given_up(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.given-up")
-
-
-def _put_aside(directory: Path) -> None:
-    """Move whatever is in `directory` next to it."""
-    shutil.rmtree(_replaced(directory), ignore_errors=True)
-    if directory.exists():
-        directory.rename(_replaced(directory))
 
 
 _PREFIX: Final = "keys"

@@ -337,6 +337,36 @@ async def test_a_death_while_a_collection_is_given_up_leaves_it_or_its_successor
         assert await store.count("notes") == 1
 
 
+@pytest.mark.parametrize("dropped", ["staged", "successor"])
+async def test_a_death_while_a_collection_is_removed_leaves_nothing_that_is_read(
+    used: Path, spec: CollectionSpec, dropped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(EdgeStore(used), spec) as store:
+        name = "notes" if dropped == "successor" else "notes_next"
+        if dropped == "successor":
+            (used / ".notes.given-up").mkdir()
+        else:
+            await (await store.rebuild(spec, resume=True)).upsert(points(3))
+
+    def half(path: Path, **_: Any) -> None:
+        if path.exists():
+            shutil.copytree(path, path.with_name("half"))
+            (path / "edge_config.json").unlink()
+            raise PowerLossError
+
+    async with opened(EdgeStore(used)) as store:
+        with monkeypatch.context() as patch, suppress(PowerLossError):
+            patch.setattr(shutil, "rmtree", half)
+            if dropped == "successor":
+                await store.ensure(replace(spec, dimension=5))
+            else:
+                await store.rebuild(spec, resume=False)
+    assert (used / "half").exists()
+    async with opened(EdgeStore(used)) as store:
+        assert await store.ensure(replace(spec, name=name)) is None
+        assert await store.count(name) == 0
+
+
 async def test_keyword_fields_share_an_index(store: EdgeStore, spec: CollectionSpec) -> None:
     await store.ensure(spec)
     await store.ensure(replace(spec, keyword_fields=(*spec.keyword_fields, "later")))
