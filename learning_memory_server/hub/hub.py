@@ -305,12 +305,9 @@ class Hub:
             "uptime_seconds": round(time.time() - self._started, 1),
             "sessions": len(self._users),
             "notice": " ".join((*others, *journal_notices(self._services.journal, damaged=0))) or None,
-            "calls": self._calls,
             **await connections.describe(self._services),
             "journal": str(self._place.journal),
-            "storage": str(self._place.storage),
             "settings_current": not own,
-            "executable": sys.executable,
         }
 
     @contextmanager

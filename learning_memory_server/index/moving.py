@@ -10,7 +10,7 @@ from learning_memory_server.embedding.base import Vectors, agrees
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DamagedCollectionError, MissingCollectionError, WrongDimensionError
 from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of
-from learning_memory_server.index.engines.base import Payload, VectorStore
+from learning_memory_server.index.engines.base import VectorStore
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.recipe import completed, embed
 
@@ -95,7 +95,7 @@ class IndexMove:
             return {}
         records = await self.source.retrieve(collection, [document.point_id for document in batch], with_vectors=True)
         documents = {document.point_id: document for document in batch}
-        same = [record for record in records if _is_made_from(documents[record.id], record.payload)]
+        same = [record for record in records if record.payload.get(DIGEST) == digest_of(documents[record.id])]
         found = {record.id: record.vector for record in same if record.vector is not None}
         if found and collection not in self._copies:
             # The store's name only claims which model made its vectors; a sample proves it.
@@ -114,11 +114,6 @@ class IndexMove:
             each.count = counts[collection]
             each.missing = len(belonging[collection] - there[collection].keys())
             each.others = len(there[collection].keys() - belonging[collection])
-
-
-def _is_made_from(document: Document, payload: Payload) -> bool:
-    """Return whether a point has the vector of a document, by its payload."""
-    return bool(payload.get(DIGEST) == digest_of(document))
 
 
 def _batches(documents: Sequence[Document]) -> Iterable[list[Document]]:
