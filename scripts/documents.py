@@ -142,7 +142,7 @@ class ShownDocument(TypedDict):
 
 
 class HubFacts(TypedDict, total=False):
-    """The state of a hub. `points` counts them by collection, once the index is open; a `notice` is of settings."""
+    """The state of a hub. `points` counts them by collection, once the index is open."""
 
     pid: int
     version: str

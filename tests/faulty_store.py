@@ -114,6 +114,10 @@ class FaultyStore:
         await self._check()
         return await self.inner.search(collection, query, limit=limit, where=where, ids=ids)
 
+    async def remove_given_up(self) -> None:
+        await self._check()
+        await self.inner.remove_given_up()
+
     async def flush(self) -> None:
         await self._check()
         self.flushes += 1

@@ -104,10 +104,7 @@ def hub_run() -> None:
 def hub_status() -> dict[str, Any] | None:
     """Return the state of the hub, and whether it has the settings of this process; None if none runs."""
     running = running_hub()
-    if running is None:
-        return None
-    status = running.control("status")
-    return {**status, "settings_current": status["settings"] == running.place.settings}
+    return running.control("status") if running else None
 
 
 def hub_facts(status: dict[str, Any]) -> dict[str, Any]:

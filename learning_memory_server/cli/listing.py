@@ -15,6 +15,7 @@ from learning_memory_server.learning.values.log import lesson_of, ordered
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.value import Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.claims import caller_of
@@ -75,7 +76,7 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     settings = command.open_settings()
     wanted = command.chosen_project(project, settings)
     found = command.Stored(settings).errors(wanted)
-    found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
+    found.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
     shown = error_views(found[:limit], settings)
     where = "" if wanted is None else " in this project"
     nothing = f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."

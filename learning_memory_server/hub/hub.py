@@ -33,7 +33,7 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import journal_notices
 from learning_memory_server.server.hooks.event import answer_for, arguments_of
-from learning_memory_server.server.settings import Settings, removed_keys, unknown_variables
+from learning_memory_server.server.settings import Settings, removed_keys, settings_kept, unknown_variables
 from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ending import leave_shortly
@@ -172,14 +172,15 @@ class Hub:
 
     async def _acknowledge(self, hello: dict[str, Any], writer: asyncio.StreamWriter) -> dict[str, Any]:
         refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
+        kept = settings_kept(self._services.settings, hello.get("settings"))
         if not (refused or is_command):
             # Before anything is awaited, so that the hub is not promised to another.
-            self._users[writer] = discovery.settings_kept(self._place.settings, hello.get("settings"))
+            self._users[writer] = kept
         ack = {
             "ack": discovery.PROTOCOL_VERSION,
             "pid": os.getpid(),
             "build": self._program,
-            "settings": self._place.settings,
+            "kept": kept,
             "refused": refused,
             "gives_way": self._gives_way_to(hello, writer),
             # Commands do this by themselves. A front cannot: the module that knows the settings is slow to import.
@@ -299,21 +300,18 @@ class Hub:
             return await operate(self._services, report, command, fields)
 
     async def _status(self, hello: dict[str, Any]) -> dict[str, Any]:
-        own = discovery.settings_kept(self._place.settings, hello.get("settings"))
+        own = settings_kept(self._services.settings, hello.get("settings"))
+        others = list(filter(None, (*self._users.values(), own)))[:1]
         return {
             "pid": os.getpid(),
             "version": self._program["version"],
             "build": self._program,
             "uptime_seconds": round(time.time() - self._started, 1),
             "sessions": len(self._users),
-            "notice": next(filter(None, (*self._users.values(), own)), None),
-            "changed_by_others": journal_notices(self._services.journal, damaged=0),
-            "calls": self._calls,
+            "notice": " ".join((*others, *journal_notices(self._services.journal, damaged=0))) or None,
             **await connections.describe(self._services),
             "journal": str(self._place.journal),
-            "storage": str(self._place.storage),
-            "settings": self._place.settings,
-            "executable": sys.executable,
+            "settings_current": not own,
         }
 
     @contextmanager

@@ -184,6 +184,8 @@ class IndexWriter:
         if not self.reconciler.is_known:
             await self.find_pending()
         await self.reconciler.catch_up()
+        if self.is_complete:
+            await self._index.require_open().remove_given_up()
         self._tried.set()
         await self._index.look_around()
         await self.renew()

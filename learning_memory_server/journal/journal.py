@@ -22,6 +22,7 @@ from learning_memory_server.journal.codec import (
 )
 from learning_memory_server.journal.log import Damage, Disk, Log, Purge, journal_errors, matching
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.system import files
 
 
@@ -139,7 +140,7 @@ class Journal:
             with suppress(JournalUnavailableError):
                 entries.append(self.read_open(path))
         self._unreadable = len(paths) - len(entries)
-        return sorted(entries, key=lambda entry: (entry.created_at, entry.id))
+        return sorted(entries, key=lambda entry: (as_seen(entry.created_at), entry.id))
 
     def read_open(self, path: Path) -> Ghap:
         """Return the entry of one open file; refuse one that does not contain the open entry that it is named after."""

@@ -131,6 +131,8 @@ class Purge:
 
 
 _TAIL: Final = 1 << 16
+_REMEMBERED: Final = 1 << 20
+"""Bytes of a file that are kept to be written again."""
 SET_ASIDE: Final = ".corrupt-"
 """In the name of a file of set-aside bytes, the part between the log's name and the time."""
 
@@ -150,6 +152,8 @@ class Log:
         self._damaged: int | None = None
         self._ends: dict[Path, int] = {}
         """Bytes of each file that this process has read or written, as far as they are acknowledged."""
+        self._appended: dict[Path, bytes] = {}
+        """What this process has appended to each file last."""
         self._unfinished: set[Path] = set()
         """Files with an append that failed, whose bytes may still be there."""
         self.changed_by_others: set[Path] = set()
@@ -174,6 +178,7 @@ class Log:
                     self._unfinished.add(path)
                     raise
                 self._ends[path] = end + len(lines)
+                self._appended[path] = (self._appended.get(path, b"") + lines)[-_REMEMBERED:]
 
     def _end_for_append(self, path: Path, at: datetime) -> int:
         """Return the size of a file, which ends in a line feed; what a failed append has left is removed first."""
@@ -186,10 +191,22 @@ class Log:
         if size != end:
             self.changed_by_others.add(path)
             log.warning("journal.changed_by_others", file=path.name, bytes_expected=end, bytes_found=size)
+            lost = self._lost(path, end, size)
+            self._disk.append(path, lost)
+            size += len(lost)
         if size and not _ends_a_line(path):
             self._recover(path, at)
             size = path.stat().st_size
         return size
+
+    def _lost(self, path: Path, end: int, size: int) -> bytes:
+        """Return what a file lacks that an earlier version of it has replaced, if this process remembers that much."""
+        appended = self._appended.pop(path, b"")
+        still = size - (end - len(appended))
+        if not 0 <= still < len(appended) or (size and not path.read_bytes().endswith(appended[:still])):
+            return b""
+        self._appended[path] = appended
+        return appended[still:]
 
     def read(self) -> LogContent:
         """Return everything that can be read and is not forgotten.
@@ -241,7 +258,7 @@ class Log:
 
     def _recover(self, path: Path, at: datetime) -> Path | None:
         torn = _torn_tail(path)
-        self._ends.pop(path, None)
+        self._forget(path)
         if torn and self._is_whole(torn + b"\n"):
             # Only the line feed is missing: an editor removed it, or a crash came just before it.
             with journal_errors(path):
@@ -290,9 +307,10 @@ class Log:
         for path in (*self.segments(), *self.set_aside_files()) if changes else ():
             lines = [line for _, line, _ in _lines(path)]
             if count := sum(line in changes for line in lines):
+                # First: the disk may refuse to say that it is replaced.
+                self._forget(path)
                 with journal_errors(path):
                     self._disk.replace(path, b"".join(changes.get(line, line) for line in lines))
-                self._ends.pop(path, None)
                 rewritten[path] = count
         return rewritten
 
@@ -325,6 +343,11 @@ class Log:
                         path, text, None, Damage(path, number, str(error), torn=last and not text.endswith(b"\n"))
                     )
             self._ends.setdefault(path, size)
+
+    def _forget(self, path: Path) -> None:
+        """Forget what this process knew of a file that it changes otherwise than by appending."""
+        self._ends.pop(path, None)
+        self._appended.pop(path, None)
 
     def _is_whole(self, line: bytes) -> bool:
         try:

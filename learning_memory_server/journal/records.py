@@ -16,6 +16,7 @@ from learning_memory_server.journal.log import Log
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.system.ram import without_collections
 
 
@@ -284,4 +285,4 @@ def _is_error(name: str) -> bool:
 
 
 def _age(failure: Failure) -> tuple[datetime, int, str]:
-    return failure.created_at, failure.times, failure.id
+    return as_seen(failure.created_at), failure.times, failure.id

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time
+from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
 
@@ -12,6 +13,21 @@ Clock = Callable[[], datetime]
 def utc_now() -> datetime:
     """Return the current time in UTC."""
     return datetime.now(UTC)
+
+
+_FIRST_SEEN: Final[dict[datetime, datetime]] = {}
+"""When this process first saw a time that was in the future then."""
+
+
+def as_seen(moment: datetime) -> datetime:
+    """Return the time by which something is ordered: that of the first look at it, if it was in the future then.
+
+    A clock that was wrong, or somebody else's file, must not lead every list until 2031. It never changes.
+    """
+    seen = _FIRST_SEEN.get(moment)
+    if seen is None and moment > (now := utc_now()):
+        seen = _FIRST_SEEN.setdefault(moment, now)
+    return seen or moment
 
 
 def parse_moment(field: str, text: str) -> datetime:

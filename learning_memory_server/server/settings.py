@@ -43,9 +43,10 @@ def _no_boolean(value: object) -> object:
 
 
 def _joined(value: object) -> object:
-    """Return a list of texts as one text, as a variable holds it."""
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return ",".join(value)
+    """Return a list of texts as one text, as a variable holds it, without spaces around its commas."""
+    texts = value.split(",") if isinstance(value, str) else value
+    if isinstance(texts, list) and all(isinstance(each, str) for each in texts):
+        return ",".join(each.strip() for each in texts)
     return value
 
 
@@ -83,6 +84,9 @@ REMOVED: Final = frozenset(
     )
 )
 """Keys of the file that once were settings."""
+
+_OF_THE_CALLER: Final = frozenset(("project", "log_level", "storage_path", "journal_path"))
+"""Settings in which a session may differ from its hub, and those that have led it there."""
 
 UserPath = Annotated[Path, AfterValidator(_user_path)]
 Number = Annotated[int, BeforeValidator(_no_boolean)]
@@ -285,6 +289,29 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
             else f"{name} in {paths.config_file(environment)}"
         )
         raise InvalidSettingsError(f"{place}: {problem['msg']}.") from None
+
+
+def settings_kept(hub: Settings, others: object) -> str:
+    """Return what to say of a hub to which others have told other raw settings than its own; empty if they have not.
+
+    They are compared as they would be in use: `true` is `True`, a text with commas is a list, and a default is one.
+    """
+    if not isinstance(others, dict):
+        return ""
+    compared = Settings.model_fields.keys() - _OF_THE_CALLER
+    try:
+        theirs = Settings.model_validate({name: others[name] for name in compared & others.keys()})
+    except ValidationError as error:
+        differing = {str(problem["loc"][0]) for problem in error.errors()}
+    else:
+        differing = {name for name in compared if getattr(hub, name) != getattr(theirs, name)}
+    if not differing:
+        return ""
+    return (
+        f"The running hub was started with other settings ({', '.join(sorted(differing))}) than a session or command "
+        "that uses it, and keeps them while a session with its settings does. Run `learning-memory-server hub stop`; the "
+        "next call or command starts a hub with its own settings."
+    )
 
 
 def is_secret(name: str, value: object) -> bool:

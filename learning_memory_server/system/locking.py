@@ -58,7 +58,8 @@ def exclusive(
             raise AlreadyRunningError(
                 f"{describe_holder(folder) or 'Another process'} is using {name} {folder}.", hint=hint
             )
-        _describe(descriptor, {"purpose": purpose, **({"socket": str(socket)} if socket else {})})
+        listens = {"socket": str(socket)} if socket else {}
+        _describe(descriptor, {"purpose": purpose, "folder": os.path.realpath(folder), **listens})
         yield
         with suppress(OSError):
             os.ftruncate(descriptor, 0)
@@ -113,7 +114,9 @@ def try_lock(descriptor: int, pause: Callable[[float], None] = time.sleep) -> bo
 
 
 def holder(folder: Path) -> dict[str, object] | None:
-    """Return how the process that has locked the folder describes itself ({pid, purpose, socket?}); None if it is free.
+    """Return how the process that has locked the folder describes itself: {pid, purpose, folder, socket?}.
+
+    None if the folder is free.
 
     Raises `LockUnavailableError` if the lock file cannot be opened.
     """

@@ -88,6 +88,13 @@ def test_a_hub_that_nobody_uses_gives_way_to_the_settings_of_the_next_session(
     assert f"process {hub}) to shut down for other settings" in second.stderr()
 
 
+def test_a_session_that_writes_the_same_settings_otherwise_uses_the_hub(memory: Memory) -> None:
+    hub = unused_hub(memory)
+    second = memory.greeted("second", redaction="True", hdbscan_min_samples="3", redaction_allow="[]")
+    assert "note" not in second.call("list_values")
+    assert memory.hub() == hub
+
+
 def test_where_others_use_it_a_session_is_told_until_they_leave(memory: Memory, double: QdrantDouble) -> None:
     first = memory.greeted("first")
     hub = memory.hub()

@@ -1,5 +1,7 @@
 """An index and a journal in memory, and what keeps them alike."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -87,6 +89,11 @@ class FakeIndex:
         self.delayed.clear()
 
     async def open(self) -> None: ...
+
+    def require_open(self) -> FakeIndex:
+        return self
+
+    async def remove_given_up(self) -> None: ...
 
     async def discard(self) -> None: ...
 

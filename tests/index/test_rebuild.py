@@ -270,3 +270,27 @@ async def test_an_index_of_the_first_layout_which_had_no_terms_gets_them(tmp_pat
         (match,) = await parts.index.search_hybrid(Query(FULL, "checkout", 5, Filter()))
         assert match.payload["ghap_id"] == numbered(1).id
         assert match.explanation.bm25 > 0
+
+
+async def test_an_index_that_is_given_up_stays_until_its_successor_has_everything(tmp_path: Path) -> None:
+    def given_up() -> list[str]:
+        return [path.name for path in tmp_path.rglob(".*.given-up")]
+
+    async with open_parts(tmp_path) as parts:
+        await parts.ready()
+        await parts.learn(*(numbered(n) for n in range(20)))
+    for path in (tmp_path / "index").rglob("edge_config.json"):
+        path.write_text("{}")
+    for failed in range(3):
+        async with open_parts(tmp_path) as parts:
+            parts.store.failures = [StorageUnavailableError("It fails half-way.")] * bool(failed % 2 == 0)
+            if failed < 2:
+                parts.store.failures.append(StorageUnavailableError("It fails."))
+                with pytest.raises(StorageUnavailableError):
+                    await parts.writer.complete()
+            assert sorted(given_up()) == [f".{FULL}.given-up", f".{STRATEGY}.given-up"]
+    async with open_parts(tmp_path) as parts:
+        await parts.writer.complete()
+        assert parts.writer.is_complete
+        assert given_up() == []
+        assert (await parts.index.counts())[FULL] == 20

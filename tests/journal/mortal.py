@@ -29,18 +29,19 @@ class MortalSystem:
         self._left: int | None = None
         self._cut = 0
         self._refuses = False
+        self._again: int | None = None
 
     def die_after(self, steps: int, cut: int) -> None:
         """Allow `steps` more steps. If the next one writes n bytes, `cut` modulo n + 1 of them are written."""
         self._left, self._cut, self._refuses = steps, cut, False
 
-    def refuse_after(self, steps: int, cut: int) -> None:
-        """Allow `steps` more steps, then fail once as a full disk does."""
-        self._left, self._cut, self._refuses = steps, cut, True
+    def refuse_after(self, steps: int, cut: int, again: int | None = None) -> None:
+        """Allow `steps` more steps, then fail once as a full disk does, and once more `again` steps later."""
+        self._left, self._cut, self._refuses, self._again = steps, cut, True, again
 
     def live(self) -> None:
         """Stop dying. What was written is as safe as after the end of a process."""
-        self._left, self._refuses = None, False
+        self._left, self._refuses, self._again = None, False, None
         self.dirty.clear()
 
     def mkdir(self, path: Path, mode: int, /) -> None:
@@ -92,7 +93,7 @@ class MortalSystem:
     def _step(self) -> None:
         if self._left is not None:
             if self._left == 0 and self._refuses:
-                self._left = None
+                self._left, self._again = self._again, None
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if self._left == 0:
                 raise PowerLossError

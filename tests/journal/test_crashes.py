@@ -1,5 +1,7 @@
 """Any sequence of writes, with the process dying at any byte of any of them, or the disk refusing one."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -28,20 +30,24 @@ CALLERS = (ALICE, BOB, CAROL)
 # An append takes two steps, the first of which writes; the first append to a file takes up to six. None: no death.
 SURVIVED_STEPS = [None, None, None, None, None, None, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 8, 11]
 STEP_BYTES = 5
-REFUSED_FROM = 192
+REFUSED_FROM, REFUSED_TWICE_FROM = 160, 208
 FEWEST, MOST = 3, 8
 
 
 @dataclass(frozen=True)
 class End:
-    """When an operation ends: after how many steps, at which byte of the next, by death or by a refusal."""
+    """When an operation ends: after how many steps, at which byte of the next, by death or by one or two refusals."""
 
     steps: int
     cut: int
     refused: bool
+    again: int | None = None  # how many steps are allowed between the two: none if it is the roll-back that fails
 
     def prepare(self, system: MortalSystem) -> None:
-        (system.refuse_after if self.refused else system.die_after)(self.steps, self.cut)
+        if self.refused:
+            system.refuse_after(self.steps, self.cut, self.again)
+        else:
+            system.die_after(self.steps, self.cut)
 
 
 @dataclass(frozen=True)
@@ -53,6 +59,14 @@ class State:
     forgotten: frozenset[str] = frozenset()
     values: frozenset[str] = frozenset()
     clusters: tuple[int, ...] = ()
+
+    def and_also(self, added: State) -> State:
+        return replace(
+            self,
+            resolved={**self.resolved, **added.resolved},
+            values=self.values | added.values,
+            clusters=(*self.clusters, *added.clusters),
+        )
 
 
 def told(entry: Ghap) -> tuple[object, ...]:
@@ -253,7 +267,8 @@ def decoded(plan: bytes) -> Iterator[tuple[Callable[[World, int], Operation | No
     for place in range(0, len(plan) - STEP_BYTES + 1, STEP_BYTES):
         operation, choice, survived, high, low = plan[place : place + STEP_BYTES]
         steps = SURVIVED_STEPS[survived % len(SURVIVED_STEPS)]
-        end = None if steps is None else End(steps, high * 256 + low, refused=choice >= REFUSED_FROM)
+        again = (0, 0, 1, 2)[high % 4] if choice >= REFUSED_TWICE_FROM else None
+        end = None if steps is None else End(steps, high * 256 + low, choice >= REFUSED_FROM, again)
         yield OPERATIONS[operation % len(OPERATIONS)], choice % 8, end
 
 
@@ -284,10 +299,15 @@ def live_through(world: World, operation: Operation, end: End | None) -> None:
     except (PowerLossError, JournalUnavailableError) as error:
         refused = isinstance(error, JournalUnavailableError)
         world.system.live()
-        assert not refused or world.journal.damage() == [], "a process that goes on would write after torn bytes"
+        is_double = bool(refused and end and end.again is not None)
+        assert not refused or is_double or world.journal.damage() == [], "what was refused could be taken back"
+        added = go_on(world) if refused else State()
+        assert not world.journal.changed_by_others, "what this process did itself counts as done by another"
         recover(world, end)
         observed = world.observed()
+        states = [state.and_also(added) for state in states]
         assert observed in states
+        world.seen["double refusals"] += is_double
         world.state = observed
         world.seen["refusals" if refused else "deaths"] += 1
         world.seen["ends that left the new state" if observed == states[-1] else "ends that left an old one"] += 1
@@ -300,6 +320,17 @@ def live_through(world: World, operation: Operation, end: End | None) -> None:
             world.ids[done.goal] = done.id
         world.state = states[-1]
         assert len(world.journal.open_files()) == len(world.state.open) or not world.tidy
+
+
+def go_on(world: World) -> State:
+    """Let the process acknowledge a record of each log after a refusal, and return what these are."""
+    before, world.state = world.state, State()
+    for make in (importing, storing_a_value, clustering):
+        act, states = make(world, 0)
+        act()
+        world.state = states[-1]
+    added, world.state = world.state, before
+    return added
 
 
 def recover(world: World, end: End | None) -> None:
@@ -353,6 +384,7 @@ def test_what_was_acknowledged_survives_a_death_at_any_byte(tmp_path: Path) -> N
     for reached in (
         "deaths",
         "refusals",
+        "double refusals",
         "ends that left the new state",
         "ends that left an old one",
         "deaths in recovery",

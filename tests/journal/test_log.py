@@ -364,17 +364,46 @@ def test_nothing_is_glued_to_bytes_that_another_program_left(log: Log, segment: 
     assert log.read().damage == []
 
 
-def test_a_file_that_another_program_put_back_is_named(log: Log, segment: Path) -> None:
-    log.append([record(1)])
-    earlier = segment.read_bytes()
-    log.append([record(2)])
-    assert not log.changed_by_others
+@pytest.mark.parametrize("known", [0, 1])
+def test_what_an_earlier_version_of_a_file_lacks_is_written_again(tmp_path: Path, known: int) -> None:
+    Log(tmp_path / "before" / "values").append([record(number) for number in range(known)])
+    whole = b"".join(record(number).to_line() for number in range(known, 6))
+    for size in range(len(whole)):
+        log = Log(tmp_path / str(size) / "values")
+        log.append([record(number) for number in range(known)])
+        later = Log(tmp_path / str(size) / "values")
+        for number in range(known, 6):
+            later.append([record(number)])
+        (path,) = later.segments()
+        path.write_bytes(path.read_bytes()[: path.stat().st_size - len(whole) + size])
+        assert not later.changed_by_others
+        later.append([record(6)])
+        assert later.changed_by_others == {path}
+        later.append([record(7)])
+        content = Log(tmp_path / str(size) / "values").read()
+        assert (content.records, content.damage) == ([record(number) for number in range(8)], [])
 
-    segment.write_bytes(earlier)
+
+def test_a_removed_file_is_written_again_and_only_once(log: Log, segment: Path) -> None:
+    for number in range(3):
+        log.append([record(number)])
+        segment.unlink()
     log.append([record(3)])
+    assert log.read().records == [record(number) for number in range(4)]
 
+
+@pytest.mark.parametrize("there", [(0,), (7, 8, 9), (0, 1, 2, 7), (1, 2, 7)])
+def test_a_file_that_became_another_one_is_named_and_left_as_it_is(
+    log: Log, segment: Path, there: tuple[int, ...]
+) -> None:
+    log.append([record(0)])
+    log.rewrite({record(0).to_line(): b""})
+    log.append([record(1), record(2)])
+    segment.write_bytes(b"".join(record(number).to_line() for number in there))
+    log.append([record(3)])
+    log.append([record(4)])
     assert log.changed_by_others == {segment}
-    assert [each.id for each in log.read().records] == ["ghap_1", "ghap_3"]
+    assert [each.id for each in log.read().records] == [f"ghap_{number}" for number in (*there, 3, 4)]
 
 
 def test_a_file_that_was_put_back_after_it_was_read_is_named(log: Log, segment: Path) -> None:

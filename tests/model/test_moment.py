@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model.moment import parse_moment, utc_now
+from learning_memory_server.model.moment import as_seen, parse_moment, utc_now
 from tests.support import MOMENTS
 
 
@@ -58,3 +58,21 @@ def test_anything_else_is_refused_with_the_field_and_an_example(text: str) -> No
 def test_now_is_in_utc() -> None:
     assert utc_now().utcoffset() == timedelta(0)
     assert abs(utc_now() - datetime.now(UTC)) < timedelta(seconds=5)
+
+
+FUTURE = datetime(2031, 5, 1, tzinfo=UTC)
+
+
+@given(MOMENTS)
+def test_a_time_orders_by_when_it_was_first_seen_if_that_was_earlier(moment: datetime) -> None:
+    before = utc_now()
+    seen = as_seen(moment)
+    assert seen == moment if moment < before else before <= seen <= utc_now()
+    assert as_seen(moment) == seen
+
+
+@pytest.mark.parametrize("moment", [FUTURE, datetime.max.replace(tzinfo=UTC)])
+def test_what_comes_after_a_time_in_the_future_is_newer(moment: datetime) -> None:
+    as_seen(moment)
+    now = utc_now()
+    assert max([moment, now, now - timedelta(days=1)], key=as_seen) == now

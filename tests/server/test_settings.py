@@ -1,10 +1,18 @@
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
+from learning_memory_server.server.settings import (
+    Settings,
+    load_settings,
+    removed_keys,
+    settings_kept,
+    unknown_variables,
+)
 from learning_memory_server.system.paths import data_directory
 
 
@@ -267,6 +275,66 @@ def test_a_cluster_has_several_addresses(tmp_path: Path) -> None:
     file = tmp_path / "config.toml"
     file.write_text('qdrant_url = ["http://a:6333", "https://b"]')
     assert load(file).qdrant_url == "http://a:6333,https://b"
-    assert load(file, qdrant_url="http://a, http://b").qdrant_url == "http://a, http://b"
+    assert load(file, qdrant_url="http://a, http://b").qdrant_url == "http://a,http://b"
     with pytest.raises(InvalidSettingsError, match="must begin with http"):
         load(file, qdrant_url="http://a,b:6333")
+
+
+BOOLEANS = ([True, "true", "True", "TRUE", "1", "yes", "on"], [False, "false", "False", "0", "no", "off"])
+EQUAL: dict[str, tuple[list[Any], ...]] = {
+    "qdrant_url": (
+        ["http://a:1,http://b:1", ["http://a:1", "http://b:1"], "http://a:1, http://b:1 "],
+        ["http://a:1", ["http://a:1"]],
+    ),
+    "qdrant_api_key": (["1"], ["1.0"], ["true"]),
+    "qdrant_allow_plaintext_key": BOOLEANS,
+    "embedding_backend": (["hashing"], ["sentence-transformers"]),
+    "embedding_model": (["~/model", str(Path.home() / "model")], ["all-MiniLM-L6-v2"]),
+    "ollama_url": (["http://a:1"], ["http://127.0.0.1:11434"]),
+    "embedding_dimension": ([5, "5", "5.0", " 5"], [6, "6"]),
+    "reranker_model": (["~/model", str(Path.home() / "model")], ["model"]),
+    "hdbscan_min_cluster_size": ([5, "5", "5.0"], [6, "6"]),
+    "hdbscan_min_samples": ([5, "5", "5.0"], [3, "3"]),
+    "min_experiences": ([5, "5", "5.0"], [6, "6"]),
+    "advice_scope": (["all"], ["project"]),
+    "advice_withheld": ([0.5, "0.5", ".5", "5e-1"], [0, 0.0, "0", "0.0"]),
+    "check_in_calls": ([5, "5", "5.0"], [0, "0"]),
+    "redaction": BOOLEANS,
+    "redaction_patterns": ([["a", "b"], '["a", "b"]', '["a","b"]'], [{"a": "b"}, '{"a": "b"}'], [[], "[]"]),
+    "redaction_allow": ([["a", "b"], '["a","b"]'], [["b", "a"]], [[], "[]"]),
+    "hub_idle_minutes": ([5, "5", "5.0"], [30, 30.0, "30", "3e1"]),
+}
+"""For each setting, lists of forms with one meaning: as variables and the file may have them."""
+OF_THE_CALLER = {"project", "log_level", "storage_path", "journal_path"}
+
+
+def test_each_setting_is_compared_or_of_the_caller_alone() -> None:
+    assert EQUAL.keys() | OF_THE_CALLER == Settings.model_fields.keys()
+    assert settings_kept(Settings(), dict.fromkeys(OF_THE_CALLER, "of the session")) == ""
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_what_means_the_same_is_no_other_setting_and_what_does_not_is_one(name: str) -> None:
+    meanings = [(number, form) for number, forms in enumerate(EQUAL[name]) for form in forms]
+    for own, first in meanings:
+        hub = Settings.model_validate({name: first})
+        for other, second in meanings:
+            # As a hello brings it.
+            told = settings_kept(hub, json.loads(json.dumps({name: second})))
+            assert told == "" if own == other else f"other settings ({name}) than" in told, (first, second)
+
+
+def test_a_default_that_is_written_out_is_no_other_setting() -> None:
+    usual = Settings().model_dump(mode="json", exclude=OF_THE_CALLER, exclude_none=True)
+    assert settings_kept(Settings(), usual) == ""
+    assert settings_kept(Settings.model_validate(usual), {}) == ""
+
+
+@pytest.mark.parametrize("others", [None, "text", [], 1])
+def test_a_session_that_tells_no_settings_has_no_others(others: object) -> None:
+    assert settings_kept(Settings(), others) == ""
+
+
+def test_an_invalid_setting_is_another_one_and_an_unknown_one_is_none() -> None:
+    assert "(min_experiences)" in settings_kept(Settings(), {"min_experiences": "many", "redaction": "true"})
+    assert settings_kept(Settings(), {"no_setting": "1", "episodes": True}) == ""

@@ -207,7 +207,7 @@ async def test_whatever_evidence_is_invented_what_counts_is_how_many_others_say_
     git(clone, "fetch", "-q")
     await shared.join(clone, HERE.project)
     entry = shared.entries[name_of(1)]
-    assert entry.shared == f"shared, says git: Ann{said}"
+    assert entry.shared == f"shared, merged by Ann{said}"
     assert (shared.discount(entry) == 0) is is_settled
 
 

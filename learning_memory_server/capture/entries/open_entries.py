@@ -17,7 +17,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
-from learning_memory_server.model.moment import Clock
+from learning_memory_server.model.moment import Clock, as_seen
 from learning_memory_server.system import timeouts
 
 
@@ -114,7 +114,7 @@ class OpenEntries:
 
     def _newest(self, caller: Caller) -> list[Ghap]:
         here = (entry for entry in self.by_id.values() if entry.project == caller.project)
-        return sorted(here, key=lambda entry: (entry.created_at, entry.id), reverse=True)
+        return sorted(here, key=lambda entry: (as_seen(entry.created_at), entry.id), reverse=True)
 
 
 def _agent(entry: Ghap) -> tuple[str, str, str]:

@@ -14,6 +14,7 @@ from threading import Lock
 
 from learning_memory_server.index.document import is_on
 from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, Strategy, Tier
 
 Kind = tuple[str, Domain, Strategy]
@@ -158,4 +159,4 @@ def _kind(entry: Ghap) -> Kind:
 
 
 def _order(entry: Ghap) -> tuple[datetime, str]:
-    return entry.outcome.resolved_at, entry.id
+    return as_seen(entry.outcome.resolved_at), entry.id

@@ -163,9 +163,7 @@ def check_hub(settings: Settings) -> tuple[Finding, dict[str, Any] | None]:
     except LearningMemoryError as error:
         return red(error.sentence), None
     sentence = f"One is running: {command.describe_hub(status).rstrip('.')}."
-    if changed := status["changed_by_others"]:
-        sentence += f". {' '.join(changed)}"
-    if status.get("notice") or changed:
+    if status.get("notice"):
         return yellow(sentence), status
     first = to_start(settings.storage_path)[0]
     if first["folder"] != status["build"]["folder"]:

@@ -193,7 +193,7 @@ class HubLink:
         if ack.get("refused"):
             connection.close()
             raise StorageUnavailableError(f"The memory hub refused this {self._hello['role']}: {ack['refused']}.")
-        kept = discovery.settings_kept(ack["settings"], self._hello["settings"])
+        kept = ack.get("kept", "")
         # Once: two sessions that start at the same time could end each other's hubs for ever.
         if ack["gives_way"] and not (kept and self._has_asked):
             self._has_asked = bool(kept)

@@ -117,9 +117,12 @@ class VectorStore(Protocol):
         """Make the collection usable: create it and its payload indexes unless they exist. Idempotent.
 
         A collection that is damaged, has another dimension, or is refused by `spec` is not used: an empty one takes its
-        place. On a server the other one remains, because others may use it. Returns why the collection that was there
-        cannot be used; None if there was none, or it can.
+        place. The other one remains: on a server for others, else until `remove_given_up`. Returns why the collection
+        that was there cannot be used; None if there was none, or it can.
         """
+
+    async def remove_given_up(self) -> None:
+        """Remove what `ensure` has given up, unless others may use it. Their successors are complete."""
 
     async def rebuild(self, spec: CollectionSpec, *, resume: bool) -> Rebuild:
         """Begin to rebuild an ensured collection; with `resume`, keep what an interrupted rebuild has written."""

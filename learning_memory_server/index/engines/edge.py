@@ -96,7 +96,7 @@ class EdgeStore(VectorStore):
     async def ensure(self, spec: CollectionSpec) -> str | None:
         reason = self._unusable(spec)
         if reason is not None:
-            self._shards.drop(spec.name)
+            self._shards.give_up(spec.name)
         shard = self._shards.ensure(spec)
         with engine_errors(spec.name):
             schema = shard.engine.info().payload_schema.keys()
@@ -249,6 +249,10 @@ class EdgeStore(VectorStore):
             return found
 
         return await best_hits(fetch, query, limit)
+
+    @override
+    async def remove_given_up(self) -> None:
+        await self._shards.remove_given_up()
 
     @override
     async def flush(self) -> None:

@@ -88,7 +88,7 @@ def create_shard(directory: Path, dimension: int, about: Mapping[str, Any]) -> N
         max_search_threads=1,
         wal_enabled=True,
     )
-    staged = directory.with_name(f".{directory.name}.new")
+    staged = _unread(directory)
     with engine_errors(directory.name):
         if staged.exists():
             shutil.rmtree(staged)
@@ -197,14 +197,29 @@ class OpenShards:
                 create_shard(directory, spec.dimension, spec.about)
         return self.get(spec.name)
 
-    def drop(self, collection: str) -> None:
-        """Remove the shard, if there is one. A crash midway leaves nothing that is ever read."""
-        self._require_open()
+    def give_up(self, collection: str) -> None:
+        """Move the shard aside until its successor is complete; a successor that is given up itself is removed."""
         self._shut(collection)
         directory = self._path / collection
         with engine_errors(collection):
-            _put_aside(directory)
-            shutil.rmtree(_replaced(directory), ignore_errors=True)
+            if _given_up(directory).exists():
+                _remove(directory)
+            else:
+                directory.rename(_given_up(directory))
+
+    async def remove_given_up(self) -> None:
+        """Remove the shards that were given up, once their successors would survive a power loss."""
+        if given_up := list(self._path.glob(_given_up(Path("*")).name)):
+            await self.flush()
+        for directory in given_up:
+            await asyncio.to_thread(shutil.rmtree, directory, ignore_errors=True)
+
+    def drop(self, collection: str) -> None:
+        """Remove the shard, if there is one."""
+        self._require_open()
+        self._shut(collection)
+        with engine_errors(collection):
+            _remove(self._path / collection)
 
     def promote(self, source: str, target: str) -> None:
         """Replace one shard with another.
@@ -216,7 +231,9 @@ class OpenShards:
         self._shut(target)
         directory = self._path / target
         with engine_errors(target):
-            _put_aside(directory)
+            shutil.rmtree(_replaced(directory), ignore_errors=True)
+            if directory.exists():
+                directory.rename(_replaced(directory))
             (self._path / source).rename(directory)
             shutil.rmtree(_replaced(directory), ignore_errors=True)
 
@@ -281,11 +298,20 @@ def _replaced(directory: Path) -> Path:
     return directory.with_name(f".{directory.name}.old")
 
 
-def _put_aside(directory: Path) -> None:
-    """Move whatever is in `directory` next to it."""
-    shutil.rmtree(_replaced(directory), ignore_errors=True)
+def _unread(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.new")
+
+
+def _remove(directory: Path) -> None:
+    """Remove a shard, if there is one. What a crash leaves of it is never read."""
+    shutil.rmtree(_unread(directory), ignore_errors=True)
     if directory.exists():
-        directory.rename(_replaced(directory))
+        directory.rename(_unread(directory))
+    shutil.rmtree(_unread(directory), ignore_errors=True)
+
+
+def _given_up(directory: Path) -> Path:
+    return directory.with_name(f".{directory.name}.given-up")
 
 
 _PREFIX: Final = "keys"

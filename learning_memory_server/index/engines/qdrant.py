@@ -147,6 +147,9 @@ class QdrantStore(VectorStore):
         """Return the number of points that were there when they were last read, and what was changed since."""
         return len(await self._known(self._place(collection)))
 
+    async def remove_given_up(self) -> None:
+        """Do nothing: others may use what this store does not."""
+
     async def former_ids(self, collection: str) -> set[str]:
         """Return the ids of the owner's points in other variants of the collection; see the port."""
         place = self._place(collection)

@@ -22,6 +22,7 @@ from learning_memory_server.errors import NotFoundError
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.journal.codec import JournalRecord
 from learning_memory_server.model import limits
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.value import ClusterId
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCauseCategory
 from learning_memory_server.system import timeouts
@@ -266,7 +267,8 @@ class Outcomes:
 
     def recent(self, now: datetime) -> int:
         """Return how many were resolved within `timeouts.RECENT` before now."""
-        return len(self.times) - bisect_left(self.times, now - timedelta(seconds=timeouts.RECENT))
+        start = now - timedelta(seconds=timeouts.RECENT)
+        return sum(as_seen(time) >= start for time in self.times[bisect_left(self.times, start) :])
 
 
 def _ranked(counts: Counter[Kind]) -> dict[Kind, int]:
@@ -332,7 +334,7 @@ def clusters_of(fit: AxisFit, at: datetime, lineage: Lineage, entries: Mapping[s
             clusters.append(_cluster(fitted, label, [(entries[name], present[name]) for name in present]))
     clusters.sort(key=lambda cluster: (-len(cluster.members), cluster.id))
     noise = [entries[name] for name, number in places.items() if number is None]
-    noise.sort(key=lambda entry: (entry.outcome.resolved_at, entry.id), reverse=True)
+    noise.sort(key=lambda entry: (as_seen(entry.outcome.resolved_at), entry.id), reverse=True)
     return AxisClusters(
         fit.axis, tuple(clusters), tuple(noise), len(places), fit.explanation, at, stale, lineage, places
     )

@@ -29,6 +29,7 @@ from learning_memory_server.index.ranking.threshold import ALIKE
 from learning_memory_server.journal.codec import VALUE, VERDICT
 from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model import limits
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.value import Status, Support, Value, ValueOrder, Verdict, verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
 from learning_memory_server.system import timeouts
@@ -190,7 +191,7 @@ def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
 
     By support, the lower bound of the interval counts, and contested values come last.
     """
-    newest = sorted(standings, key=lambda each: (each.value.created_at, each.value.id), reverse=True)
+    newest = sorted(standings, key=lambda each: (as_seen(each.value.created_at), each.value.id), reverse=True)
     if by is not ValueOrder.NEWEST:
         newest.sort(key=lambda each: len(each.value.evidence.member_ids), reverse=True)
     if by is ValueOrder.SUPPORT:

@@ -19,6 +19,7 @@ from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Item, Trial
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import (
     calibration_views,
@@ -79,7 +80,7 @@ class Dashboard:
         values = services.value_log.current(None, project, superseded=True)
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
         errors = [known for known in services.failure_log.errors() if _is_of(project, known[-1].project)]
-        errors.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
+        errors.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
         loop = asyncio.get_running_loop()
         loop.call_later(_SENT, loop.run_in_executor, None, trim_heap)
         return {

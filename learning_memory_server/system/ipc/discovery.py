@@ -38,16 +38,13 @@ _PROGRESS: Final = b'{"hub":"progress"'
 LOG: Final = "hub.log"
 """The hub's log, in the storage folder."""
 
-_OF_THE_CALLER: Final = ("project", "log_level")
-"""Settings in which a front may differ from its hub."""
-
 
 class Place:
     """The data that a hub owns, and the socket it listens on.
 
     Paths are resolved, so that data reached through a symbolic link has the same hub. `second_socket` is where it
-    listens if another user could use the folder of the first, or does. `settings` has a digest of each setting of the
-    hub: a value may be a key.
+    listens if another user could use the folder of the first, or does. `settings` are the raw ones, for the hub to
+    compare with its own: only checked ones have a form, and checking takes a slow import.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -55,11 +52,10 @@ class Place:
         self.journal = resolved(paths.journal_path(raw, environment))
         self.storage = resolved(paths.storage_path(raw, environment))
         self.project = str(raw["project"]) if raw.get("project") else None
-        for name in (*_OF_THE_CALLER, "journal_path", "storage_path"):
-            raw.pop(name, None)
         sockets = locations.socket_files(str(self.journal), str(self.storage), environment)
         self.socket, self.second_socket = map(Path, sockets)
-        self.settings = {name: locations.digest(json.dumps(str(value))) for name, value in raw.items()}
+        # The file may hold a time, which is no JSON.
+        self.settings: dict[str, Any] = json.loads(json.dumps(raw, default=str))
 
     def reason_to_refuse(self, hello: dict[str, Any]) -> str | None:
         """Return why its hub cannot serve a session, or run a command, that says this hello; None if it can."""
@@ -84,7 +80,10 @@ class Place:
         """
         found = [self.socket, self.second_socket]
         with suppress(OSError, ValueError, KeyError, TypeError):
-            found.append(Path(json.loads((self.journal / paths.LOCK).read_bytes())["socket"]))
+            about = json.loads((self.journal / paths.LOCK).read_bytes())
+            # A copied folder has the lock file of the first one.
+            if about["folder"] == str(self.journal):
+                found.append(Path(about["socket"]))
         return [path for path in dict.fromkeys(found) if socket_security.is_private(path.parent)]
 
 
@@ -106,18 +105,6 @@ def changed(path: Path) -> float:
         return path.stat().st_mtime
     except OSError:
         return 0.0
-
-
-def settings_kept(hub: dict[str, str], others: Any) -> str:
-    """Return what to say of a hub to which others have told other settings than its own; nothing if they have not."""
-    if not isinstance(others, dict) or others == hub:
-        return ""
-    names = sorted(name for name in hub | others if hub.get(name) != others.get(name))
-    return (
-        f"The running hub was started with other settings ({', '.join(names)}) than a session or command that "
-        "uses it, and keeps them while a session with its settings does. Run `learning-memory-server hub stop`; the next "
-        "call or command starts a hub with its own settings."
-    )
 
 
 def progress(doing: str, done: int, total: int) -> bytes:

@@ -50,12 +50,12 @@ def hello_of(place: discovery.Place, **changes: Any) -> dict[str, Any]:
     }
 
 
-def ack_of(place: discovery.Place, **changes: Any) -> dict[str, Any]:
+def ack_of(**changes: Any) -> dict[str, Any]:
     return {
         "ack": discovery.PROTOCOL_VERSION,
         "pid": os.getpid(),
         "build": programs.this_program(),
-        "settings": place.settings,
+        "kept": "",
         "refused": None,
         "gives_way": False,
         **changes,
@@ -66,7 +66,6 @@ class ScriptedHub:
     """Listens at the hub's socket and speaks its protocol. To the front, every `accept` is a new hub."""
 
     def __init__(self, place: discovery.Place) -> None:
-        self._place = place
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(place.socket))
         self._listener.listen()
@@ -77,7 +76,7 @@ class ScriptedHub:
     def accept(self, **changes: Any) -> Connection:
         """Wait for a front and send an ack with the given changes."""
         connection = self.accept_silently()
-        connection.send(ack_of(self._place, **changes))
+        connection.send(ack_of(**changes))
         return connection
 
     def accept_silently(self) -> Connection:

@@ -3,12 +3,14 @@
 import asyncio
 import errno
 import math
+import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +26,7 @@ from learning_memory_server.index.engines.edge_shards import engine_errors
 from learning_memory_server.system.files import disk_use
 from tests.index.engines.double import opened
 from tests.index.engines.points import EAST, WORD, numbers, point, uid
+from tests.journal.mortal import PowerLossError
 from tests.sparing_store import SparingStore
 from tests.system.test_ram import resident
 
@@ -288,6 +291,80 @@ async def test_an_empty_collection_replaces_a_damaged_one(used: Path, store: Edg
     assert await store.ensure(spec) == "Collection `notes` is damaged and cannot be opened."
     assert await store.count("notes") == 0
     assert await store.ensure(spec) is None
+
+
+def spoiled(used: Path, spec: CollectionSpec, kind: str) -> CollectionSpec:
+    """Spoil the collection that is there, or return a specification that it does not fit."""
+    if kind == "damaged":
+        (used / "notes" / "edge_config.json").write_text("{}")
+    return {"dimension": replace(spec, dimension=5), "refused": replace(spec, refuses=lambda _: "Not so.")}.get(
+        kind, spec
+    )
+
+
+@pytest.mark.parametrize("kind", ["damaged", "dimension", "refused"])
+@pytest.mark.parametrize("step", range(5))
+async def test_a_death_while_a_collection_is_given_up_leaves_it_or_its_successor(
+    used: Path, spec: CollectionSpec, kind: str, step: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = spoiled(used, spec, kind)
+    vectors = {path.name: path.read_bytes() for path in (used / "notes").rglob("*.mmap")}
+    steps = iter(range(step))
+
+    def mortal(change: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(*given: Any, **options: Any) -> Any:
+            if next(steps, None) is None:
+                raise PowerLossError
+            return change(*given, **options)
+
+        return changed
+
+    with monkeypatch.context() as patch, suppress(PowerLossError):
+        for owner, name in ((Path, "rename"), (Path, "rmdir"), (shutil, "rmtree"), (Path, "write_text")):
+            patch.setattr(owner, name, mortal(getattr(owner, name)))
+        async with opened(EdgeStore(used), wanted):
+            pass
+    for _ in range(2):
+        # One whose successor is given up before it is complete is still there.
+        async with opened(EdgeStore(used), wanted) as store:
+            assert await store.count("notes") == 0
+        assert {path.name: path.read_bytes() for path in (used / ".notes.given-up").rglob("*.mmap")} == vectors
+        (used / "notes" / "edge_config.json").write_text("{}")
+    async with opened(EdgeStore(used), wanted) as store:
+        await store.upsert("notes", [Point(uid(9), [1.0] * wanted.dimension, {})])
+        await store.remove_given_up()
+        assert names(used) == ["notes"]
+        assert await store.count("notes") == 1
+
+
+@pytest.mark.parametrize("dropped", ["staged", "successor"])
+async def test_a_death_while_a_collection_is_removed_leaves_nothing_that_is_read(
+    used: Path, spec: CollectionSpec, dropped: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with opened(EdgeStore(used), spec) as store:
+        name = "notes" if dropped == "successor" else "notes_next"
+        if dropped == "successor":
+            (used / ".notes.given-up").mkdir()
+        else:
+            await (await store.rebuild(spec, resume=True)).upsert(points(3))
+
+    def half(path: Path, **_: Any) -> None:
+        if path.exists():
+            shutil.copytree(path, path.with_name("half"))
+            (path / "edge_config.json").unlink()
+            raise PowerLossError
+
+    async with opened(EdgeStore(used)) as store:
+        with monkeypatch.context() as patch, suppress(PowerLossError):
+            patch.setattr(shutil, "rmtree", half)
+            if dropped == "successor":
+                await store.ensure(replace(spec, dimension=5))
+            else:
+                await store.rebuild(spec, resume=False)
+    assert (used / "half").exists()
+    async with opened(EdgeStore(used)) as store:
+        assert await store.ensure(replace(spec, name=name)) is None
+        assert await store.count(name) == 0
 
 
 async def test_keyword_fields_share_an_index(store: EdgeStore, spec: CollectionSpec) -> None:

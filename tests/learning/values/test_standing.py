@@ -1,6 +1,10 @@
+from dataclasses import replace
+from datetime import UTC, datetime
+
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, ordered, weigh_all
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import Support, ValueOrder
 from learning_memory_server.model.vocabulary import Stance
 from tests.learning.values.parts import value
@@ -47,3 +51,10 @@ def test_values_are_ordered_by_support_cluster_size_or_age() -> None:
     assert names(ValueOrder.CLUSTER_SIZE) == ["large", "silent", "equal", "weak", "strong"]
     assert names(ValueOrder.SUPPORT) == ["strong", "equal", "weak", "silent", "large"]
     assert names(ValueOrder.NEWEST) == ["equal", "weak", "strong", "large", "silent"]
+
+
+def test_a_value_that_is_dated_in_the_future_is_not_the_newest_for_ever() -> None:
+    future = Standing(replace(value("future"), created_at=datetime(2031, 5, 1, tzinfo=UTC)))
+    assert ordered([future], ValueOrder.NEWEST) == [future]
+    present = Standing(replace(value("present"), created_at=utc_now()))
+    assert ordered([future, present], ValueOrder.NEWEST) == [present, future]

@@ -38,7 +38,6 @@ def test_the_same_data_has_the_same_socket(tmp_path: Path) -> None:
     one = Place(variables(tmp_path, storage_path=str(tmp_path / "a")))
     same = Place(variables(tmp_path, storage_path=str(tmp_path / "a"), journal_path=str(tmp_path / "a" / "journal")))
     assert one.socket == same.socket
-    assert one.settings == same.settings
 
 
 def test_other_data_has_another_socket(tmp_path: Path) -> None:
@@ -60,10 +59,14 @@ def test_a_hub_that_listens_elsewhere_is_found_through_its_lock(tmp_path: Path) 
     for garbage in ("", "garbage", "[]", '{"pid": 1}', '{"socket": 1}', '{"socket": "/tmp/a.sock"}'):
         (place.journal / ".lock").write_text(garbage)
         assert place.sockets() == usual
-    (place.journal / ".lock").write_text(json.dumps({"socket": "/elsewhere/a.sock"}))
-    assert place.sockets() == [*usual, Path("/elsewhere/a.sock")]
-    (place.journal / ".lock").write_text(json.dumps({"socket": str(place.socket)}))
-    assert place.sockets() == usual
+    for folder, socket, found in (
+        (place.journal, "/elsewhere/a.sock", [*usual, Path("/elsewhere/a.sock")]),
+        (place.journal, str(place.socket), usual),
+        # A copy.
+        (tmp_path / "first" / "journal", "/elsewhere/a.sock", usual),
+    ):
+        (place.journal / ".lock").write_text(json.dumps({"folder": str(folder), "socket": socket}))
+        assert place.sockets() == found
 
 
 def test_a_socket_is_not_looked_for_where_another_user_could_listen(tmp_path: Path, runtime: Path) -> None:
@@ -72,16 +75,6 @@ def test_a_socket_is_not_looked_for_where_another_user_could_listen(tmp_path: Pa
     assert place.sockets() == [place.second_socket]
     tmp_path.chmod(0o750)
     assert place.sockets() == []
-
-
-def test_a_hub_with_other_settings_is_recognized(tmp_path: Path) -> None:
-    usual = Place(variables(tmp_path)).settings
-    assert Place(variables(tmp_path, min_experiences="5")).settings != usual
-    assert Place(variables(tmp_path, embedding_backend="hashing")).settings != usual
-    assert Place(variables(tmp_path, project="shop", log_level="debug")).settings == usual
-    (tmp_path / "settings.toml").write_text("min_experiences = 5\n")
-    from_file = Place(variables(tmp_path, config=str(tmp_path / "settings.toml"))).settings
-    assert from_file == Place(variables(tmp_path, min_experiences="5")).settings
 
 
 def test_data_reached_through_a_link_has_the_same_socket(tmp_path: Path) -> None:
