@@ -189,6 +189,10 @@ class Stored:
         """Return the failures of each error, of one project or of all."""
         return [known for known in self.failures.errors() if project in {None, known[-1].project}]
 
+    def has(self, project: str) -> bool:
+        """Return whether anything is stored of a project."""
+        return project in self.projects()
+
     def projects(self) -> list[str]:
         """Return the projects with anything stored, by name."""
         parts = (self.values.all(), self.memories.all(), self.failures.all())

@@ -26,7 +26,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import EarlyCalls, import_protocol
 from learning_memory_server.model import limits
-from learning_memory_server.model.caller import Caller, session_hash
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders
@@ -194,9 +194,7 @@ class Hub:
     async def _serve_front(
         self, hello: dict[str, Any], ack: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        folder = hello["directory"], hello["project"]
-        session = session_hash(hello["session"])
-        caller = Caller(await self._folders.project_of(*folder), session, folder=folder[0])
+        caller = await self._folders.caller(hello["directory"], hello["project"], session_hash(hello["session"]))
 
         def on_drain() -> bool:
             # Somebody may have come since.
@@ -221,7 +219,6 @@ class Hub:
             front=hello["front"],
             asked_again=lines.asked_again,
             has_hooks=hello.get("hooks", False),
-            may_tell=await self._folders.telling(*folder, caller.project),
             note=self._users[writer],
         )
         early = EarlyCalls(lines, calls)
@@ -246,12 +243,10 @@ class Hub:
         elif given.get("source") == "clear":
             # The client calls its session by another name now, which its front does not know.
             self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
-        folder = hello["directory"], hello["project"]
-        caller = Caller(await self._folders.project_of(*folder), session, folder=folder[0])
-        telling = await self._folders.telling(*folder, caller.project)
+        caller = await self._folders.caller(hello["directory"], hello["project"], session)
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()
-        calls = Calls(self._services.injectable(), caller, has_hooks=True, may_tell=telling)
+        calls = Calls(self._services.injectable(), caller, has_hooks=True)
         result = await calls.call(None, HOOK, arguments)
         writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()

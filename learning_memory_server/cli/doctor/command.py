@@ -68,7 +68,7 @@ def doctor(
     configure_logging("critical")
 
     findings = _look(client, quick=quick)
-    agreed = [(each, repair) for each in findings if fix and not client and (repair := _agreed(each))]
+    agreed = [(each, repair) for each in findings if fix and not client and (repair := each.agreed())]
     repaired = [_repaired(finding, repair) for finding, repair in agreed]
     if repaired:
         out.say()
@@ -101,11 +101,6 @@ def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
             return findings
         _show(finding)
         findings.append(finding)
-
-
-def _agreed(finding: Finding) -> Repair | None:
-    asked = (repair for question, repair in finding.answers.items() if out.agrees(question))
-    return finding.repair or next(asked, None)
 
 
 def _repaired(finding: Finding, repair: Repair) -> Finding:

@@ -5,6 +5,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -61,35 +62,29 @@ def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Ask about a folder with the remote of a known project that it may not be."""
+    """Ask, once, about a folder that may be a known project and does not show it."""
     directory, claims = folder_of(environment), claims_of(settings)
     if settings.project:
         return
-    project = claims.project_of(directory)
-    if claims.may_tell(directory, project):
+    unreadable = claims.find_unreadable(directory)
+    known = claims.find(directory).project if unreadable else claims.claimed(directory, Stored(settings).has)
+    if known is None:
         return
-    unreadable = claims.find_unreadable(directory, project)
-    if unreadable is None:
-        if not Stored(settings).entries.timeline.count(project):
-            # There is nothing to tell, and the first session records where its history begins.
-            return
-        claims.look_up(directory, project, is_new=False)
-        if claims.may_tell(directory, project):
-            return
 
     def confirm() -> str:
-        claims.confirm(directory, project)
-        return f"{directory} is {project}."
+        claims.confirm(directory, known)
+        return f"{directory} is {known}."
 
     reason = (
-        f"{unreadable} cannot be read, and may say that {directory} is not {project}"
+        f"{unreadable} cannot be read, and may say that {directory} is not {known}"
         if unreadable
-        else f"The remote of {directory} says that it is {project}, and its history does not show it"
+        else f"{directory} may be {known}, by its path, its remote or its first commit, and does not show it"
     )
     yield yellow(
         f"{reason}, so sessions here are told nothing of that project unasked. If it is, run in this folder: "
         f"{paths.APPLICATION} doctor --fix",
-        answers={f"Is {directory} the project {project}, and may its sessions be told what is known of that?": confirm},
+        answers={f"Is {directory} the project {known}, and may its sessions be told what is known of that?": confirm},
+        refused=partial(claims.decline, directory, known),
     )
 
 

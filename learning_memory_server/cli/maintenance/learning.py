@@ -104,10 +104,11 @@ class Lesson:
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
-        known = Stored(settings).projects()
-        for project, folder in self.here.items():
+        claims = claims_of(settings)
+        for folder in () if settings.project else self.here.values():
             # The project begins here, and sessions in this folder may be told of it.
-            claims_of(settings).look_up(Path(folder), project, is_new=project not in known)
+            if (found := claims.find(Path(folder), Stored(settings).has)).is_told:
+                claims.record_roots(Path(folder), found.project)
         records = [JournalRecord.of(FAILURE, each) for each in self.failures]
         records += [JournalRecord.of(MEMORY, each) for each in self.tasks]
         async with open_connection(settings, "learn-from") as connection:
@@ -211,13 +212,13 @@ def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[P
     """
     here = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
     claims, current = claims_of(settings), current_project(settings)
-    own = claims.project_of(here, keep=False)
+    own = claims.find(here).project
 
     @cache
     def of_folder(folder: str) -> str | None:
         place = Path(folder)
         if place.is_absolute() and place.is_dir():
-            name = claims.project_of(place, keep=False)
+            name = claims.find(place).project
             if name == own:
                 return current
             return name if every else None
