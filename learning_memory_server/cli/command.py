@@ -31,6 +31,7 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import parse_moment, utc_now
+from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
@@ -131,18 +132,21 @@ def folders_here(settings: Settings) -> dict[str, str]:
 def chosen_project(name: str | None, settings: Settings) -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
-    One of which nothing is stored is refused with those of which something is, unless it is this folder's.
+    A short name will do if it is that of one project. One of which nothing is stored is refused with those of which something is, unless it is this folder's.
     """
     if name is None:
         return None
     # Empty, as an unset variable of a shell is.
     project = checked_text("--project", name, PROJECT_MAX)
     known = Stored(settings).projects()
-    if project in known:
-        return project
+    alike = [project] if project in known else [each for each in known if short_name(each) == project]
+    if len(alike) == 1:
+        return alike[0]
     here = current_project(settings)
     if project not in {"current", here}:
-        names = ", ".join(map(one_line, known[: out.SHOWN])) or "none"
+        names = ", ".join(map(one_line, (alike or known)[: out.SHOWN])) or "none"
+        if alike:
+            raise InvalidInputError(f"--project: {one_line(project)} may be {names}.")
         raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
     return here
 
@@ -190,8 +194,8 @@ class Stored:
         return [known for known in self.failures.errors() if project in {None, known[-1].project}]
 
     def has(self, project: str) -> bool:
-        """Return whether anything is stored of a project."""
-        return project in self.projects()
+        """Return whether anything is stored of a project, by its id."""
+        return self.journal.names.of(project) in self.projects()
 
     def projects(self) -> list[str]:
         """Return the projects with anything stored, by name."""

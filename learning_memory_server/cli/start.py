@@ -32,6 +32,7 @@ from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.project import short_name
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.shared import SHARED
@@ -74,7 +75,7 @@ async def start(
     project = current_project(settings)
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
-    _show_step(2, f"what past sessions of {out.short_project(project)} teach")
+    _show_step(2, f"what past sessions of {short_name(project)} teach")
     is_first = project not in Stored(settings).projects()
     lesson = await read_lesson(settings)
     errors = _errors(lesson, settings, project)
@@ -156,7 +157,7 @@ def _errors(lesson: Lesson, settings: Settings, project: str) -> list[list[Failu
 def _show_report(
     mistakes: Sequence[Mistake], lesson: Lesson, project: str, errors: Sequence[Sequence[Failure]]
 ) -> None:
-    name, where = one_line(out.short_project(project)), one_line(str(lesson.place))
+    name, where = one_line(short_name(project)), one_line(str(lesson.place))
     sessions = sum(lesson.projects.values())
     if not sessions and not mistakes:
         out.say(

@@ -25,7 +25,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
+from learning_memory_server.journal.names import Names
 from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
 from learning_memory_server.server.facts import FactFiles, Facts
 from learning_memory_server.server.places import Place
@@ -52,7 +54,8 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     """
     folder = folder_of(environment)
     found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
-    return Caller(found.project, session_of(environment), folder=str(folder), is_told=found.is_told)
+    name = Journal(settings.journal_directory).names.of(found.project)
+    return Caller(name, session_of(environment), folder=str(folder), is_told=found.is_told)
 
 
 def claims_of(settings: Settings) -> Claims:
@@ -142,11 +145,12 @@ class Claims:
         self._files.learn(_at(Place.of(directory).top), declined=project)
 
     def folders(self) -> dict[str, list[Path]]:
-        """Return the folders of each project, by its id."""
+        """Return the folders of each project that one here is, or was, by its id."""
         found: dict[str, list[Path]] = {}
         for subject, known in self._files.all():
-            for project in known.every("id")[-1:] if subject.startswith(_at("")) else ():
-                found.setdefault(project, []).append(Path(subject.removeprefix(_at(""))))
+            for project in known.every("id")[-1:]:
+                here = [Path(subject.removeprefix(_at("")))] if subject.startswith(_at("")) else []
+                found.setdefault(project, []).extend(here)
         return found
 
     def _claimed_by_label(
@@ -242,6 +246,7 @@ class Folders:
     """The projects of the folders that connections come from."""
 
     claims: Claims
+    names: Names
     is_stored: Callable[[str], bool]  # whether anything is stored of a project
     _found: dict[Path, tuple[object, Belonging]] = field(default_factory=dict)
     _looking: dict[str, Future[Belonging]] = field(default_factory=dict)
@@ -252,13 +257,13 @@ class Folders:
         Each folder is looked at in a thread of its own: one on a disk that does not answer keeps nobody else waiting.
         """
         if named:
-            return Caller(named, session, folder=directory)
+            return Caller(self.names.of(named), session, folder=directory)
         looking = self._looking.get(directory)
         if looking is None or looking.done():
             look = partial(self._find, Path(directory), asyncio.get_running_loop())
             looking = self._looking[directory] = in_daemon_thread(look)
         found = await asyncio.shield(asyncio.wrap_future(looking))
-        return Caller(found.project, session, folder=directory, is_told=found.is_told)
+        return Caller(self.names.of(found.project), session, folder=directory, is_told=found.is_told)
 
     def _find(self, folder: Path, loop: asyncio.AbstractEventLoop) -> Belonging:
         known, found = self._found.get(folder, (None, None))

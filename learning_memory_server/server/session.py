@@ -210,8 +210,8 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             used.set()
             yield
 
-        folders, folder = Folders(services.claims, services.knows), str(folder_of(os.environ))
-        caller = await folders.caller(folder, settings.project, session_of(os.environ))
+        folders = Folders(services.claims, services.journal.names, services.knows)
+        caller = await folders.caller(str(folder_of(os.environ)), settings.project, session_of(os.environ))
         calls = Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks)
         server = build_server(calls)
         indexing = asyncio.create_task(services.writer.run(used))

@@ -21,6 +21,7 @@ from learning_memory_server.cli.doctor.settings import (
     check_files,
     check_folders,
     check_freshness,
+    check_projects,
     check_python,
     check_redaction,
     check_settings_file,
@@ -140,6 +141,7 @@ def _checks(client: ClientName | None, *, quick: bool) -> Iterator[Finding]:
             check_folders(settings),
             about("journal", check_journal(settings)),
             about("project", check_claim(settings, os.environ)),
+            about("project", check_projects(settings)),
             about("freshness", check_freshness(settings, os.environ)),
             about("shared", check_shared(settings)),
             # Before the engine is opened, which makes an owner where there is none.

@@ -4,6 +4,7 @@ import os
 import shutil
 import stat
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -16,6 +17,8 @@ from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.caller import folder_of
+from learning_memory_server.model.limits import PROJECTS_NAMED
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 from learning_memory_server.server.claims import caller_of, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
@@ -71,21 +74,37 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     if known is None:
         return
 
+    name = Stored(settings).journal.names.of(known)
+
     def confirm() -> str:
         claims.confirm(directory, known)
-        return f"{directory} is {known}."
+        return f"{directory} is {name}."
 
     reason = (
-        f"{unreadable} cannot be read, and may say that {directory} is not {known}"
+        f"{unreadable} cannot be read, and may say that {directory} is not {name}"
         if unreadable
-        else f"{directory} may be {known}, by its path, its remote or its first commit, and does not show it"
+        else f"{directory} may be {name}, by its path, its remote or its first commit, and does not show it"
     )
     yield yellow(
         f"{reason}, so sessions here are told nothing of that project unasked. If it is, run in this folder: "
         f"{paths.APPLICATION} doctor --fix",
-        answers={f"Is {directory} the project {known}, and may its sessions be told what is known of that?": confirm},
+        answers={f"Is {directory} the project {name}, and may its sessions be told what is known of that?": confirm},
         refused=partial(claims.decline, directory, known),
     )
+
+
+def check_projects(settings: Settings) -> Iterator[Finding]:
+    """Name the projects with entries that no folder here is: their sessions are told nothing of these."""
+    stored = Stored(settings)
+    here = {stored.journal.names.of(each) for each in (settings.project, *claims_of(settings).folders()) if each}
+    entries = Counter(each.project for each in (*stored.entries.list_resolved(), *stored.journal.open_entries()))
+    if lost := sorted(entries.keys() - here):
+        count = out.counted(sum(entries[each] for each in lost), "entry")
+        yield yellow(
+            f"{count} of projects that no folder here has: "
+            f"{', '.join(map(one_line, lost[:PROJECTS_NAMED]))}. If a folder is one of them, run there: "
+            f"{paths.APPLICATION} doctor --fix, or: {paths.APPLICATION} project merge current NAME"
+        )
 
 
 def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:

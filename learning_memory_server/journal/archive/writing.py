@@ -41,7 +41,7 @@ from learning_memory_server.system.locking import try_lock
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
 _GHAP: Final = "ghap"
-_STAYS: Final = frozenset({"servers.jsonl", "trials.jsonl"})
+_STAYS: Final = frozenset({"servers.jsonl", "trials.jsonl", "projects.jsonl"})
 """Not in archives: they say where this storage folder has points, and what this machine's sessions were told."""
 
 

@@ -131,7 +131,8 @@ class Kept:
             ) from error
 
     def knows(self, project: str) -> bool:
-        """Return whether there is an entry or a failure of a project."""
+        """Return whether there is an entry or a failure of a project, by its id."""
+        project = self.journal.names.of(project)
         return bool(
             self.collector.timeline.count(project)
             or self.collector.list_orphans(Caller(project, ""))
