@@ -132,7 +132,8 @@ def folders_here(settings: Settings) -> dict[str, str]:
 def chosen_project(name: str | None, settings: Settings) -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
-    A short name will do if it is that of one project. One of which nothing is stored is refused with those of which something is, unless it is this folder's.
+    A short name will do if it is that of one project. One of which nothing is stored is refused with those of which
+    something is, unless it is this folder's.
     """
     if name is None:
         return None

@@ -62,7 +62,7 @@ class Place:
     def number(self) -> int | None:
         """The number of git's folder on its disk, which it keeps where it is moved; None without a repository."""
         with suppress(OSError):
-            return self.git and self.git.stat().st_ino
+            return self.git.stat().st_ino if self.git else None
         return None
 
     def stamp(self) -> object:

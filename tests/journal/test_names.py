@@ -45,7 +45,7 @@ def test_what_is_merged_is_read_as_one_and_split_again(journal: Journal) -> None
     collector = ObservationCollector(Journal(journal.path), lambda: NOON)
     assert len(collector.list_resolved(EntryQuery(project=SHOP))) == collector.timeline.count(SHOP) == 2
     # What is changed meanwhile keeps what it was written under.
-    changed = collector.update(replace(ALICE, project=SHOP), ghap().id, goal="keep it")
+    changed = collector.update(replace(ALICE, project=SHOP), ghap().id, hypothesis="keep it")
     assert changed.project == SHOP
     assert written(journal).count(f'"project":"{COPY}"') == 2
     assert journal.names.split(SHOP, NOON) == [COPY]
