@@ -15,11 +15,12 @@ import asyncio
 import hashlib
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -77,24 +78,17 @@ class Claims:
         cannot be read, or is not known in time, is not told, and changes nothing.
         """
         place = Place.of(directory)
-        here = [self._known(_at(place.top)), self._known(_at(place.worktree)), self._known(_numbered(place))]
-        own = _own_name(place, len(here[0].every("id")))
+        here, numbered = self._known(_at(place.top)), self._known(_numbered(place))
+        own = _own_name(place, len(here.every("id")))
         try:
-            for known in here:
-                for line in reversed(known.lines):
-                    if "id" in line and self._is_still(place, line, by_path=known is not here[2]):
-                        is_sure = all(each.is_whole for each in here) and not place.is_of_somebody_else()
-                        if is_sure and is_stored:
-                            self._bind(place, line["id"])
-                            self._label(place, line["id"])
-                        return Belonging(line["id"], is_sure)
-            found = self._claimed_by_label(place, own, is_stored)
+            known = next(chain(self._still(place, here), self._still(place, numbered, by_path=False)), None)
+            found = Belonging(known, is_told=True) if known else self._labelled(place, own, is_stored)
+            is_sure = found.is_told and here.is_whole and numbered.is_whole and not place.is_of_somebody_else()
+            if is_sure and is_stored:
+                self._bind(place, found.project)
+            return Belonging(found.project, is_sure)
         except OSError:
-            return Belonging(next(reversed(here[0].every("id")), own), is_told=False)
-        is_sure = found.is_told and all(each.is_whole for each in here) and not place.is_of_somebody_else()
-        if is_sure and is_stored:
-            self._bind(place, found.project)
-        return Belonging(found.project, is_sure)
+            return Belonging(next(reversed(here.every("id")), own), is_told=False)
 
     def record_roots(self, directory: Path, project: str) -> None:
         """Keep the root commits of a folder for its project, unless it has some on record."""
@@ -112,7 +106,7 @@ class Claims:
         with suppress(OSError):
             if not here.every("declined"):
                 label = place.label()
-                ids = [*reversed(here.every("id")), *self._known(_labelled(label)).every("id"), label]
+                ids = [*reversed(here.every("id")), *self._known(_label(label)).every("id"), label]
                 ids += [each for root in place.roots() for each in self._known(f"root {root}").every("id")]
                 likely = [each for each in ids if each and (each != found.project or not found.is_told)]
                 return next(filter(is_stored, likely), None)
@@ -126,7 +120,7 @@ class Claims:
     def find_unreadable(self, directory: Path) -> Path | None:
         """Return a file of what is known of a folder, if it cannot be read."""
         place = Place.of(directory)
-        found = map(self._known, (_at(place.top), _at(place.worktree), _numbered(place)))
+        found = map(self._known, (_at(place.top), _numbered(place)))
         return next((each.file for each in found if not each.is_whole), None)
 
     def confirm(self, directory: Path, project: str) -> None:
@@ -134,7 +128,7 @@ class Claims:
         if not self._read_in():
             self._former.rename(self._former.with_suffix(f"{SET_ASIDE}{time.time_ns()}"))
         place = Place.of(directory)
-        for subject in (_at(place.top), _at(place.worktree), _numbered(place), _project(project)):
+        for subject in (_at(place.top), _numbered(place), _project(project)):
             if not self._known(subject).is_whole:
                 self._files.set_aside(subject)
         self._files.learn(_at(place.top), id=project, confirmed=place.number)
@@ -153,38 +147,38 @@ class Claims:
                 found.setdefault(project, []).extend(here)
         return found
 
-    def _claimed_by_label(
+    def _still(self, place: Place, known: Facts, *, by_path: bool = True) -> Iterator[str]:
+        """Yield the projects that a place is, of those that it is known as by its path or its number, latest first."""
+        for line in reversed(known.lines):
+            roots = self._known(_project(line["id"])).first("roots") if "id" in line else None
+            if "confirmed" in line:
+                is_still = line["confirmed"] in {None, place.number}
+            elif place.git is None or not roots:
+                is_still = by_path
+            else:
+                found = place.has_any(roots)
+                is_still = by_path if found is None else found
+            if is_still and "id" in line:
+                yield line["id"]
+
+    def _labelled(
         self, place: Place, own: str, is_stored: Callable[[str], bool] | None, *, is_again: bool = False
     ) -> Belonging:
         """Return the project whose label a folder has, if it begins as that does, else one of its own."""
         label = place.label()
-        if label is None:
-            return Belonging(own, is_told=True)
-        known = self._known(_labelled(label))
-        if not known.is_whole:
-            return Belonging(own, is_told=False)
+        known = self._known(_label(label))
+        if label is None or not known.is_whole:
+            return Belonging(own, is_told=label is None)
         if project := known.first("id"):
-            is_unbound = not self._known(_at(place.top)).first("id")
-            is_first = project == label and known.first("at") == str(place.top) and is_unbound
-            is_same = is_first or not set(place.roots()).isdisjoint(self._roots_of(project, known.first("at")))
+            is_first = known.first("at") == str(place.top) and project == label
+            is_same = is_first and not self._known(_at(place.top)).first("id")
+            is_same = is_same or not set(place.roots()).isdisjoint(self._roots_of(project, known.first("at")))
             return Belonging(project if is_same else own, is_told=True)
         if is_again or is_stored is None or is_stored(label):
             return Belonging(label, is_told=False)
         # Somebody else may be first.
-        self._files.learn(_labelled(label), id=label, at=str(place.top))
-        return self._claimed_by_label(place, own, is_stored, is_again=True)
-
-    def _is_still(self, place: Place, line: Mapping[str, Any], *, by_path: bool) -> bool:
-        """Return whether a place is the project that a line about it says."""
-        if place.git is None:
-            return by_path
-        if "confirmed" in line and by_path:
-            return bool(line["confirmed"] in {None, place.number})
-        roots = self._known(_project(line["id"])).first("roots")
-        if not roots:
-            return by_path
-        found = place.has_any(roots)
-        return by_path if found is None else found
+        self._files.learn(_label(label), id=label, at=str(place.top))
+        return self._labelled(place, own, is_stored, is_again=True)
 
     def _roots_of(self, project: str, at: str | None) -> list[str]:
         """Return the root commits of a project, also if they are not on record yet."""
@@ -193,14 +187,12 @@ class Claims:
         return list(self._known(_project(project)).first("roots") or ())
 
     def _bind(self, place: Place, project: str) -> None:
-        for subject in {_at(place.top), _at(place.worktree), *([_numbered(place)] if place.number else ())}:
+        for subject in dict.fromkeys((_at(place.top), _at(place.worktree), _numbered(place))):
             if next(reversed(self._known(subject).every("id")), None) != project:
                 self._files.learn(subject, id=project)
-
-    def _label(self, place: Place, project: str) -> None:
-        """Note what a known project is called by its remote now, for other clones."""
-        if (label := place.label()) and not self._known(_labelled(label)).first("id"):
-            self._files.learn(_labelled(label), id=project, at=str(place.top))
+        # What a known project is called by its remote now, for other clones.
+        if (label := place.label()) and not self._known(_label(label)).first("id"):
+            self._files.learn(_label(label), id=project, at=str(place.top))
 
     @property
     def _files(self) -> FactFiles:
@@ -220,15 +212,14 @@ class Claims:
         if self._is_read_in:
             return True
         try:
-            kept = json.loads(self._former.read_bytes())
-            bound = [(place, name) for place, (_, name) in kept.get("names", {}).items()]
+            none: dict[str, Any] = {"names": {}, "folders": {}, "roots": {}, "confirmed": []}
+            kept = none | json.loads(self._former.read_bytes())
             facts: list[tuple[str, dict[str, Any]]] = []
-            for place, project in [*bound, *kept.get("confirmed", [])]:
-                path, _, number = place.rpartition(" ")
-                facts += [(_at(path.removesuffix("/.git")), {"id": project}), (f"number {number}", {"id": project})]
+            for place, project in [*((each, name) for each, (_, name) in kept["names"].items()), *kept["confirmed"]]:
+                facts += [(_at(place.rpartition(" ")[0].removesuffix("/.git")), {"id": project})]
                 facts += [(_project(project), {"roots": kept["folders"][place]})] if place in kept["folders"] else []
-            for project, roots in kept.get("roots", {}).items():
-                facts += [(_project(project), {"roots": roots}), (_labelled(project), {"id": project})]
+            for project, roots in kept["roots"].items():
+                facts += [(_project(project), {"roots": roots}), (_label(project), {"id": project})]
                 facts += [(f"root {root}", {"id": project}) for root in roots]
             for subject, fact in facts:
                 self._files.learn(subject, **fact)
@@ -289,7 +280,7 @@ def _numbered(place: Place) -> str:
     return f"number {place.number}"
 
 
-def _labelled(label: str | None) -> str:
+def _label(label: str | None) -> str:
     return f"label {label}"
 
 

@@ -43,14 +43,15 @@ class Place:
     def of(cls, directory: Path) -> Place:
         """Return the place that a directory belongs to. It need not exist any more."""
         directory = directory.resolve()
-        for each in (directory, *directory.parents):
-            dot = each / ".git"
-            if (dot / "HEAD").is_file():
-                return cls(each, dot.resolve(), each)
-            if named := _named_by(dot):
-                return cls(named.parent if named.name == ".git" else named, named, each)
-            if (each / "HEAD").is_file() and (each / "objects").is_dir() and (each / "refs").is_dir():
-                return cls(each, each, each)
+        with suppress(OSError):
+            for each in (directory, *directory.parents):
+                dot = each / ".git"
+                if (dot / "HEAD").is_file():
+                    return cls(each, dot.resolve(), each)
+                if named := _named_by(dot):
+                    return cls(named.parent if named.name == ".git" else named, named, each)
+                if (each / "HEAD").is_file() and (each / "objects").is_dir() and (each / "refs").is_dir():
+                    return cls(each, each, each)
         return cls(directory, None, directory)
 
     @property
@@ -59,10 +60,14 @@ class Place:
         return self.top.name.removesuffix(".git")
 
     @property
-    def number(self) -> int | None:
-        """The number of git's folder on its disk, which it keeps where it is moved; None without a repository."""
+    def number(self) -> str | None:
+        """What git's folder keeps where it is moved, and no other one has; None without a repository.
+
+        The number of a file on its disk is used again, so it counts together with the time when it was made. That is
+        the one of a file which git never changes.
+        """
         with suppress(OSError):
-            return self.git.stat().st_ino if self.git else None
+            return f"{self.git.stat().st_ino} {(self.git / 'description').stat().st_mtime_ns}" if self.git else None
         return None
 
     def stamp(self) -> object:
@@ -76,11 +81,10 @@ class Place:
 
     def is_of_somebody_else(self) -> bool:
         """Return whether another user owns it and others could have put it there."""
-        for each in filter(None, (self.worktree, self.git)):
-            with suppress(FileNotFoundError):
-                if each.stat().st_uid != os.geteuid() and each.parent.stat().st_mode & _OTHERS:
-                    return True
-        return False
+        if not hasattr(os, "geteuid"):
+            return False
+        found = [each for each in (self.worktree, self.git) if each and os.path.lexists(each)]
+        return any(each.stat().st_uid != os.geteuid() and each.parent.stat().st_mode & _OTHERS for each in found)
 
     def label(self) -> str | None:
         """Return `host/owner/name` of `origin`, or of the sole remote. Others are added to look at other people's work.

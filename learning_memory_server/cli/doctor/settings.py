@@ -70,11 +70,14 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
     if settings.project:
         return
     unreadable = claims.find_unreadable(directory)
-    known = claims.find(directory).project if unreadable else claims.claimed(directory, Stored(settings).has)
-    if known is None:
+    stored, found = Stored(settings), claims.find(directory).project
+    known = found if unreadable else claims.claimed(directory, stored.has)
+    if known is None or (
+        not unreadable and known != found and stored.journal.names.of(known) == stored.journal.names.of(found)
+    ):
         return
 
-    name = Stored(settings).journal.names.of(known)
+    name = stored.journal.names.of(known)
 
     def confirm() -> str:
         claims.confirm(directory, known)
