@@ -7,12 +7,13 @@ no lock and no hub is needed.
 import asyncio
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, overload
 from urllib.parse import urlsplit
 
 import typer
@@ -129,6 +130,10 @@ def folders_here(settings: Settings) -> dict[str, str]:
     return {current_project(settings): os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())}
 
 
+@overload
+def chosen_project(name: str, settings: Settings) -> str: ...
+@overload
+def chosen_project(name: str | None, settings: Settings) -> str | None: ...
 def chosen_project(name: str | None, settings: Settings) -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
@@ -194,6 +199,10 @@ class Stored:
         """Return the failures of each error, of one project or of all."""
         return [known for known in self.failures.errors() if project in {None, known[-1].project}]
 
+    def counts(self) -> Counter[str]:
+        """Return the number of entries of each project that has some."""
+        return Counter(each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved()))
+
     def has(self, project: str) -> bool:
         """Return whether anything is stored of a project, by its id."""
         return self.journal.names.of(project) in self.projects()
@@ -201,8 +210,7 @@ class Stored:
     def projects(self) -> list[str]:
         """Return the projects with anything stored, by name."""
         parts = (self.values.all(), self.memories.all(), self.failures.all())
-        found = {each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved())}
-        return sorted(found.union(each.project for part in parts for each in part))
+        return sorted({*self.counts()}.union(each.project for part in parts for each in part))
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:

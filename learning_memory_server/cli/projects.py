@@ -1,6 +1,5 @@
 """`project`: the projects of which something is stored, what they are called, and which are one."""
 
-from collections import Counter
 from collections.abc import Callable
 from itertools import chain
 from typing import Annotated, Any
@@ -10,7 +9,6 @@ import typer
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.command import Commands, Result, Stored, chosen_project, open_settings
-from learning_memory_server.errors import NotFoundError
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model import limits
@@ -33,7 +31,7 @@ def list_projects() -> Result:
     settings = open_settings()
     stored, found = Stored(settings), claims_of(settings).folders()
     names = stored.journal.names
-    entries = Counter(each.project for each in (*stored.entries.list_resolved(), *stored.journal.open_entries()))
+    entries = stored.counts()
     rows: list[dict[str, Any]] = []
     for name in stored.projects():
         ids = sorted(each for each in {name, *found, *(said.id for said in names.all())} if names.of(each) == name)
@@ -54,10 +52,10 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
     What was written keeps its project, so this can be undone.
     """
     settings = open_settings()
-    before, after = _named(called, settings), checked_text("NAME", name, limits.PROJECT_MAX)
-    known = Stored(settings).projects()
-    _say(settings, lambda names: names.rename(before, after, known, utc_now()))
-    out.say(f"{before} is called {after} now.")
+    before, known = chosen_project(called, settings), Stored(settings).projects()
+    checked_text("NAME", name, limits.PROJECT_MAX)
+    _say(settings, lambda names: names.rename(before, name, known, utc_now()))
+    out.say(f"{before} is called {name} now.")
 
 
 @project.command()
@@ -69,7 +67,7 @@ def merge(
     What was written keeps its project, so `split` undoes it.
     """
     settings = open_settings()
-    first, second = _named(called, settings), _named(into, settings)
+    first, second = chosen_project(called, settings), chosen_project(into, settings)
     _say(settings, lambda names: names.merge(first, second, utc_now()))
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
 
@@ -81,19 +79,9 @@ def split(called: NameArgument) -> None:
     What was written after the merge stays with the project.
     """
     settings = open_settings()
-    whole = _named(called, settings)
+    whole = chosen_project(called, settings)
     parts = _say(settings, lambda names: names.split(whole, utc_now()))
     out.say(f"Projects of their own again: {', '.join(parts)}.")
-
-
-def _named(name: str, settings: Settings) -> str:
-    """Return the project that a person names."""
-    found, known = chosen_project(name, settings), Stored(settings).projects()
-    if found is None or found not in known:
-        raise NotFoundError(
-            f"Nothing is stored of a project {name!r}.", hint=f"There are {', '.join(known) or 'none'}."
-        )
-    return found
 
 
 def _say(settings: Settings, change: Callable[[Names], Any]) -> Any:

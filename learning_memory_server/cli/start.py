@@ -72,6 +72,9 @@ async def start(
     again: what is there already stays as it is.
     """
     settings = open_settings()
+    for finding in check_claim(settings, os.environ):
+        if repair := finding.agreed():
+            out.say(repair())
     project = current_project(settings)
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
@@ -89,9 +92,6 @@ async def start(
     elif lesson.size:
         out.say("Skipped: nothing was kept, so agents are told nothing of it.")
     offer_join(settings)
-    for finding in check_claim(settings, os.environ):
-        if repair := finding.agreed():
-            out.say(repair())
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
     shown = [
         {

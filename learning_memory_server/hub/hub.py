@@ -93,7 +93,7 @@ class Hub:
         self._ending = asyncio.Event()
         self._is_interrupted = False
         self._last_needed = time.monotonic()
-        self._folders = Folders(services.claims, services.journal.names, services.knows)
+        self._folders = Folders(services.claims, services.journal.names, services.projects.has)
         self._cleared: dict[str, str] = {}
         self._removed_keys = removed_keys()
         self._renamed: dict[str, str] = {}

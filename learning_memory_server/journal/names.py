@@ -3,7 +3,6 @@
 What is written keeps the id that it was written under, so all of it can be undone.
 """
 
-import hashlib
 from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
@@ -75,12 +74,6 @@ class Names(Records[Naming]):
         for each in merged:
             self._say(each.id, at, into=None)
         return [self.of(each.id) for each in merged]
-
-    @property
-    def form(self) -> str:
-        """What changes when a project is read as another."""
-        said = sorted((each.id, self.of(each.id)) for each in self.all())
-        return hashlib.sha256(repr(said).encode()).hexdigest() if said else ""
 
     def _say(self, project: str, at: datetime, **changes: Any) -> None:
         before = self.find(project) or Naming(project, at)

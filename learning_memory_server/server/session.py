@@ -210,7 +210,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             used.set()
             yield
 
-        folders = Folders(services.claims, services.journal.names, services.knows)
+        folders = Folders(services.claims, services.journal.names, services.projects.has)
         caller = await folders.caller(str(folder_of(os.environ)), settings.project, session_of(os.environ))
         calls = Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks)
         server = build_server(calls)

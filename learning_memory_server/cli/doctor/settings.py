@@ -4,7 +4,6 @@ import os
 import shutil
 import stat
 import sys
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -100,7 +99,7 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
     """Name the projects with entries that no folder here is: their sessions are told nothing of these."""
     stored = Stored(settings)
     here = {stored.journal.names.of(each) for each in (settings.project, *claims_of(settings).folders()) if each}
-    entries = Counter(each.project for each in (*stored.entries.list_resolved(), *stored.journal.open_entries()))
+    entries = stored.counts()
     if lost := sorted(entries.keys() - here):
         count = out.counted(sum(entries[each] for each in lost), "entry")
         yield yellow(
