@@ -216,10 +216,9 @@ class Log:
         for line in self._parsed():
             if line.record is None:
                 damaged += 1
-            elif self.names:
-                yield replace(line.record, data=self.names.as_read(line.record.data))
-            else:
-                yield line.record
+                continue
+            data = self.names.as_read(line.record.data) if self.names else line.record.data
+            yield line.record if data is line.record.data else replace(line.record, data=data)
         self._damaged = damaged
 
     @property

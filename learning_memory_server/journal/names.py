@@ -42,7 +42,8 @@ class Names(Records[Naming]):
 
     def as_written(self, data: dict[str, Any]) -> dict[str, Any]:
         """Return the data of a record that is to be written, with the id of its project."""
-        return data | {"project": self.id_of(data["project"])} if "project" in data else data
+        identity = self.id_of(data["project"]) if "project" in data else None
+        return data if identity == data.get("project") else data | {"project": identity}
 
     def rename(self, project: str, name: str, known: Collection[str], at: datetime) -> None:
         """Call a project something else; by its id, it has its former name again.

@@ -9,7 +9,9 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import digest_of, documents_of
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.journal.codec import FAILURE, GHAP
+from learning_memory_server.journal.archive.contents import checked_thing
+from learning_memory_server.journal.archive.writing import take_snapshot
+from learning_memory_server.journal.codec import FAILURE, GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
 from tests.journal.archive.making import failure_record
@@ -111,3 +113,21 @@ def test_an_entry_that_is_read_as_anothers_is_written_as_its_own(journal: Journa
     read = GHAP.decode(journal.names.as_read(data))
     assert read.project == SHOP
     assert GHAP.encode(read) == data
+
+
+def test_an_archive_of_one_project_has_what_is_read_as_it_as_it_was_written(journal: Journal) -> None:
+    journal.names.merge(COPY, SHOP, NOON)
+
+    snapshot = take_snapshot(journal.path, SHOP)
+
+    assert (snapshot.records["ghap"], snapshot.open_entries) == (2, 1)
+    assert not any("projects" in name for name in snapshot.pieces)
+    content = b"".join(bytes(piece.content) for piece in snapshot.pieces.values()).replace(b" ", b"")
+    assert content.count(f'"project":"{COPY}"'.encode()) == 2
+
+
+def test_nothing_that_an_archive_brings_can_say_that_projects_are_one() -> None:
+    data = GHAP.encode(numbered(2, project=COPY))
+    record = JournalRecord(GHAP.kind, data["id"], NOON, data | {"written_project": SHOP})
+    with pytest.raises(InvalidInputError, match="written_project: is not for files"):
+        checked_thing(record)
