@@ -86,6 +86,21 @@ class ContextDocument(TypedDict):
     text: str
 
 
+class ListedProject(TypedDict):
+    """A project: its name, the `ids` that are read as it, its entries, open ones included, and its folders here."""
+
+    project: str
+    ids: list[str]
+    entries: int
+    folders: list[str]
+
+
+class ProjectsDocument(TypedDict):
+    """The projects of which something is stored."""
+
+    projects: list[ListedProject]
+
+
 class RepeatedMistake(TypedDict):
     """A mistake that came back: the shortest `command`, its `remedy`, and the `errors` and `sessions` that it had."""
 

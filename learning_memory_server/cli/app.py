@@ -28,6 +28,7 @@ failures        listing                  List errors of commands, the last seen 
 calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
+project         projects                 The projects, what they are called, and which are one.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.

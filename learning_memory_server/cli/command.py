@@ -7,12 +7,13 @@ no lock and no hub is needed.
 import asyncio
 import inspect
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, overload
 from urllib.parse import urlsplit
 
 import typer
@@ -31,6 +32,7 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import parse_moment, utc_now
+from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
@@ -128,21 +130,29 @@ def folders_here(settings: Settings) -> dict[str, str]:
     return {current_project(settings): os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())}
 
 
+@overload
+def chosen_project(name: str, settings: Settings) -> str: ...
+@overload
+def chosen_project(name: str | None, settings: Settings) -> str | None: ...
 def chosen_project(name: str | None, settings: Settings) -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
-    One of which nothing is stored is refused with those of which something is, unless it is this folder's.
+    A short name will do if it is that of one project. One of which nothing is stored is refused with those of which
+    something is, unless it is this folder's.
     """
     if name is None:
         return None
     # Empty, as an unset variable of a shell is.
     project = checked_text("--project", name, PROJECT_MAX)
     known = Stored(settings).projects()
-    if project in known:
-        return project
+    alike = [project] if project in known else [each for each in known if short_name(each) == project]
+    if len(alike) == 1:
+        return alike[0]
     here = current_project(settings)
     if project not in {"current", here}:
-        names = ", ".join(map(one_line, known[: out.SHOWN])) or "none"
+        names = ", ".join(map(one_line, (alike or known)[: out.SHOWN])) or "none"
+        if alike:
+            raise InvalidInputError(f"--project: {one_line(project)} may be {names}.")
         raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")
     return here
 
@@ -189,11 +199,18 @@ class Stored:
         """Return the failures of each error, of one project or of all."""
         return [known for known in self.failures.errors() if project in {None, known[-1].project}]
 
+    def counts(self) -> Counter[str]:
+        """Return the number of entries of each project that has some."""
+        return Counter(each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved()))
+
+    def has(self, project: str) -> bool:
+        """Return whether anything is stored of a project, by its id."""
+        return self.journal.names.of(project) in self.projects()
+
     def projects(self) -> list[str]:
         """Return the projects with anything stored, by name."""
         parts = (self.values.all(), self.memories.all(), self.failures.all())
-        found = {each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved())}
-        return sorted(found.union(each.project for part in parts for each in part))
+        return sorted({*self.counts()}.union(each.project for part in parts for each in part))
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:

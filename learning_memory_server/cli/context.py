@@ -14,7 +14,7 @@ from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.limits import CONTEXT_SHOWN
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.value import ValueOrder
-from learning_memory_server.server.claims import caller_of, claims_of
+from learning_memory_server.server.claims import caller_of
 
 commands = Commands()
 
@@ -44,7 +44,6 @@ def context() -> Result:
         about=words_about(place_in(folder_of(os.environ)), still_open),
         freshness=lambda entry: validity.words(entry, caller.folder),
     )
-    is_told = settings.project or claims_of(settings).may_tell(folder_of(os.environ), caller.project)
     # People have a command instead of the tool.
     text = found.text.replace(" (get_active_ghap)", "")
     repeated = repeated_mistakes(stored.errors(caller.project), caller.folder)
@@ -52,7 +51,7 @@ def context() -> Result:
     text += "Told when they fail:\n" if mistakes else ""
     for each in mistakes:
         text += f"- {one_line(each.command)} \N{RIGHTWARDS ARROW} {one_line(each.remedy)}\n"
-    text = text if is_told or not text else UNCONFIRMED
+    text = text if caller.is_told or not text else UNCONFIRMED
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()

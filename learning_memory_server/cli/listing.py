@@ -16,6 +16,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.claims import caller_of
@@ -112,7 +113,7 @@ def entry_facts(entry: View) -> Facts:
         # An abandoned entry's tier says nothing more.
         "" if tier == outcome else out.coloured(tier),
         entry["domain"],
-        out.short_project(entry["project"]),
+        short_name(entry["project"]),
         one_line(entry.get("freshness", "")),
         f"superseded by {entry['superseded_by']}" if "superseded_by" in entry else "",
     ]
@@ -131,7 +132,7 @@ def error_record(error: View, without_remedy: str = "") -> out.Record:
     facts: Facts = [
         out.counted(error["times"], "time"),
         out.date(datetime.fromisoformat(error["last_seen"])),
-        out.short_project(error["project"]),
+        short_name(error["project"]),
     ]
     worked = f"this worked: {error['remedy']}" if "remedy" in error else without_remedy
     return out.Record(facts, error["signature"], worked)

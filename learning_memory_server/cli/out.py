@@ -314,11 +314,6 @@ def identity(name: str) -> Text:
     return Text(one_line(name), _IDENTITY)
 
 
-def short_project(name: str) -> str:
-    """Return the last part of a project's name: records have no room for a host and an owner."""
-    return name.rstrip("/").rpartition("/")[2] or name
-
-
 def shortened(text: str, columns: int) -> str:
     """Return the beginning of a text, on one line of at most this many columns of a terminal."""
     line = Text(one_line(text))

@@ -26,6 +26,7 @@ from learning_memory_server.index.ranking.fusion import Explanation
 from learning_memory_server.index.ranking.threshold import OTHERS
 from learning_memory_server.model.limits import QUERY_MAX, SEARCH_RESULTS_MAX, checked_text
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.project import short_name
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.recall.memories import search_lexical as search_memories_lexical
 from learning_memory_server.recall.recall import rank, search_lexical
@@ -294,7 +295,7 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
     facts: listing.Facts = [
         out.identity(memory["id"]),
         out.date(datetime.fromisoformat(memory["date"])),
-        out.short_project(memory["project"]),
+        short_name(memory["project"]),
         f"[{', '.join(map(str, tags))}]" if isinstance(tags, list) and tags else "",
         str(metadata.get("source") or ""),
     ]

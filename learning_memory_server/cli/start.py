@@ -19,6 +19,7 @@ from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
 from learning_memory_server.cli.command import Commands, Result, Stored, current_project, open_settings
 from learning_memory_server.cli.doctor.clients import is_installed
+from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
@@ -31,7 +32,8 @@ from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
-from learning_memory_server.server.claims import claims_of
+from learning_memory_server.model.project import short_name
+from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
@@ -70,10 +72,13 @@ async def start(
     again: what is there already stays as it is.
     """
     settings = open_settings()
+    for finding in check_claim(settings, os.environ):
+        if repair := finding.agreed():
+            out.say(repair())
     project = current_project(settings)
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
-    _show_step(2, f"what past sessions of {out.short_project(project)} teach")
+    _show_step(2, f"what past sessions of {short_name(project)} teach")
     is_first = project not in Stored(settings).projects()
     lesson = await read_lesson(settings)
     errors = _errors(lesson, settings, project)
@@ -87,7 +92,7 @@ async def start(
     elif lesson.size:
         out.say("Skipped: nothing was kept, so agents are told nothing of it.")
     offer_join(settings)
-    _show_next(settings, project, clients, is_kept=bool(lesson.kept or lesson.known))
+    _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
     shown = [
         {
             "command": each.command,
@@ -152,7 +157,7 @@ def _errors(lesson: Lesson, settings: Settings, project: str) -> list[list[Failu
 def _show_report(
     mistakes: Sequence[Mistake], lesson: Lesson, project: str, errors: Sequence[Sequence[Failure]]
 ) -> None:
-    name, where = one_line(out.short_project(project)), one_line(str(lesson.place))
+    name, where = one_line(short_name(project)), one_line(str(lesson.place))
     sessions = sum(lesson.projects.values())
     if not sessions and not mistakes:
         out.say(
@@ -193,10 +198,9 @@ def _show_report(
         out.say("No other mistake came back in two sessions with a remedy that is sure enough to be told.")
 
 
-def _show_next(settings: Settings, project: str, clients: dict[str, str], *, is_kept: bool) -> None:
+def _show_next(settings: Settings, clients: dict[str, str], *, is_kept: bool) -> None:
     _show_step(3, "what happens next")
-    folder = os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())
-    if is_kept and not settings.project and not claims_of(settings).may_tell(Path(folder), project):
+    if is_kept and not caller_of(os.environ, settings).is_told:
         out.notice(UNCONFIRMED.strip())
     if "ready" in clients.values():
         out.say(

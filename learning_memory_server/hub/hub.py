@@ -25,7 +25,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import EarlyCalls, import_protocol
 from learning_memory_server.model import limits
-from learning_memory_server.model.caller import Caller, session_hash
+from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders
@@ -92,7 +92,7 @@ class Hub:
         self._ending = asyncio.Event()
         self._is_interrupted = False
         self._last_needed = time.monotonic()
-        self._folders = Folders(services.claims, services.knows)
+        self._folders = Folders(services.claims, services.journal.names, services.projects.has)
         self._cleared: dict[str, str] = {}
         self._removed_keys = removed_keys()
         self._renamed: dict[str, str] = {}
@@ -192,16 +192,13 @@ class Hub:
         return ack
 
     async def _caller(self, hello: dict[str, Any], session: str) -> Caller:
-        project = await self._folders.project_of(hello["directory"], hello["project"])
-        # Earlier programs do not say it.
-        return Caller(project, session, folder=hello["directory"], is_attended=hello.get("attended") is not False)
+        caller = await self._folders.caller(hello["directory"], hello["project"], session)
+        return replace(caller, is_attended=hello.get("attended") is not False)
 
     async def _serve_front(
         self, hello: dict[str, Any], ack: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        folder = hello["directory"], hello["project"]
-        session = session_hash(hello["session"])
-        caller = await self._caller(hello, session)
+        caller = await self._caller(hello, session_hash(hello["session"]))
 
         def on_drain() -> bool:
             # Somebody may have come since.
@@ -226,7 +223,6 @@ class Hub:
             front=hello["front"],
             asked_again=lines.asked_again,
             has_hooks=hello.get("hooks", False),
-            may_tell=await self._folders.telling(*folder, caller.project),
             note=self._users[writer],
         )
         early = EarlyCalls(lines, calls)
@@ -251,12 +247,10 @@ class Hub:
         elif given.get("source") == "clear":
             # The client calls its session by another name now, which its front does not know.
             self._renamed[name] = session = self._cleared.pop(hello["directory"], session)
-        folder = hello["directory"], hello["project"]
         caller = await self._caller(hello, session)
-        telling = await self._folders.telling(*folder, caller.project)
         # It is not counted: then the hub would not give way to the session that this hook is of.
         self._used.set()
-        calls = Calls(self._services.injectable(), caller, has_hooks=True, may_tell=telling)
+        calls = Calls(self._services.injectable(), caller, has_hooks=True)
         result = await calls.call(None, HOOK, arguments)
         writer.write(answer_for(client, result.text).encode() + b"\n")
         await writer.drain()

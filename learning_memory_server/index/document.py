@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from learning_memory_server.model.entry import Ghap, RootCause
+from learning_memory_server.model.stored import WRITTEN
 from learning_memory_server.model.vocabulary import Axis
 
 DIGEST: Final = "digest"
@@ -79,7 +80,9 @@ class Document(Protocol):
 
 def digest_of(document: Document) -> str:
     """Return a digest of everything that the document's vector and terms are made from."""
-    made_from = json.dumps([document.text, *document.parts]).encode()
+    # Where people have renamed a project, its points are made again: filters must find them.
+    renamed = [document.payload["project"]] if WRITTEN in document.payload else []
+    made_from = json.dumps([document.text, *document.parts, *renamed]).encode()
     return hashlib.blake2b(made_from, digest_size=12).hexdigest()
 
 
@@ -186,6 +189,7 @@ def payload_of(entry: Ghap) -> dict[str, Any]:
         "strategy": entry.strategy.value,
         "outcome_status": end.status.value,
         "resolved_at": end.resolved_at.isoformat(),
+        **{name: written for name, written in entry.others.items() if name == WRITTEN},
     }
 
 

@@ -19,6 +19,7 @@ from learning_memory_server.embedding.tokens import TokenMeasure
 from learning_memory_server.index.document import Collection, DocumentShape, point_id
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.memory import Chunking, Memory
+from learning_memory_server.model.stored import WRITTEN
 
 Span = tuple[int, int]
 """The first character, and the one after the last."""
@@ -346,6 +347,7 @@ def documents_of(memory: Memory, chunker: Chunker, only: Container[int] | None =
             "tags": memory.tags,
             "source": memory.source,
             "project": memory.project,
+            WRITTEN: memory.others.get(WRITTEN),
             "created_at": memory.date.isoformat(),
         }
     )

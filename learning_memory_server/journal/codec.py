@@ -30,7 +30,8 @@ from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory
-from learning_memory_server.model.stored import Stored
+from learning_memory_server.model.project import Naming
+from learning_memory_server.model.stored import WRITTEN, Stored
 from learning_memory_server.model.value import ClusterId, Value, Verdict
 from learning_memory_server.version import JOURNAL_FORMAT
 
@@ -64,7 +65,8 @@ class Codec(Generic[T]):
         """Return a thing as JSON data."""
         stored = cast("Stored", thing)
         parts = {name: part for name, part in _parts_of(stored).items() if name not in self.absent or part}
-        return {**stored.others, **{self.names.get(name, name): part for name, part in parts.items()}}
+        data = {**stored.others, **{self.names.get(name, name): part for name, part in parts.items()}}
+        return data | {"project": data.pop(WRITTEN)} if WRITTEN in data else data
 
     def decode(self, data: Data) -> T:
         """Return the thing that data describes."""
@@ -141,6 +143,7 @@ VERDICT: Final = Codec("verdict", Verdict, lambda verdict: verdict.requests, {"s
 ADVICE: Final = Codec("advice", Advice)
 TRIAL: Final = Codec("trial", Trial)
 FAILURE: Final = Codec("failure", Failure)
+PROJECT: Final = Codec("project", Naming)
 # Where its chunks are is written so that a start need not chunk it again.
 MEMORY: Final = Codec("memory", Memory, lambda memory: (memory.request,), {"chunking": "cuts"}, {"metadata": {}})
 
@@ -206,7 +209,7 @@ class DamagedLineError(ValueError):
 class JournalRecord:
     """What one line says."""
 
-    kind: str  # what `data` describes: ghap, value, verdict, advice, failure, memory, clusters or server
+    kind: str  # what `data` describes: ghap, value, verdict, advice, failure, memory, clusters, project or server
     # The id of the thing described. A later line of the same kind and id supersedes this one, except that lines about
     # clusters add up.
     id: str

@@ -14,6 +14,7 @@ from learning_memory_server.journal.codec import (
     END,
     GHAP,
     MALFORMED,
+    PROJECT,
     DamagedLineError,
     content_of,
     open_file_of,
@@ -21,8 +22,10 @@ from learning_memory_server.journal.codec import (
     versions_of,
 )
 from learning_memory_server.journal.log import Damage, Disk, Log, Purge, journal_errors, matching
+from learning_memory_server.journal.names import Names
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.stored import WRITTEN
 from learning_memory_server.system import files
 
 
@@ -35,12 +38,14 @@ class Journal:
 
     def __init__(self, path: Path, *, disk: Disk = files) -> None:
         self.path = path
-        self.entries = Log(path / "entries", monthly=True, disk=disk)
-        self.memories = Log(path / "memories", monthly=True, disk=disk)
+        said = Log(path / "projects", disk=disk)
+        self.names = Names(said, PROJECT)
+        self.entries = Log(path / "entries", monthly=True, disk=disk, names=self.names)
+        self.memories = Log(path / "memories", monthly=True, disk=disk, names=self.names)
         names = ("values", "verdicts", "advice", "trials", "failures", "clusters", "servers")
-        small = [Log(path / name, disk=disk) for name in names]
+        small = [Log(path / name, disk=disk, names=self.names) for name in names]
         self.values, self.verdicts, self.advice, self.trials, self.failures, self.clusters, self.servers = small
-        self._logs = (self.entries, *small, self.memories)
+        self._logs = (said, self.entries, *small, self.memories)
         self._open = path / "open"
         self._disk = disk
         self._unreadable = 0
@@ -125,7 +130,7 @@ class Journal:
         """Write or replace the file of an open entry."""
         path = self._open_file(ghap.id)
         with journal_errors(path):
-            self._disk.replace(path, open_file_of(GHAP.encode(ghap)))
+            self._disk.replace(path, open_file_of(self.names.as_written(GHAP.encode(ghap))))
 
     def close_entry(self, ghap_id: str) -> None:
         """Remove the file of an open entry. Call it once the log says that the entry is resolved or forgotten."""
@@ -147,10 +152,10 @@ class Journal:
         with journal_errors(path):
             text = path.read_bytes()
         try:
-            entry = GHAP.decode(content_of(text))
+            entry = GHAP.decode(self.names.as_read(content_of(text)))
             if entry.others and b'"sum"' not in text:
                 # A name that nothing vouches for may be a damaged `sum`.
-                entry = replace(entry, others={})
+                entry = replace(entry, others={name: part for name, part in entry.others.items() if name == WRITTEN})
             if entry.id != path.stem or entry.created_at.tzinfo is None or entry.resolution:
                 raise ValueError(path.name)
         except JournalUnavailableError:

@@ -7,17 +7,20 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import structlog
 
 from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
 from learning_memory_server.system import files
+
+if TYPE_CHECKING:
+    from learning_memory_server.journal.names import Names
 
 log = structlog.get_logger()
 
@@ -145,7 +148,8 @@ class Log:
     used, or is in another format; then nothing is changed.
     """
 
-    def __init__(self, path: Path, *, monthly: bool = False, disk: Disk = files) -> None:
+    def __init__(self, path: Path, *, monthly: bool = False, disk: Disk = files, names: Names | None = None) -> None:
+        self.names = names
         self._path = path
         self._monthly = monthly
         self._disk = disk
@@ -165,6 +169,8 @@ class Log:
         A crash in between leaves the first few of them, complete. No caller has had them acknowledged.
         """
         if records:
+            if names := self.names:
+                records = [replace(record, data=names.as_written(record.data)) for record in records]
             lines = b"".join(record.to_line() for record in records)
             name = f"{records[0].at:%Y-%m}" if self._monthly else self._path.name
             path = (self._path if self._monthly else self._path.parent) / f"{name}.jsonl"
@@ -219,13 +225,17 @@ class Log:
         return content
 
     def records(self) -> Iterator[JournalRecord]:
-        """Yield every readable record, forgotten ones and tombstones included; `read` takes more RAM."""
+        """Yield every readable record, forgotten ones and tombstones included; `read` takes more RAM.
+
+        Its project is what people call it now; see `names`.
+        """
         damaged = 0
         for line in self._parsed():
             if line.record is None:
                 damaged += 1
-            else:
-                yield line.record
+                continue
+            data = self.names.as_read(line.record.data) if self.names else line.record.data
+            yield line.record if data is line.record.data else replace(line.record, data=data)
         self._damaged = damaged
 
     @property

@@ -39,6 +39,7 @@ _OURS: Final[Mapping[str, frozenset[str]]] = {
         "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability"
     ),
     "trial": word_set("id created_at"),
+    "project": word_set("id created_at name into"),
     "failure": word_set("id session created_at shown times"),
     "server": word_set("urls owner left"),
     "memory": word_set("id date created_at request cuts"),

@@ -1,4 +1,4 @@
-"""The caller, whom "current" entries belong to, and what it is known by: the names of a folder and of a session."""
+"""The caller, whom "current" entries belong to, and what it is known by: its session, and names of its project."""
 
 import hashlib
 import os
@@ -57,23 +57,8 @@ def session_hash(session: str) -> str:
     return hashlib.sha256(session.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
-def remote_name(directory: Path) -> str | None:
-    """Return `host/owner/name` of the git remote, or None if there is none on a host."""
-    remote = git_output(directory, "config", "--get", "remote.origin.url")
-    return normalised_remote(remote) if remote else None
-
-
-def bare_name(directory: Path) -> str:
-    """Return the name of the main worktree's folder, or of the folder where there is no repository."""
-    common = git_output(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    if common:
-        git_directory = Path(common)
-        # The repository of a submodule, or a bare one, has no worktree to be named after.
-        return _readable(git_directory.parent.name if git_directory.name == ".git" else git_directory.stem)
-    return _readable(directory.resolve().name) or "default"
-
-
-def _readable(name: str) -> str:
+def readable_name(name: str) -> str:
+    """Return a folder's name as it may be kept: in UTF-8, and without secrets."""
     return _without_tokens(os.fsencode(name).decode("utf-8", "replace"))
 
 

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+WRITTEN: Final = "written_project"
+"""Under this name, in RAM alone: the project that a record was written under, where it is read as another."""
 
 
 @dataclass(frozen=True, slots=True)

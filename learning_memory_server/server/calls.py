@@ -262,8 +262,7 @@ class Calls:
     """Runs the calls of one connection.
 
     `around` is entered while a client lists or calls tools. `front` is the id of a front that repeats unanswered calls,
-    with the ids in `asked_again`. `may_tell` tells whether the caller may be shown unasked what its project knows. The
-    first reply and each of `get_stats` also have the `note`.
+    with the ids in `asked_again`. The first reply and each of `get_stats` also have the `note`.
     """
 
     services: InitVar[Mapping[type, object]]
@@ -273,7 +272,6 @@ class Calls:
     front: str | None = None
     asked_again: Container[object] = ()
     has_hooks: InitVar[bool] = False
-    may_tell: Callable[[], bool] = lambda: True
     note: str = ""
 
     def __post_init__(self, services: Mapping[type, object], has_hooks: bool) -> None:
@@ -287,9 +285,9 @@ class Calls:
 
     async def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
-        caller = replace(self.caller, is_told=self.may_tell())
-        place = await asyncio.to_thread(place_in, Path(caller.folder)) if caller.folder else ""
-        return self._session_context.text(caller, place)
+        folder = self.caller.folder
+        place = await asyncio.to_thread(place_in, Path(folder)) if folder else ""
+        return self._session_context.text(self.caller, place)
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""
@@ -312,12 +310,7 @@ class Calls:
             result = await self._boundary.call(
                 tool,
                 arguments,
-                replace(
-                    self.caller,
-                    agent=self._agents.find(tool_use),
-                    again=identity in self.asked_again,
-                    is_told=self.may_tell(),
-                ),
+                replace(self.caller, agent=self._agents.find(tool_use), again=identity in self.asked_again),
                 progress,
                 name_call,
             )

@@ -1,14 +1,12 @@
-"""What the project of a folder is called, and which folders are told unasked what it knows.
+"""Which project a folder belongs to, and whether sessions there are told unasked what that project knows.
 
-Without a remote, a project is named after its folder and a digest, because many folders are called `app`. The name is
-decided once for a folder.
-
-With a remote, only folders in which the project's history begins are told unasked.
+A project's id is the text that its entries carry, and never changes. It is bound to a place on this machine: to the
+path of a folder, and to the number of git's folder on its disk. As long as the repository there has one of the commits
+that the project began with, it is the project, whatever its remote, its owner, its name or its folder is called.
 
 The author of a repository chooses its remote, and with it the project that it claims to be. What cannot be chosen is
-the commit that a history begins with. So the first folder of a project leaves its root commits in the data folder, and
-others must have the same; a person can say yes for one that cannot show them, and for one of which something is known
-that cannot be read. Asked searches are not concerned.
+the commit that a history begins with. So a folder that is not known belongs to a known project if it has the label of
+it and begins as it does. Any other is a project of its own, until a person says otherwise.
 """
 
 from __future__ import annotations
@@ -16,22 +14,24 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
-from learning_memory_server.learning.failures.transcripts import folder_name, projects_folder
-from learning_memory_server.model.caller import Caller, bare_name, folder_of, git_output, remote_name, session_of
+from learning_memory_server.journal.names import Names
+from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
 from learning_memory_server.server.facts import FactFiles, Facts
-from learning_memory_server.system import timeouts
+from learning_memory_server.server.places import Place
 from learning_memory_server.system.locations import is_attended
 
 if TYPE_CHECKING:
@@ -39,8 +39,13 @@ if TYPE_CHECKING:
 
 _LETTERS: Final = 6
 """Letters of the digest in a name."""
-_FIRST_LOOK: Final = "first look"
-"""What is known under this is an hour before the first look-up: sessions that ended by then are from before roots."""
+
+
+class Belonging(NamedTuple):
+    """The project of a folder, and whether sessions there are told unasked what it knows."""
+
+    project: str
+    is_told: bool
 
 
 def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
@@ -50,8 +55,15 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     directory and an id of this process are used.
     """
     folder = folder_of(environment)
-    project = settings.project or claims_of(settings).project_of(folder)
-    return Caller(project, session_of(environment), folder=str(folder), is_attended=is_attended(environment))
+    found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
+    name = Journal(settings.journal_directory).names.of(found.project)
+    return Caller(
+        name,
+        session_of(environment),
+        folder=str(folder),
+        is_told=found.is_told,
+        is_attended=is_attended(environment),
+    )
 
 
 def claims_of(settings: Settings) -> Claims:
@@ -61,81 +73,133 @@ def claims_of(settings: Settings) -> Claims:
 
 @dataclass(slots=True)
 class Claims:
-    """Knows the projects of folders, and which folders are the projects that they claim to be."""
+    """Knows which folders are which projects."""
 
     folder: Path
-    _told: set[tuple[Path, str]] = field(default_factory=set)
     _is_read_in: bool = False
 
-    def project_of(self, directory: Path, *, keep: bool = True) -> str:
-        """Return the name of a folder's project: `host/owner/name` of its remote, else what is decided once."""
-        if remote := remote_name(directory):
-            return remote
-        here = _subject(directory)
-        known = self._known(here)
-        name = known.first("name")
-        if name is None:
-            name = _unique(bare_name(directory), directory)
-            if keep and known.is_whole:
-                with suppress(OSError):
-                    self._files.learn(here, name=name)
-                # Somebody else may have been first.
-                name = self._known(here).first("name") or name
-        return str(name)
+    def find(self, directory: Path, is_stored: Callable[[str], bool] | None = None) -> Belonging:
+        """Return the project of a folder. With `is_stored`, it is the folder's from now on.
 
-    def may_tell(self, directory: Path, project: str) -> bool:
-        """Return whether what a project knows may be said in a folder unasked, as far as that is known by now.
-
-        A name without a remote is the folder's own, or a setting's.
+        `is_stored` tells whether anything is stored of a project: the folder of one may be on another machine. What
+        cannot be read, or is not known in time, is not told, and changes nothing.
         """
-        if (directory, project) not in self._told:
-            here, there = self._known(_subject(directory)), self._known(_subject(project))
-            is_same = "/" not in project or (here.first("roots") and here.first("roots") == there.first("roots"))
-            if not (here.is_whole and there.is_whole and (is_same or project in here.every("confirmed"))):
-                return False
-            self._told.add((directory, project))
-        return True
+        place = Place.of(directory)
+        here, numbered = self._known(_at(place.top)), self._known(_numbered(place))
+        own = _own_name(place, len(here.every("id")))
+        try:
+            known = next(chain(self._still(place, here), self._still(place, numbered, by_path=False)), None)
+            found = Belonging(known, is_told=True) if known else self._labelled(place, own, is_stored)
+            is_sure = found.is_told and here.is_whole and numbered.is_whole and not place.is_of_somebody_else()
+            if is_sure and is_stored:
+                self._bind(place, found.project)
+            return Belonging(found.project, is_sure)
+        except OSError:
+            return Belonging(next(reversed(here.every("id")), own), is_told=False)
 
-    def find_unreadable(self, directory: Path, project: str) -> Path | None:
-        """Return a file of what is known of a folder or its project, if it cannot be read."""
-        found = map(self._known, (_subject(directory), _subject(project)))
-        return next((each.file for each in found if not each.is_whole), None)
-
-    def look_up(self, directory: Path, project: str, *, is_new: bool) -> None:
-        """Look for a folder's root commits, once, and keep them for a project that has none on record.
-
-        That is done for a project without anything stored, and where the client has transcripts of earlier sessions
-        in the folder: it was used there before roots were recorded. A shallow clone does not have the roots. What
-        cannot be kept is looked for again.
-        """
-        here, there = _subject(directory), _subject(project)
+    def record_roots(self, directory: Path, project: str) -> None:
+        """Keep the root commits of a folder for its project, unless it has some on record."""
+        place = Place.of(directory)
         with suppress(OSError):
-            begun, known = self._known(_FIRST_LOOK), self._known(here)
-            if begun.is_whole and not begun.lines:
-                self._files.learn(_FIRST_LOOK, at=time.time() - timeouts.USED_BEFORE)
-            is_first = is_new or _was_used_before(directory, self._known(_FIRST_LOOK).first("at") or 0.0)
-            roots = known.first("roots") or _roots(directory)
-            if not roots or not known.is_whole:
-                return
-            if not known.first("roots"):
-                self._files.learn(here, roots=roots)
-            if is_first and self._known(there).is_whole and not self._known(there).first("roots"):
-                self._files.learn(there, roots=roots)
+            if not self._known(_project(project)).first("roots") and (roots := place.roots()):
+                self._files.learn(_project(project), roots=roots)
+                for root in roots:
+                    self._files.learn(f"root {root}", id=project)
+
+    def claimed(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
+        """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
+        place, found = Place.of(directory), self.find(directory)
+        here = self._known(_at(place.top))
+        with suppress(OSError):
+            if not here.every("declined"):
+                label = place.label()
+                ids = [*reversed(here.every("id")), *self._known(_label(label)).every("id"), label]
+                ids += [each for root in place.roots() for each in self._known(f"root {root}").every("id")]
+                likely = [each for each in ids if each and (each != found.project or not found.is_told)]
+                return next(filter(is_stored, likely), None)
+        return None
+
+    def stamp(self, directory: Path) -> object:
+        """Return what changes when something else may be found for a folder."""
+        place = Place.of(directory)
+        return place.stamp(), self._known(_at(place.top)).lines
+
+    def find_unreadable(self, directory: Path) -> Path | None:
+        """Return a file of what is known of a folder, if it cannot be read."""
+        place = Place.of(directory)
+        found = map(self._known, (_at(place.top), _numbered(place)))
+        return next((each.file for each in found if not each.is_whole), None)
 
     def confirm(self, directory: Path, project: str) -> None:
         """Note that a person says that a folder is the project's. What cannot be read is put aside."""
         if not self._read_in():
             self._former.rename(self._former.with_suffix(f"{SET_ASIDE}{time.time_ns()}"))
-            # What was refused before must not count as used before.
-            self._files.learn(_FIRST_LOOK, at=0.0)
-        here, there = _subject(directory), _subject(project)
-        roots = self._known(here).first("roots")
-        for subject in (here, there):
+        place = Place.of(directory)
+        for subject in (_at(place.top), _numbered(place), _project(project)):
             if not self._known(subject).is_whole:
                 self._files.set_aside(subject)
-        self._files.learn(here, confirmed=project, **({} if "/" in project else {"name": project}))
-        if roots:
-            self._files.learn(there, roots=roots)
+        self._files.learn(_at(place.top), id=project, confirmed=place.number)
+        self.record_roots(directory, project)
+
+    def decline(self, directory: Path, project: str) -> None:
+        """Note that a person says that a folder is not the project's."""
+        self._files.learn(_at(Place.of(directory).top), declined=project)
+
+    def folders(self) -> dict[str, list[Path]]:
+        """Return the folders of each project that one here is, or was, by its id."""
+        found: dict[str, list[Path]] = {}
+        for subject, known in self._files.all():
+            for project in known.every("id")[-1:]:
+                here = [Path(subject.removeprefix(_at("")))] if subject.startswith(_at("")) else []
+                found.setdefault(project, []).extend(here)
+        return found
+
+    def _still(self, place: Place, known: Facts, *, by_path: bool = True) -> Iterator[str]:
+        """Yield the projects that a place is, of those that it is known as by its path or its number, latest first."""
+        for line in reversed(known.lines):
+            roots = self._known(_project(line["id"])).first("roots") if "id" in line else None
+            if "confirmed" in line:
+                is_still = line["confirmed"] in {None, place.number}
+            elif place.git is None or not roots:
+                is_still = by_path
+            else:
+                found = place.has_any(roots)
+                is_still = by_path if found is None else found
+            if is_still and "id" in line:
+                yield line["id"]
+
+    def _labelled(
+        self, place: Place, own: str, is_stored: Callable[[str], bool] | None, *, is_again: bool = False
+    ) -> Belonging:
+        """Return the project whose label a folder has, if it begins as that does, else one of its own."""
+        label = place.label()
+        known = self._known(_label(label))
+        if label is None or not known.is_whole:
+            return Belonging(own, is_told=label is None)
+        if project := known.first("id"):
+            is_first = known.first("at") == str(place.top) and project == label
+            is_same = is_first and not self._known(_at(place.top)).first("id")
+            is_same = is_same or not set(place.roots()).isdisjoint(self._roots_of(project, known.first("at")))
+            return Belonging(project if is_same else own, is_told=True)
+        if is_again or is_stored is None or is_stored(label):
+            return Belonging(label, is_told=False)
+        # Somebody else may be first.
+        self._files.learn(_label(label), id=label, at=str(place.top))
+        return self._labelled(place, own, is_stored, is_again=True)
+
+    def _roots_of(self, project: str, at: str | None) -> list[str]:
+        """Return the root commits of a project, also if they are not on record yet."""
+        if at and not self._known(_project(project)).first("roots"):
+            self.record_roots(Path(at), project)
+        return list(self._known(_project(project)).first("roots") or ())
+
+    def _bind(self, place: Place, project: str) -> None:
+        for subject in dict.fromkeys((_at(place.top), _at(place.worktree), _numbered(place))):
+            if next(reversed(self._known(subject).every("id")), None) != project:
+                self._files.learn(subject, id=project)
+        # What a known project is called by its remote now, for other clones.
+        if (label := place.label()) and not self._known(_label(label)).first("id"):
+            self._files.learn(_label(label), id=project, at=str(place.top))
 
     @property
     def _files(self) -> FactFiles:
@@ -155,18 +219,21 @@ class Claims:
         if self._is_read_in:
             return True
         try:
-            kept = json.loads(self._former.read_bytes())
-            facts = [(f"folder {place}", {"name": name}) for place, (_, name) in kept.get("names", {}).items()]
-            facts += [(f"folder {place}", {"roots": roots}) for place, roots in kept.get("folders", {}).items()]
-            facts += [(_subject(project), {"roots": roots}) for project, roots in kept.get("roots", {}).items()]
-            facts += [(f"folder {place}", {"confirmed": project}) for place, project in kept.get("confirmed", [])]
-            facts += [(_FIRST_LOOK, {"at": kept["since"]})] if "since" in kept else []
+            none: dict[str, Any] = {"names": {}, "folders": {}, "roots": {}, "confirmed": []}
+            kept = none | json.loads(self._former.read_bytes())
+            facts: list[tuple[str, dict[str, Any]]] = []
+            for place, project in [*((each, name) for each, (_, name) in kept["names"].items()), *kept["confirmed"]]:
+                facts += [(_at(place.rpartition(" ")[0].removesuffix("/.git")), {"id": project})]
+                facts += [(_project(project), {"roots": kept["folders"][place]})] if place in kept["folders"] else []
+            for project, roots in kept["roots"].items():
+                facts += [(_project(project), {"roots": roots}), (_label(project), {"id": project})]
+                facts += [(f"root {root}", {"id": project}) for root in roots]
             for subject, fact in facts:
                 self._files.learn(subject, **fact)
             self._former.unlink(missing_ok=True)
         except FileNotFoundError:
             pass
-        except (OSError, ValueError, TypeError, AttributeError):
+        except (OSError, ValueError, TypeError, AttributeError, KeyError):
             return False
         self._is_read_in = True
         return True
@@ -174,77 +241,62 @@ class Claims:
 
 @dataclass(slots=True)
 class Folders:
-    """The projects of the folders that connections come from, and whether they may be told of these unasked."""
+    """The projects of the folders that connections come from."""
 
     claims: Claims
-    is_known: Callable[[str], bool]  # whether anything is kept of a project
-    _projects: dict[str, tuple[str, float]] = field(default_factory=dict)
+    names: Names
+    is_stored: Callable[[str], bool]  # whether anything is stored of a project
+    _found: dict[Path, tuple[object, Belonging]] = field(default_factory=dict)
+    _looking: dict[str, Future[Belonging]] = field(default_factory=dict)
 
-    async def project_of(self, directory: str, named: str | None) -> str:
-        """Return the project, unless the user has named it. It is remembered: asking git takes longer than a hook."""
+    async def caller(self, directory: str, named: str | None, session: str) -> Caller:
+        """Return the caller that a connection from a folder is of, whose project the user may have named.
+
+        Each folder is looked at in a thread of its own: one on a disk that does not answer keeps nobody else waiting.
+        """
         if named:
-            return named
-        found, until = self._projects.get(directory, ("", 0.0))
-        if time.monotonic() > until:
-            found = await asyncio.to_thread(self.claims.project_of, Path(directory))
-            self._projects[directory] = found, time.monotonic() + timeouts.PROJECT_KEPT
+            return Caller(self.names.of(named), session, folder=directory)
+        looking = self._looking.get(directory)
+        if looking is None or looking.done():
+            look = partial(self._find, Path(directory), asyncio.get_running_loop())
+            looking = self._looking[directory] = in_daemon_thread(look)
+        found = await asyncio.shield(asyncio.wrap_future(looking))
+        return Caller(self.names.of(found.project), session, folder=directory, is_told=found.is_told)
+
+    def _find(self, folder: Path, loop: asyncio.AbstractEventLoop) -> Belonging:
+        known, found = self._found.get(folder, (None, None))
+        if found is None or known != self.claims.stamp(folder):
+            # What is stored belongs to the loop's thread.
+            stored = partial(asyncio.run_coroutine_threadsafe, loop=loop)
+            found = self.claims.find(folder, lambda project: stored(self._is_stored(project)).result())
+            if found.is_told:
+                self._found[folder] = self.claims.stamp(folder), found
+                # For a long history, git takes longer than a session waits.
+                in_daemon_thread(partial(self.claims.record_roots, folder, found.project))
         return found
 
-    async def telling(self, directory: str, named: str | None, project: str) -> Callable[[], bool]:
-        """Return what tells whether a connection may be told of its project unasked, and begin to find that out."""
-        if named:
-            return lambda: True
-        folder = Path(directory)
-        telling = partial(self.claims.may_tell, folder, project)
-        if not telling():
-            is_new = not self.is_known(project)
-            looking = in_daemon_thread(partial(self.claims.look_up, folder, project, is_new=is_new))
-            await asyncio.wait([asyncio.wrap_future(looking)], timeout=timeouts.CLAIM)
-        return telling
+    async def _is_stored(self, project: str) -> bool:
+        return self.is_stored(project)
 
 
-def _subject(of: Path | str) -> str:
-    """Return under what something is known of a folder, or of a project: no project can pass itself off as a folder."""
-    return f"project {of}" if isinstance(of, str) else f"folder {_place(of)}"
+def _at(path: Path | str) -> str:
+    return f"folder {path}"
 
 
-def _was_used_before(directory: Path, since: float) -> bool:
-    """Return whether the client has a transcript of a session in a folder that ended before then."""
-    kept = projects_folder(os.environ) / folder_name(directory)
-    return any(file.stat().st_mtime < since for file in kept.glob("*.jsonl"))
+def _numbered(place: Place) -> str:
+    return f"number {place.number}"
 
 
-def _unique(bare: str, directory: Path) -> str:
-    """Return a name that another folder hardly has: with a digest of where the history begins, else of the place."""
-    what = " ".join(_roots(directory, seconds=timeouts.ROOTS_FOR_NAME)) or f"{machine_id()} {_place(directory)}"
-    return f"{bare}-{hashlib.sha256(what.encode('utf-8', 'surrogateescape')).hexdigest()[:_LETTERS]}"
+def _label(label: str | None) -> str:
+    return f"label {label}"
 
 
-def _place(directory: Path) -> str:
-    """Return what identifies a repository on this machine: its folder, which worktrees share, and its file number."""
-    git = _git_folder(directory)
-    with suppress(OSError):
-        return f"{git} {git.stat().st_ino}"
-    return str(git)
+def _project(project: str) -> str:
+    return f"project {project}"
 
 
-def _git_folder(directory: Path) -> Path:
-    """Return the folder in which git keeps a repository, also for a worktree; where it would be if there is none."""
-    directory = directory.resolve()
-    git = next((each / ".git" for each in (directory, *directory.parents) if (each / ".git").exists()), None)
-    if git is None:
-        return directory / ".git"
-    with suppress(OSError, ValueError):
-        if git.is_file():
-            # .../.git/worktrees/NAME of a worktree
-            named = (git.parent / git.read_text("utf-8").removeprefix("gitdir:").strip()).resolve()
-            return named.parent.parent if named.parent.name == "worktrees" else named
-    return git
-
-
-def _roots(directory: Path, seconds: float = timeouts.ROOTS) -> list[str]:
-    """Return the commits without parents that HEAD goes back to, sorted; none if git cannot say or lacks them."""
-    if git_output(directory, "rev-parse", "--is-shallow-repository") != "false":
-        return []
-    found = git_output(directory, "rev-list", "--max-parents=0", "HEAD", seconds=seconds)
-    return sorted((found or "").split())
+def _own_name(place: Place, former: int) -> str:
+    """Return a name that no other project has: with a digest of the place, and of how many have been there."""
+    what = f"{machine_id()} {place.top} {former}"
+    digest = hashlib.sha256(what.encode("utf-8", "surrogateescape")).hexdigest()
+    return f"{readable_name(place.name) or 'default'}-{digest[:_LETTERS]}"

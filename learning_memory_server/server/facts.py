@@ -6,6 +6,8 @@ the first holds, so two processes that learn at once agree about what they have 
 
 import hashlib
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -64,6 +66,13 @@ class FactFiles:
             return Facts(file, tuple(lines), is_whole=False)
         # No file is created empty.
         return Facts(file, tuple(lines), is_whole=bool(lines))
+
+    def all(self) -> Iterator[tuple[str, Facts]]:
+        """Yield each subject of which something can be read, and what is known of it."""
+        for file in sorted(self._folder.glob("*.jsonl")):
+            with suppress(OSError, ValueError, TypeError, LookupError):
+                subject = json.loads(file.read_bytes().splitlines()[0])[_SUBJECT]
+                yield subject, self.of(subject)
 
     def learn(self, subject: str, **facts: object) -> None:
         """Keep what holds from now on, unless something else is known already."""

@@ -19,11 +19,11 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model.caller import folder_of
+from learning_memory_server.model.caller import folder_of, session_of
 from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
-from learning_memory_server.server.claims import Folders, caller_of
+from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings, removed_keys, unknown_variables
@@ -206,7 +206,6 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
     configure_logging(settings.log_level)
     for sentence in unknown_variables(os.environ) + removed_keys():
         log.warning("setting.unknown", message=sentence)
-    caller = caller_of(os.environ, settings)
     used = asyncio.Event()
     async with open_services(settings, purpose="learning-memory-server on stdio") as services:
 
@@ -215,9 +214,9 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
             used.set()
             yield
 
-        folder, named = str(folder_of(os.environ)), settings.project
-        telling = await Folders(services.claims, services.knows).telling(folder, named, caller.project)
-        calls = Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks, may_tell=telling)
+        folders = Folders(services.claims, services.journal.names, services.projects.has)
+        caller = await folders.caller(str(folder_of(os.environ)), settings.project, session_of(os.environ))
+        calls = Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks)
         server = build_server(calls)
         indexing = asyncio.create_task(services.writer.run(used))
         try:

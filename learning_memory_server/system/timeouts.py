@@ -49,10 +49,7 @@ SHARED_GIT: Final = 30  # The same for shared lessons, in the background
 PLACE: Final = (
     0.2  # The branch and the changed files, at the start of a session. In a large repository git takes longer.
 )
-# The first connection of a folder, for its root commits. Git takes 10 ms for 1,000 commits.
-CLAIM: Final = 0.3
-ROOTS_FOR_NAME: Final = 5  # Git may look for root commits where a session waits for its project's name
-ROOTS: Final = 120  # Git may look for root commits otherwise: all commits of a history are read for it, once
+ROOTS: Final = 120  # Git may look for root commits: all commits of a history are read for it, once
 
 # Of SEARCH, in `search_experiences`
 
@@ -208,11 +205,6 @@ UNWINDING: Final = 0.6
 
 # ---- How long something is kept, or counts
 
-# The project of a folder. A folder's remote rarely changes, and a session keeps its project.
-PROJECT_KEPT: Final = 600.0
-# A session must have ended this long before the first look-up of a folder to show that the folder was used before.
-# The session that asks has a transcript, too.
-USED_BEFORE: Final = 3_600
 SHARED_AGAIN: Final = 5.0  # Between looks at the branches of a repository whose shared lessons are read
 # A session without a front is taken to be running after it was last heard of.
 SESSION_HEARD: Final = 30 * 60

@@ -29,6 +29,7 @@ CALLS = {
     "failures": ["", "--project garden"],
     "calibration": ["", "--project garden"],
     "context": [""],
+    "project list": [""],
     "dashboard": ["--no-open"],
     "backup": ["", "{new}"],
     "memories": [""],

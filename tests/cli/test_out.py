@@ -6,6 +6,7 @@ from rich.cells import cell_len
 from learning_memory_server.cli import out
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.project import short_name
 
 
 @pytest.mark.parametrize(
@@ -39,8 +40,8 @@ def test_lines_are_kept_and_what_controls_a_terminal_is_not() -> None:
 
 
 def test_a_project_is_named_by_its_last_part() -> None:
-    names = ("garden", "github.com/someone/garden", "garden/", "/")
-    assert [out.short_project(name) for name in names] == ["garden", "garden", "garden", "/"]
+    names = ("garden", "github.com/someone/garden", "garden/", "/", "garden-34a889", "-34a889")
+    assert [short_name(name) for name in names] == ["garden", "garden", "garden", "/", "garden", "-34a889"]
 
 
 def test_json_has_what_nobody_sees_in_escapes_and_programs_read_it_as_it_was(

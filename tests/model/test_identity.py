@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.secrets_made import ALNUM, drawn
-from learning_memory_server.model.caller import bare_name, normalised_remote, place_in, remote_name, session_of
+from learning_memory_server.model.caller import normalised_remote, place_in, readable_name, session_of
 from tests.processes import python
 from tests.sharing.repositories import git
 
@@ -106,49 +106,6 @@ def repository(tmp_path: Path) -> Path:
     return directory
 
 
-def test_the_worktrees_of_a_repository_share_its_project(repository: Path, tmp_path: Path) -> None:
-    git(repository, "worktree", "add", "--quiet", str(tmp_path / "elsewhere" / "feature"))
-    (repository / "deep" / "inside").mkdir(parents=True)
-
-    assert bare_name(repository) == "Shop"
-    assert bare_name(tmp_path / "elsewhere" / "feature") == "Shop"
-    assert bare_name(repository / "deep" / "inside") == "Shop"
-
-
-def test_the_remote_names_the_project_in_every_worktree(repository: Path, tmp_path: Path) -> None:
-    git(repository, "remote", "add", "origin", "https://user:secret@github.com/acme/shop.git")
-    git(repository, "worktree", "add", "--quiet", str(tmp_path / "feature"))
-
-    assert remote_name(repository) == SHOP
-    assert remote_name(tmp_path / "feature") == SHOP
-
-
-def test_a_local_remote_is_ignored(repository: Path) -> None:
-    git(repository, "remote", "add", "origin", "/srv/git/private-name.git")
-
-    assert remote_name(repository) is None
-    assert bare_name(repository) == "Shop"
-
-
-def test_the_worktree_of_a_bare_repository_is_named_after_it(repository: Path, tmp_path: Path) -> None:
-    git(tmp_path, "clone", "--quiet", "--bare", str(repository), "bazaar.git")
-    git(tmp_path / "bazaar.git", "remote", "remove", "origin")
-    git(tmp_path / "bazaar.git", "worktree", "add", "--quiet", str(tmp_path / "checkout"))
-
-    assert bare_name(tmp_path / "checkout") == "bazaar"
-
-
-def test_without_a_repository_the_folder_names_the_project(tmp_path: Path) -> None:
-    (tmp_path / "notes").mkdir()
-
-    assert bare_name(tmp_path / "notes") == "notes"
-
-
-def test_a_folder_that_does_not_exist_still_has_a_name(tmp_path: Path) -> None:
-    assert bare_name(tmp_path / "gone") == "gone"
-    assert bare_name(Path("/")) == "default"
-
-
 def test_a_session_is_a_hash_that_never_shows_its_id() -> None:
     raw = "0f9d3c2e-session"
     session = session_of({"CLAUDE_CODE_SESSION_ID": raw})
@@ -169,10 +126,8 @@ def test_without_a_session_id_each_process_has_its_own() -> None:
     assert python(code).strip() != here
 
 
-def test_a_token_in_a_name_is_no_part_of_the_projects_name(tmp_path: Path) -> None:
+def test_a_token_in_a_name_is_no_part_of_the_projects_name() -> None:
     token = "gh" + "p_" + drawn(random.Random(4), ALNUM, 36)
-    folder = tmp_path / f"build_{token}-app"
-    folder.mkdir()
-    assert bare_name(folder) == "build_[redacted: github token]-app"
+    assert readable_name(f"build_{token}-app") == "build_[redacted: github token]-app"
     assert normalised_remote(f"https://git.test/Acme/{token}.git") == "git.test/acme/[redacted: github token]"
     assert normalised_remote("https://git.test/acme/token-password-vault") == "git.test/acme/token-password-vault"

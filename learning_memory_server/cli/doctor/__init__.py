@@ -1,10 +1,12 @@
 """The checks of a set-up, from the interpreter to the engine, and what each reports."""
 
+import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import partial
 
+from learning_memory_server.cli import out
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.system.ending import describe_exception, type_name
 
@@ -24,7 +26,8 @@ class Finding:
     """One check's outcome: what was found and, unless it is green, what to do. `about` gives it the check's topic.
 
     `repair` repairs it, where that is safe, and returns a sentence about that. Where only a person knows, `answers` has
-    a repair for each question to which the answer may be yes; they are asked in this order.
+    a repair for each question to which the answer may be yes; they are asked in this order. `refused`
+    notes that a person said no.
     """
 
     level: Level
@@ -32,6 +35,15 @@ class Finding:
     repair: Repair | None = None
     answers: Mapping[str, Repair] = field(default_factory=dict)
     topic: str = ""
+    refused: Callable[[], None] | None = None
+
+    def agreed(self) -> Repair | None:
+        """Return how it may be repaired; ask, if only a person knows that."""
+        asked = (repair for question, repair in self.answers.items() if out.agrees(question))
+        found = self.repair or next(asked, None)
+        if found is None and self.refused and sys.stdin.isatty():
+            self.refused()
+        return found
 
 
 green, yellow, red = (partial(Finding, level) for level in Level)

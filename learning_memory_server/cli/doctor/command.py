@@ -21,6 +21,7 @@ from learning_memory_server.cli.doctor.settings import (
     check_files,
     check_folders,
     check_freshness,
+    check_projects,
     check_python,
     check_redaction,
     check_settings_file,
@@ -68,7 +69,7 @@ def doctor(
     configure_logging("critical")
 
     findings = _look(client, quick=quick)
-    agreed = [(each, repair) for each in findings if fix and not client and (repair := _agreed(each))]
+    agreed = [(each, repair) for each in findings if fix and not client and (repair := each.agreed())]
     repaired = [_repaired(finding, repair) for finding, repair in agreed]
     if repaired:
         out.say()
@@ -101,11 +102,6 @@ def _look(client: ClientName | None, *, quick: bool) -> list[Finding]:
             return findings
         _show(finding)
         findings.append(finding)
-
-
-def _agreed(finding: Finding) -> Repair | None:
-    asked = (repair for question, repair in finding.answers.items() if out.agrees(question))
-    return finding.repair or next(asked, None)
 
 
 def _repaired(finding: Finding, repair: Repair) -> Finding:
@@ -145,6 +141,7 @@ def _checks(client: ClientName | None, *, quick: bool) -> Iterator[Finding]:
             check_folders(settings),
             about("journal", check_journal(settings)),
             about("project", check_claim(settings, os.environ)),
+            about("project", check_projects(settings)),
             about("freshness", check_freshness(settings, os.environ)),
             about("shared", check_shared(settings)),
             # Before the engine is opened, which makes an owner where there is none.

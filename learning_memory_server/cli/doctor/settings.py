@@ -5,6 +5,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,8 @@ from learning_memory_server.index.engines.base import MIN_FREE_BYTES
 from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.caller import folder_of
+from learning_memory_server.model.limits import PROJECTS_NAMED
+from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.own import OwnPatterns, numbered_patterns
 from learning_memory_server.server.claims import caller_of, claims_of
 from learning_memory_server.server.settings import Settings, is_secret
@@ -61,36 +64,49 @@ def check_files(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Ask about a folder with the remote of a known project that it may not be."""
+    """Ask, once, about a folder that may be a known project and does not show it."""
     directory, claims = folder_of(environment), claims_of(settings)
     if settings.project:
         return
-    project = claims.project_of(directory)
-    if claims.may_tell(directory, project):
+    unreadable = claims.find_unreadable(directory)
+    stored, found = Stored(settings), claims.find(directory).project
+    known = found if unreadable else claims.claimed(directory, stored.has)
+    if known is None or (
+        not unreadable and known != found and stored.journal.names.of(known) == stored.journal.names.of(found)
+    ):
         return
-    unreadable = claims.find_unreadable(directory, project)
-    if unreadable is None:
-        if not Stored(settings).entries.timeline.count(project):
-            # There is nothing to tell, and the first session records where its history begins.
-            return
-        claims.look_up(directory, project, is_new=False)
-        if claims.may_tell(directory, project):
-            return
+
+    name = stored.journal.names.of(known)
 
     def confirm() -> str:
-        claims.confirm(directory, project)
-        return f"{directory} is {project}."
+        claims.confirm(directory, known)
+        return f"{directory} is {name}."
 
     reason = (
-        f"{unreadable} cannot be read, and may say that {directory} is not {project}"
+        f"{unreadable} cannot be read, and may say that {directory} is not {name}"
         if unreadable
-        else f"The remote of {directory} says that it is {project}, and its history does not show it"
+        else f"{directory} may be {name}, by its path, its remote or its first commit, and does not show it"
     )
     yield yellow(
         f"{reason}, so sessions here are told nothing of that project unasked. If it is, run in this folder: "
         f"{paths.APPLICATION} doctor --fix",
-        answers={f"Is {directory} the project {project}, and may its sessions be told what is known of that?": confirm},
+        answers={f"Is {directory} the project {name}, and may its sessions be told what is known of that?": confirm},
+        refused=partial(claims.decline, directory, known),
     )
+
+
+def check_projects(settings: Settings) -> Iterator[Finding]:
+    """Name the projects with entries that no folder here is: their sessions are told nothing of these."""
+    stored = Stored(settings)
+    here = {stored.journal.names.of(each) for each in (settings.project, *claims_of(settings).folders()) if each}
+    entries = stored.counts()
+    if lost := sorted(entries.keys() - here):
+        count = out.counted(sum(entries[each] for each in lost), "entry")
+        yield yellow(
+            f"{count} of projects that no folder here has: "
+            f"{', '.join(map(one_line, lost[:PROJECTS_NAMED]))}. If a folder is one of them, run there: "
+            f"{paths.APPLICATION} doctor --fix, or: {paths.APPLICATION} project merge current NAME"
+        )
 
 
 def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:

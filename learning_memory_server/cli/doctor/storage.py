@@ -30,7 +30,7 @@ from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, TRIAL, VALUE, VERDICT
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, PROJECT, TRIAL, VALUE, VERDICT
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
 from learning_memory_server.server.composition.backends import open_server
@@ -60,6 +60,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
         ("memory", journal.memories, MEMORY.decode),
         ("cluster change", journal.clusters, None),
         ("server line", journal.servers, server_from_data),
+        ("project line", journal.names.log, PROJECT.decode),
     ]
     try:
         sound = []

@@ -19,6 +19,7 @@ from learning_memory_server.cli.command import Commands, Result, Stored, current
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors
 from learning_memory_server.journal.codec import FAILURE, MEMORY, JournalRecord
+from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
@@ -27,6 +28,7 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.project import short_name
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
@@ -82,7 +84,7 @@ class Lesson:
         )
         out.rest(len(self.errors))
         out.records(
-            out.Record(["task", out.date(task.date), out.short_project(task.project)], task.text)
+            out.Record(["task", out.date(task.date), short_name(task.project)], task.text)
             for task in self.tasks[: out.SHOWN]
         )
         out.rest(len(self.tasks))
@@ -104,10 +106,11 @@ class Lesson:
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
-        known = Stored(settings).projects()
-        for project, folder in self.here.items():
+        claims = claims_of(settings)
+        for folder in () if settings.project else self.here.values():
             # The project begins here, and sessions in this folder may be told of it.
-            claims_of(settings).look_up(Path(folder), project, is_new=project not in known)
+            if (found := claims.find(Path(folder), Stored(settings).has)).is_told:
+                claims.record_roots(Path(folder), found.project)
         records = [JournalRecord.of(FAILURE, each) for each in self.failures]
         records += [JournalRecord.of(MEMORY, each) for each in self.tasks]
         async with open_connection(settings, "learn-from") as connection:
@@ -211,16 +214,16 @@ def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[P
     """
     here = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
     claims, current = claims_of(settings), current_project(settings)
-    own = claims.project_of(here, keep=False)
+    own, names = claims.find(here).project, Journal(settings.journal_directory).names
 
     @cache
     def of_folder(folder: str) -> str | None:
         place = Path(folder)
         if place.is_absolute() and place.is_dir():
-            name = claims.project_of(place, keep=False)
+            name = claims.find(place).project
             if name == own:
                 return current
-            return name if every else None
+            return names.of(name) if every else None
         # The folder is gone, or was on another machine. A person who names a transcript says what it is of.
         if every:
             return place.name or None

@@ -37,6 +37,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory, checked_metadata
 from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.stored import WRITTEN
 from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import shortened_markers
@@ -82,6 +83,8 @@ def checked_thing(record: JournalRecord) -> Any:
         thing = codec.decode(record.data)
         if thing.id != record.id:
             raise InvalidInputError(f"id: {record.id!r} is not the id of this {record.kind}.")
+        if WRITTEN in thing.others:
+            raise InvalidInputError(f"{WRITTEN}: is not for files.")
         limits.checked_text("project", thing.project, limits.PROJECT_MAX, shortened_markers)
         if thing.created_at.tzinfo is None:
             raise InvalidInputError("created_at: must have an offset from UTC.")
@@ -255,8 +258,9 @@ _CHECKS: Final[dict[str, tuple[Codec[Any], Callable[[Any], Any]]]] = {
 Key = tuple[str, str]
 """A kind and an id."""
 
-_OF_ANOTHER_FOLDER: Final = frozenset({"server", "trial"})
-"""Kinds that are not imported: where another storage folder has points, and what its sessions were told."""
+_OF_ANOTHER_FOLDER: Final = frozenset({"server", "trial", "project"})
+"""Kinds that are not imported: where another storage folder has points, what its sessions were told, and which projects
+its owner says are one."""
 _REJECTIONS_MAX: Final = 10_000
 """Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
 

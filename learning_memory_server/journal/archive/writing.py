@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO, Any, Final
 
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.journal.archive.reading import (
@@ -34,6 +34,7 @@ from learning_memory_server.journal.archive.reading import (
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Line, journal_errors, matching
+from learning_memory_server.journal.names import Names
 from learning_memory_server.model.limits import BACKUPS_KEPT
 from learning_memory_server.system import files
 from learning_memory_server.system.files import make_private_directory
@@ -41,7 +42,7 @@ from learning_memory_server.system.locking import try_lock
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
 _GHAP: Final = "ghap"
-_STAYS: Final = frozenset({"servers.jsonl", "trials.jsonl"})
+_STAYS: Final = frozenset({"servers.jsonl", "trials.jsonl", "projects.jsonl"})
 """Not in archives: they say where this storage folder has points, and what this machine's sessions were told."""
 
 
@@ -144,7 +145,8 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
     said = [line.record for line in lines if line.record]
     forgotten = {(record.kind, record.id) for record in said if record.is_tombstone}
     # A tombstone belongs to the project of the record that it is about.
-    projects = {(record.kind, record.id): _project(record) for record in said if not record.is_tombstone}
+    names = Journal(journal).names
+    projects = {(each.kind, each.id): _project(names, each.data) for each in said if not each.is_tombstone}
     snapshot = Snapshot()
     for line in lines:
         record, name = line.record, line.path.relative_to(journal).as_posix()
@@ -161,11 +163,15 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
     closed = {record.id for record in said if record.kind == _GHAP}
     for ghap_id, text in still_open.items():
         if ghap_id not in closed:
-            _add_open(snapshot, ghap_id, text, project)
+            _add_open(snapshot, ghap_id, text, names, project)
     return snapshot
 
 
-def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None) -> None:
+def _project(names: Names, data: Any) -> object:
+    return names.as_read(data).get("project") if isinstance(data, dict) else None
+
+
+def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, names: Names, project: str | None) -> None:
     name = f"{OPEN}{ghap_id}.json"
     try:
         content = content_of(text)
@@ -175,7 +181,7 @@ def _add_open(snapshot: Snapshot, ghap_id: str, text: bytes, project: str | None
         else:
             snapshot.elsewhere += 1
         return
-    if project is not None and content.get("project") != project:
+    if project is not None and _project(names, content) != project:
         snapshot.elsewhere += 1
         return
     snapshot.add_open(JOURNAL + name, text)
@@ -215,10 +221,6 @@ def _lines(path: Path) -> list[Line]:
             if whole is text:
                 lines.append(Line(path, text, None))
     return lines
-
-
-def _project(record: JournalRecord) -> object:
-    return record.data.get("project") if isinstance(record.data, dict) else None
 
 
 def names_any(text: bytes, forgotten: set[tuple[str, str]]) -> bool:

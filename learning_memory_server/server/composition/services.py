@@ -73,7 +73,7 @@ class Projects:
         """Return the project that a filter names: `current` is the caller's, and any other must be known."""
         if project is None or project in (CURRENT, caller.project):
             return project and caller.project
-        if self.kept.collector.timeline.count(project) or project in (known := self._all(caller)):
+        if self.kept.collector.timeline.count(project) or project in (known := self._all() | {caller.project}):
             return project
         others = f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
         raise NotFoundError(
@@ -81,11 +81,15 @@ class Projects:
             hint=f"There are {', '.join(sorted(known)[: limits.PROJECTS_NAMED])}{others}; current is {caller.project}.",
         )
 
-    def _all(self, caller: Caller) -> set[str]:
+    def has(self, project: str) -> bool:
+        """Return whether anything is kept of a project, by its id."""
+        return self.kept.journal.names.of(project) in self._all()
+
+    def _all(self) -> set[str]:
         kept = self.kept
         still_open = (each.project for each in kept.journal.open_entries())
-        return {caller.project, *kept.collector.timeline.projects(), *still_open}.union(
-            *((each.project for each in log.all()) for log in (kept.value_log, kept.memory_log))
+        return {*kept.collector.timeline.projects(), *still_open}.union(
+            *((each.project for each in log.all()) for log in (kept.value_log, kept.memory_log, kept.failure_log))
         )
 
 
@@ -129,14 +133,6 @@ class Kept:
                 f"The Qdrant server is not used: the journal could not note that it is. {error.message}",
                 hint=error.hint,
             ) from error
-
-    def knows(self, project: str) -> bool:
-        """Return whether there is an entry or a failure of a project."""
-        return bool(
-            self.collector.timeline.count(project)
-            or self.collector.list_orphans(Caller(project, ""))
-            or any(error[0].project == project for error in self.failure_log.errors())
-        )
 
 
 class Indexed(Kept):

@@ -191,8 +191,9 @@ def _rewrite(services: Services, lines: Lines) -> int:
     # A later line about the same record supersedes an earlier one.
     said = [record for record in (_record(after) for _, after in lines) if record and not record.is_tombstone]
     now = {(record.kind, record.id): record for record in said}
+    names = services.journal.names
     things = {
-        codec.kind: [each.decoded(codec.decode) for each in now.values() if each.kind == codec.kind]
+        codec.kind: [names.renamed(each.decoded(codec.decode)) for each in now.values() if each.kind == codec.kind]
         for codec in _CODECS
     }
     points = [point_id(kind, each.id) for kind in (GHAP.kind, VALUE.kind) for each in things[kind]]

@@ -8,6 +8,7 @@ from learning_memory_server.index.document import documents_of
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.archive.contents import CLUSTERS, checked_record, checked_thing
 from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec, JournalRecord
+from learning_memory_server.journal.names import Names
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.erasing import learned
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 async def add_records(services: Services, _report: Report, *, records: list[dict[str, Any]]) -> dict[str, Any]:
     """Import records of any kind, as in journal lines; all of them or none. Entries are indexed later."""
-    checked = [_checked(number, fields) for number, fields in enumerate(records)]
+    checked = [_checked(number, fields, services.journal.names) for number, fields in enumerate(records)]
     gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
 
     def of(codec: Codec[T]) -> list[T]:
@@ -71,7 +72,7 @@ async def apply_deletions(
     return reply
 
 
-def _checked(number: int, fields: object) -> tuple[str, Any]:
+def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
     """Return the kind of a record, and what it describes after the checks that a line of a file gets."""
     place = f"records[{number}]"
     if not isinstance(fields, dict):
@@ -91,7 +92,7 @@ def _checked(number: int, fields: object) -> tuple[str, Any]:
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
     try:
-        return record.kind, checked_record(record) if record.kind == CLUSTERS else checked_thing(record)
+        return record.kind, checked_record(record) if record.kind == CLUSTERS else names.renamed(checked_thing(record))
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error.message}") from None
 

@@ -63,7 +63,7 @@ def log_in(storage: Path) -> FailureLog:
 
 def name_of(folder: Path) -> str:
     """Return what the project of a folder without a remote is called."""
-    return Claims(folder / "none").project_of(folder, keep=False)
+    return Claims(folder / "none").find(folder).project
 
 
 def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Path, storage: Path) -> None:

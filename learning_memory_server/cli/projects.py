@@ -1,0 +1,91 @@
+"""`project`: the projects of which something is stored, what they are called, and which are one."""
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Annotated, Any
+
+import typer
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.access.hub_client import stop_running_hub
+from learning_memory_server.cli.command import Commands, Result, Stored, chosen_project, open_settings
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.names import Names
+from learning_memory_server.model import limits
+from learning_memory_server.model.limits import checked_text
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.server.claims import claims_of
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.system.locking import hold
+
+commands = Commands()
+project = Commands(no_args_is_help=True, help="The projects, what they are called, and which are one.")
+commands.add_typer(project, name="project")
+
+NameArgument = Annotated[str, typer.Argument(metavar="PROJECT", help="Its name, or `current`.")]
+
+
+@project.command("list")
+def list_projects() -> Result:
+    """List the projects of which something is stored, with their folders on this machine."""
+    settings = open_settings()
+    stored, found = Stored(settings), claims_of(settings).folders()
+    names = stored.journal.names
+    entries = stored.counts()
+    rows: list[dict[str, Any]] = []
+    for name in stored.projects():
+        ids = sorted(each for each in {name, *found, *(said.id for said in names.all())} if names.of(each) == name)
+        folders = sorted(map(str, chain.from_iterable(found.get(each, ()) for each in ids)))
+        rows.append({"project": name, "ids": ids, "entries": entries[name], "folders": folders})
+    if rows:
+        shown = [[row["project"], f"{row['entries']:,}", ", ".join(row["folders"]) or "-"] for row in rows]
+        out.table(["project", "entries", "folders here"], shown, numbers=["entries"])
+    else:
+        out.say("Nothing is stored of any project yet.")
+    return Result({"projects": rows})
+
+
+@project.command()
+def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")]) -> None:
+    """Call a project something else from now on, or its former name again.
+
+    What was written keeps its project, so this can be undone.
+    """
+    settings = open_settings()
+    before, known = chosen_project(called, settings), Stored(settings).projects()
+    checked_text("NAME", name, limits.PROJECT_MAX)
+    _say(settings, lambda names: names.rename(before, name, known, utc_now()))
+    out.say(f"{before} is called {name} now.")
+
+
+@project.command()
+def merge(
+    called: NameArgument, into: Annotated[str, typer.Argument(metavar="INTO", help="The project that it is.")]
+) -> None:
+    """Read a project as another from now on: one memory, under the name of the second.
+
+    What was written keeps its project, so `split` undoes it.
+    """
+    settings = open_settings()
+    first, second = chosen_project(called, settings), chosen_project(into, settings)
+    _say(settings, lambda names: names.merge(first, second, utc_now()))
+    out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
+
+
+@project.command()
+def split(called: NameArgument) -> None:
+    """Read what was merged into a project as projects of their own again.
+
+    What was written after the merge stays with the project.
+    """
+    settings = open_settings()
+    whole = chosen_project(called, settings)
+    parts = _say(settings, lambda names: names.split(whole, utc_now()))
+    out.say(f"Projects of their own again: {', '.join(parts)}.")
+
+
+def _say(settings: Settings, change: Callable[[Names], Any]) -> Any:
+    """Write what a person says of projects. The next hub reads everything under the new names."""
+    stop_running_hub()
+    with hold(settings.journal_directory, settings.storage_path, "project"):
+        return change(Journal(settings.journal_directory).names)

@@ -1,0 +1,81 @@
+"""The names that people give to projects, and the projects that they merged: applied when a record is read.
+
+What is written keeps the id that it was written under, so all of it can be undone.
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.project import Naming
+from learning_memory_server.model.stored import WRITTEN
+
+
+class Names(Records[Naming]):
+    """What projects are called."""
+
+    def of(self, project: str) -> str:
+        """Return what the project with an id is read as."""
+        seen = {project}
+        while (said := self.find(project)) and said.into and said.into not in seen:
+            seen.add(project := said.into)
+        return said.name or project if said else project
+
+    def id_of(self, name: str) -> str:
+        """Return the id under which a project with this name is written."""
+        return next((each.id for each in self.all() if each.name == name and not each.into), name)
+
+    def as_read(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return a record's data with the project that it is read as. The codec restores what was written."""
+        written = data.get("project") if isinstance(data, dict) else None
+        name = self.of(written) if isinstance(written, str) else written
+        return data if name == written else {**data, "project": name, WRITTEN: written}
+
+    def renamed(self, thing: Any) -> Any:
+        """Return a thing as it will be read."""
+        name = self.of(thing.project)
+        others = {**thing.others, WRITTEN: thing.project}
+        return thing if name == thing.project else replace(thing, project=name, others=others)
+
+    def as_written(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Return the data of a record that is to be written, with the id of its project."""
+        identity = self.id_of(data["project"]) if "project" in data else None
+        return data if identity == data.get("project") else data | {"project": identity}
+
+    def rename(self, project: str, name: str, known: Collection[str], at: datetime) -> None:
+        """Call a project something else; by its id, it has its former name again.
+
+        Raises:
+            InvalidInputError: If another project has the name, or had it.
+        """
+        identity = self.id_of(project)
+        others = {each for each in known if each != project} | {each.id for each in self.all() if each.id != identity}
+        if name in others:
+            raise InvalidInputError(
+                f"{name} is the name of another project than {project}.",
+                hint=f"To read both as one: learning-memory-server project merge {project} {name}",
+            )
+        self._say(identity, at, name=None if name == identity else name)
+
+    def merge(self, project: str, into: str, at: datetime) -> None:
+        """Read a project as another from now on."""
+        target = self.id_of(into)
+        if self.of(target) == project:
+            raise InvalidInputError(f"{project} and {into} are one project.")
+        self._say(self.id_of(project), at, into=target)
+
+    def split(self, project: str, at: datetime) -> list[str]:
+        """Read what was merged into a project as projects of their own again; return their names."""
+        merged = [each for each in self.all() if each.into and self.of(each.into) == project]
+        if not merged:
+            raise InvalidInputError(f"Nothing was merged into {project}.")
+        for each in merged:
+            self._say(each.id, at, into=None)
+        return [self.of(each.id) for each in merged]
+
+    def _say(self, project: str, at: datetime, **changes: Any) -> None:
+        before = self.find(project) or Naming(project, at)
+        self.add(replace(before, created_at=at, **changes))

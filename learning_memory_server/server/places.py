@@ -1,0 +1,147 @@
+"""What a folder is on this machine: a worktree of a repository, or a folder without one. And what git says of it.
+
+Whoever made a folder chooses what is in it. Nothing is read from a path that it names unless what is there names the
+folder, too; and what git refuses to look at stays unknown.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from learning_memory_server.model.caller import normalised_remote
+from learning_memory_server.system import timeouts
+from learning_memory_server.system.git import git
+
+_POINTER_MAX: Final = 4096
+"""Bytes that are read of a file which stands for a folder of git."""
+_REMOTE: Final = re.compile(r"remote\.(.+)\.url\n(.*)", re.DOTALL)
+_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A repository, or a folder without one.
+
+    Attributes:
+        top: The folder of the main worktree, which stays the same when `git init` makes a repository of a folder. Git's
+            own folder where no main worktree is: of a submodule, and of a bare repository.
+        git: Git's own folder, which worktrees share.
+        worktree: The folder of this worktree.
+    """
+
+    top: Path
+    git: Path | None
+    worktree: Path
+
+    @classmethod
+    def of(cls, directory: Path) -> Place:
+        """Return the place that a directory belongs to. It need not exist any more."""
+        directory = directory.resolve()
+        with suppress(OSError):
+            for each in (directory, *directory.parents):
+                dot = each / ".git"
+                if (dot / "HEAD").is_file():
+                    return cls(each, dot.resolve(), each)
+                if named := _named_by(dot):
+                    return cls(named.parent if named.name == ".git" else named, named, each)
+                if (each / "HEAD").is_file() and (each / "objects").is_dir() and (each / "refs").is_dir():
+                    return cls(each, each, each)
+        return cls(directory, None, directory)
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.top.name.removesuffix(".git")
+
+    @property
+    def number(self) -> str | None:
+        """What git's folder keeps where it is moved, and no other one has; None without a repository.
+
+        The number of a file on its disk is used again, so it counts together with the time when it was made. That is
+        the one of a file which git never changes.
+        """
+        with suppress(OSError):
+            return f"{self.git.stat().st_ino} {(self.git / 'description').stat().st_mtime_ns}" if self.git else None
+        return None
+
+    def stamp(self) -> object:
+        """Return what changes when a repository is made, replaced, or gets another remote or its first commit."""
+        if self.git is None:
+            return None
+        with suppress(OSError):
+            found = (self.git / "config").stat()
+            return self.number, found.st_ino, found.st_mtime_ns, (self.git / "logs" / "HEAD").exists()
+        return self.number
+
+    def is_of_somebody_else(self) -> bool:
+        """Return whether another user owns it and others could have put it there."""
+        if not hasattr(os, "geteuid"):
+            return False
+        found = [each for each in (self.worktree, self.git) if each and os.path.lexists(each)]
+        return any(each.stat().st_uid != os.geteuid() and each.parent.stat().st_mode & _OTHERS for each in found)
+
+    def label(self) -> str | None:
+        """Return `host/owner/name` of `origin`, or of the sole remote. Others are added to look at other people's work.
+
+        Raises:
+            OSError: If git is late.
+        """
+        listed = git(self.worktree, "config", "-z", "--get-regexp", r"^remote\..*\.url$") if self.git else None
+        found = map(_REMOTE.fullmatch, (listed or b"").decode("utf-8", "surrogateescape").split("\0"))
+        remotes = {match[1]: match[2] for match in found if match}
+        url = next(iter(remotes.values())) if len(remotes) == 1 else remotes.get("origin")
+        return normalised_remote(url) if url else None
+
+    def roots(self, seconds: float = timeouts.ROOTS) -> list[str]:
+        """Return the commits without parents that HEAD goes back to, sorted; none if git cannot say or lacks them.
+
+        Raises:
+            OSError: If git is late.
+        """
+        if not self.git or git(self.worktree, "rev-parse", "--is-shallow-repository") != b"false\n":
+            return []
+        found = git(self.worktree, "rev-list", "--max-parents=0", "HEAD", seconds=seconds)
+        return sorted((found or b"").decode("ascii").split())
+
+    def has_any(self, commits: list[str]) -> bool | None:
+        """Return whether the repository has one of these commits, or None if git refuses to look at it.
+
+        Raises:
+            OSError: If git is late.
+        """
+        asked = "".join(f"{each}\n" for each in commits).encode()
+        said = git(self.worktree, "cat-file", "--batch-check=%(objecttype)", given=asked)
+        return None if said is None else b"commit" in said.splitlines()
+
+
+def _named_by(file: Path) -> Path | None:
+    """Return the folder of git that a file `.git` stands for, if that folder knows of the file."""
+    pointed = _read(file, "gitdir: ")
+    if pointed is None:
+        return None
+    if (back := _read(pointed / "gitdir")) and back.resolve() == file.resolve():
+        # .../.git/worktrees/NAME
+        return pointed.parent.parent
+    with suppress(OSError):
+        said = git(pointed, "config", "--file", str(pointed / "config"), "--get", "core.worktree")
+        if said and (pointed / os.fsdecode(said.strip())).resolve() == file.parent.resolve():
+            return pointed
+    return None
+
+
+def _read(file: Path, prefix: str = "") -> Path | None:
+    """Return the path in a file, which may be relative to the file's folder."""
+    with suppress(OSError, ValueError):
+        # Not a pipe, and not what never ends.
+        if file.is_file():
+            with file.open("rb") as opened:
+                text = os.fsdecode(opened.read(_POINTER_MAX)).strip()
+            if text.startswith(prefix) and text:
+                return (file.parent / text.removeprefix(prefix)).resolve()
+    return None
