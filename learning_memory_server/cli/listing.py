@@ -132,7 +132,7 @@ def error_record(error: View, without_remedy: str = "") -> out.Record:
         out.date(datetime.fromisoformat(error["last_seen"])),
         out.short_project(error["project"]),
     ]
-    worked = f"this worked: {error['remedy']}" if "remedy" in error else without_remedy
+    worked = f"this worked: {error['remedy']}" if "remedy" in error else error.get("followed", without_remedy)
     return out.Record(facts, error["signature"], worked)
 
 

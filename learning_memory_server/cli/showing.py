@@ -206,12 +206,13 @@ def _show_error(error: dict[str, Any]) -> None:
         ("project", one_line(error["project"])),
         ("times", f"{error['times']:,}"),
         ("shown next", one_line(error.get("remedy", "nothing"))),
+        *([("so far", one_line(error["followed"]))] if "followed" in error else []),
     ]
     for failure in error["failures"]:
         facts += [
             ("failed", _moment(failure["at"])),
             ("  command", one_line(failure["command"])),
-            ("  worked", one_line(failure.get("remedy", ""))),
+            ("  worked", one_line(failure.get("worked", "nothing"))),
         ]
     out.facts(facts)
 

@@ -78,7 +78,7 @@ LM.overviewRecurs = (entries, errors) => {
   const lines = [];
   if (cluster && ofProject(cluster)) lines.push(LM.fact(["Wrong for the same reason ", LM.make("strong", {}, LM.count(ofProject(cluster), "time")), ": ", LM.clusterLink("root_cause", cluster)], cluster.takeaway ? LM.line(cluster.takeaway, 160) : `${LM.count(cluster.last_30_days, "time")} in the last 30 days`, "show", cluster.cluster_id));
   else if (kind) lines.push(LM.fact([`The most frequent root cause: `, LM.make("strong", {}, kind)], `${LM.count(times, "entry", "entries")}, too few of them alike to form a cluster`, "clusters", "root_cause"));
-  if (error) lines.push(LM.fact([error.times > 1 ? "Failed " : "A command failed ", LM.make("strong", {}, LM.count(error.times, "time")), ": ", LM.thing(error.id, LM.short(error.signature, 110))], error.remedy ? ["What worked: ", LM.make("code", {}, LM.short(error.remedy, 100))] : "No remedy is known.", "show", error.id));
+  if (error) lines.push(LM.fact([error.times > 1 ? "Failed " : "A command failed ", LM.make("strong", {}, LM.count(error.times, "time")), ": ", LM.thing(error.id, LM.short(error.signature, 110))], error.remedy ? ["What worked: ", LM.make("code", {}, LM.short(error.remedy, 100))] : error.followed ? LM.followed(error) : "Nothing is known to mend it.", "show", error.id));
   return LM.overviewCard("The mistake that recurs most", ...(lines.length ? lines : [LM.fact("Nothing went wrong twice.", "Falsified entries say what was wrong and why. This command finds the errors of past sessions:", "learn-from")]));
 };
 
