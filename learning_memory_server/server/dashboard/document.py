@@ -170,6 +170,7 @@ class Dashboard:
             "clusters": [
                 {
                     **value_views.cluster(cluster, now),
+                    "is_one_text": cluster.evidence.is_one_text,
                     "members": [numbers[member.id] for member in cluster.members if member.id in numbers],
                 }
                 for cluster in found.clusters

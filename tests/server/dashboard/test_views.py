@@ -54,6 +54,16 @@ def test_the_overview_says_what_matters_with_a_command_for_each_line(seen: Seen)
     assert week.locator(".act").count() == 3
 
 
+def test_reasons_that_differ_are_not_called_the_same(look: Look, whole: Path, tmp_path: Path) -> None:
+    text = whole.read_text("utf-8")
+    assert '"is_one_text":true' in text
+    page = tmp_path / "page.html"
+    page.write_text(text.replace('"is_one_text":true', '"is_one_text":false'), "utf-8")
+    main = look(page).view("overview").locator("main").inner_text()
+    assert "6 wrong guesses about " in main
+    assert "same reason" not in main
+
+
 def test_what_followed_an_error_is_shown_where_agents_are_told_nothing(look: Look, write: Callable[..., Path]) -> None:
     async def fill(services: Services) -> None:
         for session in ("e" * 16, "f" * 16):
