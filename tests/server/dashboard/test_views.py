@@ -78,6 +78,13 @@ def test_what_followed_an_error_is_shown_where_agents_are_told_nothing(look: Loo
         assert "So far, in 2 of 2 sessions `sudo apt-get update` followed." in main
 
 
+def test_every_command_that_an_empty_page_offers_exists(look: Look, write: Callable[..., Path]) -> None:
+    seen = look(write(nothing))
+    for name in VIEWS:
+        for command in commands(seen.view(name)):
+            assert command.split()[1] in declared(), command
+
+
 def test_the_picker_shows_one_project_everywhere(seen: Seen) -> None:
     shown = seen.view("overview")
     shown.select_option("#project", "acme/blog")

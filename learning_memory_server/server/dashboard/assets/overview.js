@@ -92,8 +92,8 @@ LM.overviewTold = () => {
     return LM.fact([`${name} ${LM.count(counts[effect], "time")}: `, LM.thing(id, LM.short(entry ? LM.takeaway(entry) || entry.goal : LM.value.get(id).text, 140))], null, "show", id);
   };
   const told = LM.told();
-  const next = told.times || told.remedies ? null : "Agents are told when they start something that resembles earlier work. See what they would have been told in the past:";
-  return LM.overviewCard("What helped, and what misled", LM.fact(["Told ", LM.make("span", {class: "told"}, told.words), "."], next ?? LM.anchor({view: "advice"}, {}, "Advice"), ...(next ? ["replay"] : ["status"])), line("helped", "Helped most,"), line("misled", "Misled most,"));
+  const next = told.times || told.remedies ? null : "Agents are told when they start something that resembles earlier work. See what a new session in a project would be told:";
+  return LM.overviewCard("What helped, and what misled", LM.fact(["Told ", LM.make("span", {class: "told"}, told.words), "."], next ?? LM.anchor({view: "advice"}, {}, "Advice"), next ? "context" : "status"), line("helped", "Helped most,"), line("misled", "Misled most,"));
 };
 
 LM.overviewOpen = (open) => {
