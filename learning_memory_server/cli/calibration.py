@@ -24,7 +24,7 @@ def calibration(project: ProjectOption = None) -> Result:
     confidence stated for an entry are scored apart.
     """
     stored = Stored(open_settings())
-    project = chosen_project(project, stored.settings)
+    project = chosen_project(project, stored)
     entries = stored.entries.list_resolved(EntryQuery(project=project))
     trials = [each for each in stored.trials.all() if project in {None, each.project}]
     document = calibration_views.calibration(entries, trials)

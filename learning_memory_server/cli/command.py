@@ -128,7 +128,7 @@ def folders_here(settings: Settings) -> dict[str, str]:
     return {current_project(settings): os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())}
 
 
-def chosen_project(name: str | None, settings: Settings) -> str | None:
+def chosen_project(name: str | None, stored: "Stored") -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
     One of which nothing is stored is refused with those of which something is, unless it is this folder's.
@@ -137,10 +137,10 @@ def chosen_project(name: str | None, settings: Settings) -> str | None:
         return None
     # Empty, as an unset variable of a shell is.
     project = checked_text("--project", name, PROJECT_MAX)
-    known = Stored(settings).projects()
+    known = stored.projects()
     if project in known:
         return project
-    here = current_project(settings)
+    here = current_project(stored.settings)
     if project not in {"current", here}:
         names = ", ".join(map(one_line, known[: out.SHOWN])) or "none"
         raise InvalidInputError(f"--project: nothing is stored of {one_line(project)}.", hint=f"Projects: {names}.")

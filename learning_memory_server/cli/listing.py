@@ -41,7 +41,7 @@ def list_(
 ) -> command.Result:
     """List resolved GHAP entries, newest first."""
     stored = command.Stored(command.open_settings())
-    named, start = command.chosen_project(project, stored.settings), command.chosen_time(since)
+    named, start = command.chosen_project(project, stored), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
     entries = stored.entries.list_resolved(query)
     nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
@@ -72,11 +72,11 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     that succeeded soon after. It is left out while remedies disagree, or if it
     was shown and did not help. `forget` takes the id of an error.
     """
-    settings = command.open_settings()
-    wanted = command.chosen_project(project, settings)
-    found = command.Stored(settings).errors(wanted)
+    stored = command.Stored(command.open_settings())
+    wanted = command.chosen_project(project, stored)
+    found = stored.errors(wanted)
     found.sort(key=lambda known: (known[-1].created_at, known[-1].id), reverse=True)
-    shown = error_views(found[:limit], settings)
+    shown = error_views(found[:limit], stored.settings)
     where = "" if wanted is None else " in this project"
     nothing = f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."
     return listed(shown, len(found), "error", nothing, error_with_id)

@@ -84,8 +84,8 @@ async def search(
     entries know (axis, domain, outcome, strategy), or only memories (tag,
     source), leave out the rest.
     """
-    stored = Stored(settings := open_settings())
-    named, start = command.chosen_project(project, settings), command.chosen_time(since)
+    stored = Stored(open_settings())
+    named, start = command.chosen_project(project, stored), command.chosen_time(since)
     of_entries = axis is not Axis.FULL or bool(domain or outcome or strategy)
     kinds = _kinds(only, of_entries=of_entries, of_memories=bool(tags or source))
     text = _checked(query)
@@ -259,8 +259,8 @@ def memories(
     since: command.SinceOption = None,
 ) -> command.Result:
     """List memories, the texts that agents kept, the last one added first."""
-    stored = Stored(settings := open_settings())
-    named = command.chosen_project(project, settings)
+    stored = Stored(open_settings())
+    named = command.chosen_project(project, stored)
     where = MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
     kept = stored.memories.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]

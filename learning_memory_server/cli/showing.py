@@ -250,7 +250,7 @@ async def clusters(
     if wanted is not None and noise:
         raise InvalidInputError("Give either --members or --noise: a cluster has no noise.")
     settings = open_settings()
-    project = chosen_project(project, settings)
+    project = chosen_project(project, Stored(settings))
     if wanted is not None:
         cluster = await _read_cluster(wanted, project)
         _show_members(cluster, whole=True)

@@ -1,5 +1,6 @@
 """`context` in a project with entries, and in one without."""
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Lesson
 from learning_memory_server.model.moment import utc_now
+from tests.command_line import Run, printed
 from tests.support import CONFIRMED, ghap, numbered
 
 
@@ -32,3 +34,26 @@ def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: 
 @pytest.mark.usefixtures("kept")
 def test_commands_that_failed_again_and_again_are_shown_with_what_mended_them(run: Any) -> None:
     assert "Told when they fail:\n- pytest tests/beds.py → python3 -m pytest tests/beds.py\n" in run("context").stdout
+
+
+BEGIN = "To begin, run `learning-memory-server start`"
+GOES_ON = "Agents fill this memory as they work."
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("command", ["list", "failures", "memories", "calibration"])
+def test_a_named_project_is_looked_for_in_what_the_command_reads_anyway(run: Run, command: str) -> None:
+    read: list[str] = []
+    is_watching = [True]
+
+    def note(event: str, arguments: Any) -> None:
+        if is_watching and event == "open" and str(arguments[0]).endswith(".jsonl"):
+            read.append(str(arguments[0]))
+
+    sys.addaudithook(note)
+    try:
+        printed(run(command, "--project", "garden"))
+    finally:
+        is_watching.clear()
+    assert read
+    assert len(read) == len(set(read))
