@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
+from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import lesson_of, ordered
@@ -26,8 +27,6 @@ from learning_memory_server.system.paths import APPLICATION
 View = Mapping[str, Any]
 Facts = list[str | Text]
 
-BEGIN: Final = f"To begin, run `{APPLICATION} start` in a project's folder."
-
 commands = command.Commands()
 
 
@@ -44,7 +43,8 @@ def list_(
     named, start = command.chosen_project(project, stored), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
     entries = stored.entries.list_resolved(query)
-    nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
+    is_none = not entries and query == EntryQuery()
+    nothing = f"No resolved entries yet. {next_step(stored)}" if is_none else "No resolved entries match."
     notes = notes_here(entries[:limit], stored)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
     lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
@@ -53,6 +53,27 @@ def list_(
         return out.Record(entry_facts(entry), entry["goal"], lessons[entry["id"]])
 
     return listed(shown, len(entries), "entry", nothing, record)
+
+
+def next_step(stored: command.Stored) -> str:
+    """Say how to begin; where something is stored, or a client has this server, that agents do the rest."""
+    from learning_memory_server.cli.clients import claude_code
+    from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
+    from learning_memory_server.cli.clients.change import find_entry
+
+    machine = this_machine()
+    try:
+        has_begun = (
+            bool(stored.projects())
+            or claude_code.find_installed(machine) is not None
+            or any(find_entry(client, machine) is not None for client in CLIENTS.values())
+        )
+    except ClientSetupError:
+        # A client's file is damaged, which `start` and `doctor` say.
+        has_begun = False
+    if has_begun:
+        return "Agents fill this memory as they work."
+    return f"To begin, run `{APPLICATION} start` in a project's folder."
 
 
 def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dict[str, str]]:

@@ -108,7 +108,7 @@ async def search(
     entries = [{**each, **notes.get(each["id"], {})} for each in found.entries]
     _show_matches(entries, others, found.mode)
     if not entries and not stored.projects():
-        out.say(f"Nothing is stored yet. {listing.BEGIN}")
+        out.say(f"Nothing is stored yet. {listing.next_step(stored)}")
     return command.Result({"results": entries, "count": len(entries), "mode": found.mode, **others})
 
 
@@ -265,7 +265,7 @@ def memories(
     kept = stored.memories.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     shown = [memory_views.memory(memory) for memory in found[:limit]]
-    nothing = "No memories match." if kept else f"No memories yet. Agents keep texts as they work. {listing.BEGIN}"
+    nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)}"
     return listing.listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
 
 

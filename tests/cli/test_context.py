@@ -40,6 +40,29 @@ BEGIN = "To begin, run `learning-memory-server start`"
 GOES_ON = "Agents fill this memory as they work."
 
 
+@pytest.mark.parametrize("command", ["context", "list", "memories", "search roses --lexical"])
+def test_how_to_begin_is_said_until_a_client_has_this_server(
+    run: Run, environment: dict[str, str], command: str
+) -> None:
+    before = run(*command.split())
+    assert BEGIN in before.stdout + before.stderr
+    codex = Path(environment["HOME"], ".codex", "config.toml")
+    codex.parent.mkdir()
+    codex.write_text('[mcp_servers.learning-memory]\ncommand = "learning-memory-server"\n', "utf-8")
+
+    after = run(*command.split())
+
+    said = after.stdout + after.stderr
+    assert GOES_ON in said
+    assert BEGIN not in said
+
+
+@pytest.mark.usefixtures("kept")
+def test_how_to_begin_is_not_said_in_a_new_project_where_something_is_stored(run: Run) -> None:
+    said = run("context", LEARNING_MEMORY_PROJECT="elsewhere").stderr
+    assert said.strip() == f"Nothing is known of elsewhere yet. {GOES_ON}"
+
+
 @pytest.mark.usefixtures("kept")
 @pytest.mark.parametrize("command", ["list", "failures", "memories", "calibration"])
 def test_a_named_project_is_looked_for_in_what_the_command_reads_anyway(run: Run, command: str) -> None:
