@@ -284,6 +284,7 @@ class Calls:
         self._dashboard = cast("Dashboard", services[Dashboard])
         self._session_context = cast("SessionContext", services[SessionContext])
         self._untold = self.note
+        self._names_calls = False
 
     async def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
@@ -307,6 +308,7 @@ class Calls:
     ) -> Result:
         """Call a tool and return its result or failure. For `tool_use` see `TOOL_USE`."""
         front = self.front
+        self._names_calls |= tool_use is not None
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
         with self.around():
             result = await self._boundary.call(
@@ -315,6 +317,7 @@ class Calls:
                 replace(
                     self.caller,
                     agent=self._agents.find(tool_use),
+                    names_calls=self._names_calls,
                     again=identity in self.asked_again,
                     is_told=self.may_tell(),
                 ),
