@@ -24,7 +24,7 @@ def calibration(project: ProjectOption = None) -> Result:
     confidence stated for an entry are scored apart.
     """
     stored = Stored(open_settings())
-    project = chosen_project(project, stored.settings)
+    project = chosen_project(project, stored)
     entries = stored.entries.list_resolved(EntryQuery(project=project))
     trials = [each for each in stored.trials.all() if project in {None, each.project}]
     document = calibration_views.calibration(entries, trials)
@@ -111,11 +111,11 @@ def _stated(score: dict[str, Any]) -> str:
 def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:
     """Return what calibration comes to, in a sentence."""
     if not stated["count"]:
-        return f"{overall['share']:.0%} of what you guess comes true. No entry states a confidence."
+        return f"{overall['share']:.0%} of what agents guess comes true. No entry states a confidence."
     points = round(100 * stated["confidence"]) - round(100 * stated["share"])
     judgement = f"{abs(points)} points too {'sure' if points > 0 else 'unsure'}" if points else "just right"
     few = f" Based on {out.counted(stated['count'], 'entry')}: too few to rely on." if stated["count"] < ENOUGH else ""
-    return f"You say {stated['confidence']:.0%}, {stated['share']:.0%} come true: {judgement}.{few}"
+    return f"Agents say {stated['confidence']:.0%}, {stated['share']:.0%} come true: {judgement}.{few}"
 
 
 def _interval(interval: Sequence[float]) -> str:

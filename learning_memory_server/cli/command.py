@@ -131,10 +131,10 @@ def folders_here(settings: Settings) -> dict[str, str]:
 
 
 @overload
-def chosen_project(name: str, settings: Settings) -> str: ...
+def chosen_project(name: str, stored: "Stored") -> str: ...
 @overload
-def chosen_project(name: str | None, settings: Settings) -> str | None: ...
-def chosen_project(name: str | None, settings: Settings) -> str | None:
+def chosen_project(name: str | None, stored: "Stored") -> str | None: ...
+def chosen_project(name: str | None, stored: "Stored") -> str | None:
     """Return the project that `--project` names; `current` is `current_project`.
 
     A short name will do if it is that of one project. One of which nothing is stored is refused with those of which
@@ -144,11 +144,11 @@ def chosen_project(name: str | None, settings: Settings) -> str | None:
         return None
     # Empty, as an unset variable of a shell is.
     project = checked_text("--project", name, PROJECT_MAX)
-    known = Stored(settings).projects()
+    known = stored.projects()
     alike = [project] if project in known else [each for each in known if short_name(each) == project]
     if len(alike) == 1:
         return alike[0]
-    here = current_project(settings)
+    here = current_project(stored.settings)
     if project not in {"current", here}:
         names = ", ".join(map(one_line, (alike or known)[: out.SHOWN])) or "none"
         if alike:

@@ -4,7 +4,7 @@ import os
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, Result, Stored, open_settings
-from learning_memory_server.cli.listing import BEGIN
+from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
@@ -56,5 +56,5 @@ def context() -> Result:
         out.stdout().file.write(text)
         out.stdout().file.flush()
     if not text:
-        out.remark(f"Nothing is known of {one_line(caller.project)} yet. {BEGIN}")
+        out.remark(f"Nothing is known of {one_line(caller.project)} yet. {next_step(stored)}")
     return Result({"project": caller.project, "text": text})

@@ -15,6 +15,7 @@ from learning_memory_server.cli.command import (
     Commands,
     ProjectOption,
     Result,
+    Stored,
     chosen_project,
     folders_here,
     open_settings,
@@ -42,7 +43,7 @@ async def dashboard(
     all texts that are stored: think before you pass it on.
     """
     settings = open_settings()
-    project = chosen_project(project, settings)
+    project = chosen_project(project, Stored(settings))
     path = settings.storage_path / "dashboard.html" if file is None else file
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:

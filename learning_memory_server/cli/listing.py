@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import command, out
+from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import lesson_of, ordered
@@ -28,8 +29,6 @@ from learning_memory_server.system.paths import APPLICATION
 View = Mapping[str, Any]
 Facts = list[str | Text]
 
-BEGIN: Final = f"To begin, run `{APPLICATION} start` in a project's folder."
-
 commands = command.Commands()
 
 
@@ -43,10 +42,11 @@ def list_(
 ) -> command.Result:
     """List resolved GHAP entries, newest first."""
     stored = command.Stored(command.open_settings())
-    named, start = command.chosen_project(project, stored.settings), command.chosen_time(since)
+    named, start = command.chosen_project(project, stored), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
     entries = stored.entries.list_resolved(query)
-    nothing = "No resolved entries match." if query != EntryQuery() else f"No resolved entries yet. {BEGIN}"
+    is_none = not entries and query == EntryQuery()
+    nothing = f"No resolved entries yet. {next_step(stored)}" if is_none else "No resolved entries match."
     notes = notes_here(entries[:limit], stored)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
     lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
@@ -55,6 +55,27 @@ def list_(
         return out.Record(entry_facts(entry), entry["goal"], lessons[entry["id"]])
 
     return listed(shown, len(entries), "entry", nothing, record)
+
+
+def next_step(stored: command.Stored) -> str:
+    """Say how to begin; where something is stored, or a client has this server, that agents do the rest."""
+    from learning_memory_server.cli.clients import claude_code
+    from learning_memory_server.cli.clients.catalog import CLIENTS, this_machine
+    from learning_memory_server.cli.clients.change import find_entry
+
+    machine = this_machine()
+    try:
+        has_begun = (
+            bool(stored.projects())
+            or claude_code.find_installed(machine) is not None
+            or any(find_entry(client, machine) is not None for client in CLIENTS.values())
+        )
+    except ClientSetupError:
+        # A client's file is damaged, which `start` and `doctor` say.
+        has_begun = False
+    if has_begun:
+        return "Agents fill this memory as they work."
+    return f"To begin, run `{APPLICATION} start` in a project's folder."
 
 
 def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dict[str, str]]:
@@ -74,11 +95,11 @@ def failures(limit: command.LimitOption = 20, project: command.ProjectOption = N
     that succeeded soon after. It is left out while remedies disagree, or if it
     was shown and did not help. `forget` takes the id of an error.
     """
-    settings = command.open_settings()
-    wanted = command.chosen_project(project, settings)
-    found = command.Stored(settings).errors(wanted)
+    stored = command.Stored(command.open_settings())
+    wanted = command.chosen_project(project, stored)
+    found = stored.errors(wanted)
     found.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
-    shown = error_views(found[:limit], settings)
+    shown = error_views(found[:limit], stored.settings)
     where = "" if wanted is None else " in this project"
     nothing = f"No failures{where} yet. `{APPLICATION} learn-from` finds those of Claude Code's past sessions."
     return listed(shown, len(found), "error", nothing, error_with_id)
@@ -134,7 +155,7 @@ def error_record(error: View, without_remedy: str = "") -> out.Record:
         out.date(datetime.fromisoformat(error["last_seen"])),
         short_name(error["project"]),
     ]
-    worked = f"this worked: {error['remedy']}" if "remedy" in error else without_remedy
+    worked = f"this worked: {error['remedy']}" if "remedy" in error else error.get("followed", without_remedy)
     return out.Record(facts, error["signature"], worked)
 
 

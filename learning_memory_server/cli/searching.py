@@ -124,8 +124,8 @@ async def search(
     entries know (axis, domain, outcome, strategy), or only memories (tag,
     source), leave out the rest.
     """
-    stored = Stored(settings := open_settings())
-    named, start = command.chosen_project(project, settings), command.chosen_time(since)
+    stored = Stored(open_settings())
+    named, start = command.chosen_project(project, stored), command.chosen_time(since)
     of_entries = axis is not Axis.FULL or bool(domain or outcome or strategy)
     kinds = _kinds(only, of_entries=of_entries, of_memories=bool(tags or source))
     if not query.strip():
@@ -141,7 +141,7 @@ async def search(
     found = await find(wanted, stored, by_words=lexical)
     _show(found, limit, show_all=show_all)
     if not found.views(Kind.ENTRIES) and not stored.projects():
-        out.say(f"Nothing is stored yet. {listing.BEGIN}")
+        out.say(f"Nothing is stored yet. {listing.next_step(stored)}")
     entries, *others = (found.views(kind) for kind in Kind)
     named_others = dict(zip(("values", "memories", "errors"), others, strict=True))
     return command.Result({"results": entries, "count": len(entries), "mode": found.mode, **named_others})
@@ -279,13 +279,13 @@ def memories(
     since: command.SinceOption = None,
 ) -> command.Result:
     """List memories, the texts that agents kept, the last one added first."""
-    stored = Stored(settings := open_settings())
-    named = command.chosen_project(project, settings)
+    stored = Stored(open_settings())
+    named = command.chosen_project(project, stored)
     where = MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
     kept = stored.memories.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     shown = [memory_views.memory(memory) for memory in found[:limit]]
-    nothing = "No memories match." if kept else f"No memories yet. Agents keep texts as they work. {listing.BEGIN}"
+    nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)}"
     return listing.listed(shown, len(found), "memory", nothing, lambda memory: _memory_record(memory, memory["text"]))
 
 

@@ -206,12 +206,13 @@ def _show_error(error: dict[str, Any]) -> None:
         ("project", one_line(error["project"])),
         ("times", f"{error['times']:,}"),
         ("shown next", one_line(error.get("remedy", "nothing"))),
+        *([("so far", one_line(error["followed"]))] if "followed" in error else []),
     ]
     for failure in error["failures"]:
         facts += [
             ("failed", _moment(failure["at"])),
             ("  command", one_line(failure["command"])),
-            ("  worked", one_line(failure.get("remedy", ""))),
+            ("  worked", one_line(failure.get("worked", "nothing"))),
         ]
     out.facts(facts)
 
@@ -249,7 +250,7 @@ async def clusters(
     if wanted is not None and noise:
         raise InvalidInputError("Give either --members or --noise: a cluster has no noise.")
     settings = open_settings()
-    project = chosen_project(project, settings)
+    project = chosen_project(project, Stored(settings))
     if wanted is not None:
         cluster = await _read_cluster(wanted, project)
         _show_members(cluster, whole=True)

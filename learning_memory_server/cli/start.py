@@ -161,8 +161,8 @@ def _show_report(
     sessions = sum(lesson.projects.values())
     if not sessions and not mistakes:
         out.say(
-            f"Claude Code has kept no session of {name} in {where} yet, so there is nothing to report. From now on, "
-            "the plugin's hooks learn while agents work."
+            f"Claude Code has kept no session of {name} in {where} yet, so there is nothing to report. Once it has "
+            "the plugin, hooks learn while agents work."
         )
         return
     ran = f"{out.counted(sessions, 'session')}, {lesson.commands:,} commands, of which {lesson.failed:,} failed."

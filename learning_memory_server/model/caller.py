@@ -25,6 +25,7 @@ class Caller:
     session: str  # a hash that differs between agent sessions
     # `MAIN_AGENT`, or a hash of a subagent's id; None if it is not known which agent calls.
     agent: str | None = None
+    names_calls: bool = True  # whether its client names its calls, so that a hook may tell which agent makes one
     # The name of this call, if it may be sent twice; stored with what the call writes.
     request: str | None = None
     # Whether the call is repeated because its answer was lost. A write already stored under `request` is then not

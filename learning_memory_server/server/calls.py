@@ -282,6 +282,7 @@ class Calls:
         self._dashboard = cast("Dashboard", services[Dashboard])
         self._session_context = cast("SessionContext", services[SessionContext])
         self._untold = self.note
+        self._names_calls = False
 
     async def session_context(self) -> str:
         """Return what a new session of the caller can be told."""
@@ -305,12 +306,18 @@ class Calls:
     ) -> Result:
         """Call a tool and return its result or failure. For `tool_use` see `TOOL_USE`."""
         front = self.front
+        self._names_calls |= tool_use is not None
         name_call = partial(_name_of, front, identity, tool, arguments) if front else None
         with self.around():
             result = await self._boundary.call(
                 tool,
                 arguments,
-                replace(self.caller, agent=self._agents.find(tool_use), again=identity in self.asked_again),
+                replace(
+                    self.caller,
+                    agent=self._agents.find(tool_use),
+                    names_calls=self._names_calls,
+                    again=identity in self.asked_again,
+                ),
                 progress,
                 name_call,
             )

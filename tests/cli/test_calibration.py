@@ -137,7 +137,7 @@ def test_a_sentence_comes_first(run: Any, storage: Path, journal: Journal) -> No
     says, held = round(100 * last["confidence"]), round(100 * last["share"])
     word = "sure" if says > held else "unsure"
     first = run("calibration").stdout.splitlines()[0]
-    assert first == f"You say {says}%, {held}% come true: {abs(says - held)} points too {word}."
+    assert first == f"Agents say {says}%, {held}% come true: {abs(says - held)} points too {word}."
     entry = ObservationCollector(journal, utc_now).list_resolved()[0].id
     shown = [
         Advice(entry, number, Channel.START, (Item(f"ghap_{number}", Kind.EXPERIENCE, effect),), "garden", NOON)

@@ -347,7 +347,7 @@ def test_a_project_that_nothing_is_stored_of_is_refused_with_those_that_are(
 
 
 def test_without_memories_the_list_says_so(run: Any) -> None:
-    assert run("memories").stdout.startswith("No memories yet. Agents keep texts as they work.")
+    assert run("memories").stdout.startswith("No memories yet. To begin, run `learning-memory-server start`")
 
 
 def test_a_wrong_date_names_the_option(run: Any) -> None:

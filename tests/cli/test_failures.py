@@ -7,7 +7,9 @@ import pytest
 
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.model.failure import Failure, error_id, failure_id
 from tests.cli.kept import ERROR, NOON, keep
+from tests.command_line import Run, printed
 
 
 @pytest.fixture
@@ -83,3 +85,29 @@ def test_an_exported_project_takes_its_failures_along(run: Any, journal: Journal
     assert FailureLog(journal.failures).all() == kept
     assert "0 new, 4 already there" in run("import", ours).stdout
     assert FailureLog(journal.failures).all() == kept
+
+
+def test_what_followed_is_said_to_people_although_no_agent_is_told(run: Run, journal: Journal) -> None:
+    broken = "ImportError: libfoo.so is missing"
+    for number in range(6):
+        session, command = f"{number:016x}", "pytest tests/soil.py"
+        FailureLog(journal.failures).add(
+            Failure(
+                failure_id("garden", broken, session, command),
+                "garden",
+                session,
+                broken,
+                command,
+                NOON,
+                None if number == 0 else "sudo pytest tests/soil.py",
+                times=number + 1,
+            )
+        )
+    followed = "in 5 of 6 sessions `sudo pytest tests/soil.py` followed"
+
+    assert followed in printed(run("failures"))
+    shown = printed(run("show", error_id("garden", broken)))
+    assert "nothing" in next(line for line in shown.splitlines() if line.startswith("shown next"))
+    assert followed in shown
+    assert shown.count("worked      sudo pytest") + shown.count("worked    sudo pytest") == 5
+    assert "followed" not in printed(run("context"))

@@ -90,6 +90,8 @@ def test_each_step_is_done_once_and_names_its_undo(run: Run, transcripts: Path) 
 def test_a_project_without_sessions_is_told_so(run: Run) -> None:
     done = run("start", "--yes")
     assert "Claude Code has kept no session of garden" in done.stdout
+    # No client was found, so nothing has the plugin.
+    assert "Once it has the plugin, hooks learn while agents work." in done.stdout
     assert "Not found, so skipped: Claude Code, Cursor," in done.stdout
 
 

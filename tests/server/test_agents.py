@@ -156,3 +156,38 @@ async def test_the_entry_of_a_live_session_is_closed_by_its_id_and_the_reply_say
         assert closed["owner"] == "another live session"
         left = (await neighbour.call("start_ghap", **ENTRY))["id"]
         assert (await agent.call("get_active_ghap"))["orphaned"][0]["id"] == left
+
+
+async def test_where_no_call_has_a_name_the_newest_entry_is_current_and_the_reply_names_the_others(
+    services: Services,
+) -> None:
+    calls = Calls(services.injectable(), CALLER)
+    ids = []
+    for number in range(3):
+        started = await calls.call(None, "start_ghap", {**ENTRY, "goal": f"goal {number}"})
+        ids.append(json.loads(started.text)["id"])
+
+    active = json.loads((await calls.call(None, "get_active_ghap", {})).text)
+    updated = json.loads((await calls.call(None, "update_ghap", {"note": "seen"})).text)
+    closed = json.loads((await calls.call(None, "resolve_ghap", {"status": "abandoned", "result": "-"})).text)
+    refused = await calls.call(None, "resolve_ghap", {"status": "abandoned", "result": "-"})
+
+    assert (active["id"], updated["id"], closed["id"]) == (ids[2], ids[2], ids[2])
+    assert "the newest" in active["hint"]
+    for reply in (updated, closed):
+        assert reply["also_open"] == [f"{ids[1]} (goal 1)", f"{ids[0]} (goal 0)"]
+        assert reply["stored_text"]
+    # What was moved on from never becomes current on its own.
+    assert refused.is_error
+
+
+async def test_once_a_call_has_a_name_that_no_hook_told_of_a_call_without_an_id_is_refused(services: Services) -> None:
+    calls = Calls(services.injectable(), CALLER)
+    for number in range(2):
+        await calls.call(None, "start_ghap", {**ENTRY, "goal": f"goal {number}"}, tool_use=f"toolu_{number}")
+
+    active = json.loads((await calls.call(None, "get_active_ghap", {})).text)
+    refused = json.loads((await calls.call(None, "resolve_ghap", {"status": "abandoned", "result": "-"})).text)
+
+    assert "a call without ghap_id is refused" in active["hint"]
+    assert "several entries are open" in refused["error"]["message"]

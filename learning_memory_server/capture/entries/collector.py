@@ -269,6 +269,12 @@ class ObservationCollector:
         self.load()
         return self._open.others(caller, elsewhere=True)
 
+    def list_left(self, caller: Caller) -> list[Ghap]:
+        """Return what else is open in the caller's session, newest first, where nothing tells its agents apart."""
+        self.load()
+        current = self._open.current(caller)
+        return [] if caller.names_calls else [each for each in self._open.of_session(caller) if each is not current]
+
     def is_ambiguous(self, caller: Caller) -> bool:
         """Return whether any of several entries may be the caller's, because the client does not tell agents apart."""
         self.load()

@@ -70,9 +70,14 @@ class OpenEntries:
         return next(mine, None)
 
     def candidates(self, caller: Caller) -> list[Ghap]:
-        """Return the entries of which one is the caller's, newest first, if the client does not tell agents apart."""
-        if caller.agent is not None:
-            return []
+        """Return the entries of which one is the caller's, newest first, if its client names calls and no hook told.
+
+        Where calls have no names, no hook ever tells, and the newest entry is taken.
+        """
+        return [] if caller.agent is not None or not caller.names_calls else self.of_session(caller)
+
+    def of_session(self, caller: Caller) -> list[Ghap]:
+        """Return the open entries of the caller's session, newest first."""
         return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
 
     def get_current(self, caller: Caller) -> Ghap:
@@ -81,9 +86,8 @@ class OpenEntries:
         Raises `NoActiveGhapError` if the caller has none, and `InvalidInputError` if it may be any of several.
         """
         if len(here := self.candidates(caller)) > 1:
-            named = "; ".join(f"{each.id} ({shortened(one_line(each.goal), limits.NAMED_GOAL_MAX)})" for each in here)
             raise InvalidInputError(
-                f"ghap_id: required, because several entries are open in this session: {named}.",
+                f"ghap_id: required, because several entries are open in this session: {'; '.join(map(named, here))}.",
                 hint="Call again with the ghap_id of your own entry.",
             )
         if entry := self.current(caller):
@@ -115,6 +119,11 @@ class OpenEntries:
     def _newest(self, caller: Caller) -> list[Ghap]:
         here = (entry for entry in self.by_id.values() if entry.project == caller.project)
         return sorted(here, key=lambda entry: (as_seen(entry.created_at), entry.id), reverse=True)
+
+
+def named(entry: Ghap) -> str:
+    """Return the id of an entry, and enough of its goal to recognise it."""
+    return f"{entry.id} ({shortened(one_line(entry.goal), limits.NAMED_GOAL_MAX)})"
 
 
 def _agent(entry: Ghap) -> tuple[str, str, str]:

@@ -12,6 +12,7 @@ from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.command import (
     Commands,
     Result,
+    Stored,
     YesOption,
     chosen_project,
     describe_engine,
@@ -63,7 +64,7 @@ async def forget(
     settings = open_settings()
     if backups and not purge:
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
-    fields: dict[str, Any] = {"ids": ids or [], "project": chosen_project(project, settings), "purge": purge}
+    fields: dict[str, Any] = {"ids": ids or [], "project": chosen_project(project, Stored(settings)), "purge": purge}
     async with open_connection(settings, "forget") as connection:
         found = await connection.run("forget", **fields, preview=True)
         _show_found(found)

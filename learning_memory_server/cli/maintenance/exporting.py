@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Commands, ProjectOption, Result, chosen_project, open_settings
+from learning_memory_server.cli.command import Commands, ProjectOption, Result, Stored, chosen_project, open_settings
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.journal.archive.writing import Snapshot, back_up, store_key, take_snapshot, write_archive
 from learning_memory_server.journal.journal import Journal
@@ -47,7 +47,7 @@ def backup(
     keep running.
     """
     settings = open_settings()
-    wanted = chosen_project(project, settings)
+    wanted = chosen_project(project, Stored(settings))
     is_folder = path is None or path.is_dir() or not path.suffix
     if is_folder and (wanted or force):
         raise InvalidInputError("--project and --force need the name of an archive.")

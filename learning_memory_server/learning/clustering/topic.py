@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clustering.density import unit_rows
 
 _NEAREST: Final = 3
@@ -43,6 +44,12 @@ class ClusterEvidence:
         """
         cosines = np.sort(self.sample.astype(np.float32) @ unit)
         return float((self.centroid @ unit + cosines[-_NEAREST:].mean()) / 2)
+
+    @property
+    def is_one_text(self) -> bool:
+        """Whether the members count as one text: any two of them are near copies."""
+        sample = self.sample.astype(np.float32)
+        return bool((sample @ sample.T).min() >= NEAR_COPY)
 
     @classmethod
     def of(cls, name: str, vectors: NDArray[np.float32], weights: NDArray[Any]) -> ClusterEvidence:

@@ -236,6 +236,22 @@ def seen(known: Sequence[Failure]) -> int:
     return max(len(known), *(each.times for each in known)) if known else 0
 
 
+def followed(known: Sequence[Failure]) -> str:
+    """Say which other command followed an error most often, and in how many sessions; nothing if none did.
+
+    For a person, who can judge it: an agent is told only what `remedy_for` returns.
+    """
+    found: dict[object, dict[str, str]] = {}
+    for each in known:
+        if each.remedy and each.remedy != each.command and (made := mended(each.command, each.remedy)):
+            found.setdefault(made.edits or each.remedy, {})[each.session] = each.remedy
+    if not found:
+        return ""
+    best = max(found.values(), key=len)
+    sessions = len({each.session for each in known})
+    return f"in {len(best)} of {sessions} session{'s' * (sessions != 1)} `{[*best.values()][-1]}` followed"
+
+
 def line_about(known: Sequence[Failure], command: str, remedy: Remedy) -> str:
     """Return what an agent is told."""
     times = seen(known)

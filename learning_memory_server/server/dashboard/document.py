@@ -172,6 +172,7 @@ class Dashboard:
             "clusters": [
                 {
                     **value_views.cluster(cluster, now),
+                    "is_one_text": cluster.evidence.is_one_text,
                     "members": [numbers[member.id] for member in cluster.members if member.id in numbers],
                 }
                 for cluster in found.clusters
@@ -235,5 +236,5 @@ def _told(
 def _error(known: Sequence[Failure], folders: Mapping[str, str]) -> dict[str, Any]:
     """Return an error as `failures` shows it, and what was shown when it came."""
     error = failure_views.repeated_error(known, folders.get(known[-1].project))
-    shown = [lean({"shown": each.shown, "support": each.support, "worked": each.remedy}) for each in reversed(known)]
+    shown = [lean({"shown": each.shown, "support": each.support}) for each in reversed(known)]
     return {**error, "failures": [{**view, **more} for view, more in zip(error["failures"], shown, strict=True)]}

@@ -8,7 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
-from learning_memory_server.capture.entries.open_entries import Owner
+from learning_memory_server.capture.entries.open_entries import Owner, named
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import lean
@@ -59,11 +59,12 @@ class StartedEntry(TypedDict):
 
 
 class UpdatedEntry(TypedDict):
-    """The entry that was changed."""
+    """The entry that was changed; `also_open`: the others of your session, if you gave no ghap_id."""
 
     success: bool
     id: str
     iteration_count: int
+    also_open: NotRequired[list[str]]
     related: NotRequired[list[text.RelatedItem]]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
@@ -73,7 +74,8 @@ class ResolvedEntry(TypedDict):
     """The entry that was closed; `indexed` tells whether semantic search can find it yet.
 
     `owner`: who worked on it, if not you. `runs`: how the last test and build commands ended while it was open.
-    `not_recorded`: what of helped and misled does not count.
+    `not_recorded`: what of helped and misled does not count. `also_open`: the others of your session, if you gave no
+    ghap_id.
     """
 
     id: str
@@ -85,6 +87,7 @@ class ResolvedEntry(TypedDict):
     not_recorded: NotRequired[list[str]]
     warning: NotRequired[str]
     runs: NotRequired[list[str]]
+    also_open: NotRequired[list[str]]
     value: NotRequired[value_views.ValueToJudge]
     stored_text: NotRequired[str]
     redacted: NotRequired[dict[str, int]]
@@ -203,6 +206,8 @@ async def update_ghap(
             hint="Resolve your own entry first, or give the changes together with ghap_id.",
         )
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
+    if not ghap_id:
+        reply |= _also_open(collector, caller)
     changed = hypothesis and entry.has_new_hypothesis
     is_told = changed and caller.is_told
     if is_told and (related := text.related(await advisor.advise(entry, Channel.UPDATE, caller.folder))):
@@ -263,12 +268,20 @@ async def resolve_ghap(
         reply["not_recorded"] = cited.not_recorded
     if entry.runs:
         reply["runs"] = [str(run) for run in entry.runs[-limits.RUNS_SHOWN :]]
+    if not ghap_id:
+        reply |= _also_open(collector, caller)
     if not indexed:
         reply["warning"] = "The entry is saved. It will be indexed as soon as the model and the engine are ready."
     if value:
         reply["value"] = value_views.to_judge(value, entry.id)
         reply["stored_text"] = STORED_TEXT["stored_text"]
     return reply
+
+
+def _also_open(collector: ObservationCollector, caller: Caller) -> Any:
+    """Return what a reply says of the session's other entries, where a call without an id was about the newest."""
+    left = [*map(named, collector.list_left(caller)[: limits.ENTRIES_NAMED])]
+    return {"also_open": left, **STORED_TEXT} if left else {}
 
 
 def _or_none(result: T | BaseException) -> T | None:
@@ -299,7 +312,11 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
             entry_views.entry_key(each) | {"owner": collector.owner(each, caller).value} for each in reversed(elsewhere)
         ]
     if collector.is_ambiguous(caller):
-        reply["hint"] = "Several entries are open in this session: give the id of yours as ghap_id in each call."
+        reply["hint"] = (
+            "Several entries are open in this session: a call without ghap_id is refused. Give the id of yours in each."
+        )
+    elif entry is not None and collector.list_left(caller):
+        reply["hint"] = "A call without ghap_id is about this entry, the newest one of this session."
     elif orphans and entry is None:
         reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."
     if len(reply) > 1:

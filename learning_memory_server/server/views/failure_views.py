@@ -8,7 +8,7 @@ from typing import Any, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.failures.remedies import remedy_for, seen
+from learning_memory_server.learning.failures.remedies import followed, remedy_for, seen
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.server.views import fields
 
@@ -17,6 +17,7 @@ class RepeatedError(TypedDict):
     """An error of a project. `command` is the newest that failed with it, and `remedy` what is shown if it fails again.
 
     There is no `remedy` if none is known that may be shown, if remedies disagree, or if it was tried and did not help.
+    `followed` says then what followed most often. For people alone: it may be anything.
     `failures` are the last ones, newest first.
     """
 
@@ -27,21 +28,24 @@ class RepeatedError(TypedDict):
     last_seen: str
     command: str
     remedy: NotRequired[str]
+    followed: NotRequired[str]
     failures: list[FailedCommand]
 
 
 class FailedCommand(TypedDict):
-    """A command that failed, and what is shown if it fails again."""
+    """A command that failed, what worked then, and what is shown if it fails again."""
 
     id: str
     at: str
     command: str
+    worked: NotRequired[str]
     remedy: NotRequired[str]
 
 
 def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[str, Any]:
     """Return a `RepeatedError` of the failures of one error, oldest first."""
     newest = known[-1]
+    remedy = _remedy(newest, known, folder)
     return lean(
         fields(
             RepeatedError,
@@ -49,9 +53,14 @@ def repeated_error(known: Sequence[Failure], folder: str | None = None) -> dict[
             id=newest.error,
             times=seen(known),
             last_seen=newest.created_at,
-            remedy=_remedy(newest, known, folder),
+            remedy=remedy,
+            followed=None if remedy else followed(known) or None,
             failures=[
-                lean(fields(FailedCommand, each, at=each.created_at, remedy=_remedy(each, known, folder)))
+                lean(
+                    fields(
+                        FailedCommand, each, at=each.created_at, worked=each.remedy, remedy=_remedy(each, known, folder)
+                    )
+                )
                 for each in reversed(known)
             ],
         )

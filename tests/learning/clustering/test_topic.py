@@ -164,3 +164,14 @@ def test_with_a_model_that_crowds_texts_together_the_bounds_are_as_much_narrower
     assert match.rival
     assert match.rival.margin_needed == pytest.approx(MARGIN * stretch)
     assert match.valid == (match.centroid_distance <= match.threshold)
+
+
+def test_members_are_one_text_only_if_any_two_of_them_are_near_copies() -> None:
+    same, near = np.array([1.0, 0.0, 0.0], np.float32), np.array([1.0, 0.1, 0.0], np.float32)
+    other = np.array([1.0, 0.5, 0.0], np.float32)
+
+    def is_one_text(*members: NDArray[np.float32]) -> bool:
+        return ClusterEvidence.of("root_cause_0", np.array(members), np.ones(len(members))).is_one_text
+
+    assert is_one_text(same, same, near)
+    assert not is_one_text(same, near, other)

@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Page
 
+from learning_memory_server.cli.app import declared
+from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import CALLER, entry, learn, nothing
 from tests.server.dashboard.seen import VIEWS, Seen, count
+from tests.support import NOON
 from tests.tool_names import NAMES
 
 pytestmark = IN_CHROMIUM
@@ -49,6 +52,37 @@ def test_the_overview_says_what_matters_with_a_command_for_each_line(seen: Seen)
     week = shown.locator("section", has=shown.get_by_text("This week's takeaways")).locator(".rows > li")
     assert week.count() == 3
     assert week.locator(".act").count() == 3
+
+
+def test_reasons_that_differ_are_not_called_the_same(look: Look, whole: Path, tmp_path: Path) -> None:
+    text = whole.read_text("utf-8")
+    assert '"is_one_text":true' in text
+    page = tmp_path / "page.html"
+    page.write_text(text.replace('"is_one_text":true', '"is_one_text":false'), "utf-8")
+    main = look(page).view("overview").locator("main").inner_text()
+    assert "6 wrong guesses about " in main
+    assert "same reason" not in main
+
+
+def test_what_followed_an_error_is_shown_where_agents_are_told_nothing(look: Look, write: Callable[..., Path]) -> None:
+    async def fill(services: Services) -> None:
+        for session in ("e" * 16, "f" * 16):
+            name = failure_id(CALLER.project, "It is locked", session, "apt-get update")
+            services.failure_log.add(
+                Failure(name, CALLER.project, session, "It is locked", "apt-get update", NOON, "sudo apt-get update")
+            )
+
+    seen = look(write(fill))
+    for name in ("overview", "failures"):
+        main = seen.view(name).locator("main").inner_text()
+        assert "So far, in 2 of 2 sessions `sudo apt-get update` followed." in main
+
+
+def test_every_command_that_an_empty_page_offers_exists(look: Look, write: Callable[..., Path]) -> None:
+    seen = look(write(nothing))
+    for name in VIEWS:
+        for command in commands(seen.view(name)):
+            assert command.split()[1] in declared(), command
 
 
 def test_the_picker_shows_one_project_everywhere(seen: Seen) -> None:

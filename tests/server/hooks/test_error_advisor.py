@@ -142,7 +142,10 @@ async def test_the_commands_say_what_the_hook_says(shield: Shield) -> None:
     shown = {each[0].command: repeated_error(each) for each in shield.failures.errors()}
     assert shown["python a.py"]["remedy"] == "python3 a.py"
     assert {each["remedy"] for each in shown["python a.py"]["failures"]} == {"python3 a.py"}
-    assert "prod" not in str(shown)
+    refused = shown["kubectl apply -f a"]
+    assert not any("remedy" in each for each in (refused, *refused["failures"]))
+    # A person may know better.
+    assert refused["followed"] == "in 2 of 2 sessions `kubectl apply -f a --context prod` followed"
     assert not await shield.told("another", "kubectl apply -f a", "error: refused")
     assert "This worked: python3 a.py (" in await shield.told("another", "python a.py")
 

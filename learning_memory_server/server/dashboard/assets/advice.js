@@ -20,7 +20,7 @@ LM.views.push({
   draw: (view) => {
     const advice = LM.foundAdvice().reverse();
     if (!LM.data.advice.length) {
-      view.append(LM.nothing("Nothing has been told unasked yet.", "An agent that starts an entry like earlier ones is told what they taught, and you see it here. To see what past entries would have been told:", "replay"));
+      view.append(LM.nothing("Nothing has been told unasked yet.", "An agent that starts an entry like earlier ones is told what they taught, and you see it here. To see what a new session in a project would be told:", "context"));
       return;
     }
     if (!advice.length) return view.append(LM.nothingFound());

@@ -21,16 +21,18 @@ LM.views.push({
         LM.make("div", {class: "facts"}, LM.remedyBadge(error), LM.make("span", {}, `seen ${LM.count(error.times, "time")}`), LM.make("span", {}, `last on ${LM.date(error.last_seen)}`), LM.projects.length > 1 ? LM.line(error.project, 60) : null),
         LM.make("div", {}, LM.thing(error.id, LM.short(error.signature, 240))),
         LM.make("code", {class: "text soft", dir: "auto"}, LM.short(error.command, 240)),
-        error.remedy ? LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, "Remedy: "), LM.make("code", {class: "text", dir: "auto"}, LM.plain(error.remedy))) : null,
+        error.remedy ? LM.make("div", {class: "items"}, LM.make("span", {class: "soft small"}, "Remedy: "), LM.make("code", {class: "text", dir: "auto"}, LM.plain(error.remedy))) : LM.followed(error),
       ))));
   },
 });
-LM.remedyBadge = (error) => (error.remedy ? LM.badge("supported", "remedy known") : LM.badge("unattested", "no remedy"));
+// What a person may judge, where no rule says what to tell an agent.
+LM.followed = (error) => (error.followed ? LM.make("div", {class: "items soft small"}, `So far, ${LM.plain(error.followed)}.`) : null);
+LM.remedyBadge = (error) => (error.remedy ? LM.badge("supported", "remedy known") : LM.badge("unattested", error.followed ? "agents are told nothing" : "no remedy"));
 
 LM.errorParts = (error) => [
   LM.make("div", {class: "facts"}, LM.remedyBadge(error), LM.make("span", {}, `seen ${LM.count(error.times, "time")}`), LM.make("span", {}, `last on ${LM.date(error.last_seen)}`), LM.line(error.project, 60)),
   LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(error.signature)),
-  error.remedy ? [LM.make("h3", {}, "Remedy, told if the error comes back"), LM.make("code", {class: "text", dir: "auto"}, LM.plain(error.remedy))] : null,
+  error.remedy ? [LM.make("h3", {}, "Remedy, told if the error comes back"), LM.make("code", {class: "text", dir: "auto"}, LM.plain(error.remedy))] : LM.followed(error),
   LM.act("show", error.id), LM.act("forget", error.id),
   LM.make("h3", {}, "Commands that failed with this error"),
   LM.list(error.failures, (failure) => LM.make("li", {},

@@ -67,7 +67,7 @@ LM.overviewTakeaways = (entries) => {
     rest > 0 ? LM.make("li", {class: "small"}, LM.anchor({view: "entries", days: "7"}, {}, `${rest.toLocaleString("en")} more this week`)) : null);
 };
 
-// The mistake that recurs most: the largest group of entries that were wrong for the same reason, else the most frequent
+// The mistake that recurs most: the largest cluster of reasons, which are the same only if their texts are, else the most frequent
 // kind of reason; and the error that commands met most often.
 LM.overviewRecurs = (entries, errors) => {
   const numbers = new Set(entries.map((entry) => LM.number.get(entry.id)));
@@ -76,9 +76,9 @@ LM.overviewRecurs = (entries, errors) => {
   const [kind, times] = d3.greatest(d3.rollups(entries.filter((entry) => entry.root_cause), (some) => some.length, (entry) => entry.root_cause.category), ([, count]) => count) ?? [];
   const error = d3.greatest(errors, (each) => each.times);
   const lines = [];
-  if (cluster && ofProject(cluster)) lines.push(LM.fact(["Wrong for the same reason ", LM.make("strong", {}, LM.count(ofProject(cluster), "time")), ": ", LM.clusterLink("root_cause", cluster)], cluster.takeaway ? LM.line(cluster.takeaway, 160) : `${LM.count(cluster.last_30_days, "time")} in the last 30 days`, "show", cluster.cluster_id));
+  if (cluster && ofProject(cluster)) lines.push(LM.fact([...(cluster.is_one_text ? ["Wrong for the same reason ", LM.make("strong", {}, LM.count(ofProject(cluster), "time")), ": "] : [LM.make("strong", {}, LM.count(ofProject(cluster), "wrong guess", "wrong guesses")), " about "]), LM.clusterLink("root_cause", cluster)], cluster.takeaway ? LM.line(cluster.takeaway, 160) : `${LM.count(cluster.last_30_days, "time")} in the last 30 days`, "show", cluster.cluster_id));
   else if (kind) lines.push(LM.fact([`The most frequent root cause: `, LM.make("strong", {}, kind)], `${LM.count(times, "entry", "entries")}, too few of them alike to form a cluster`, "clusters", "root_cause"));
-  if (error) lines.push(LM.fact([error.times > 1 ? "Failed " : "A command failed ", LM.make("strong", {}, LM.count(error.times, "time")), ": ", LM.thing(error.id, LM.short(error.signature, 110))], error.remedy ? ["What worked: ", LM.make("code", {}, LM.short(error.remedy, 100))] : "No remedy is known.", "show", error.id));
+  if (error) lines.push(LM.fact([error.times > 1 ? "Failed " : "A command failed ", LM.make("strong", {}, LM.count(error.times, "time")), ": ", LM.thing(error.id, LM.short(error.signature, 110))], error.remedy ? ["What worked: ", LM.make("code", {}, LM.short(error.remedy, 100))] : error.followed ? LM.followed(error) : "Nothing is known to mend it.", "show", error.id));
   return LM.overviewCard("The mistake that recurs most", ...(lines.length ? lines : [LM.fact("Nothing went wrong twice.", "Falsified entries say what was wrong and why. This command finds the errors of past sessions:", "learn-from")]));
 };
 
@@ -92,8 +92,8 @@ LM.overviewTold = () => {
     return LM.fact([`${name} ${LM.count(counts[effect], "time")}: `, LM.thing(id, LM.short(entry ? LM.takeaway(entry) || entry.goal : LM.value.get(id).text, 140))], null, "show", id);
   };
   const told = LM.told();
-  const next = told.times || told.remedies ? null : "Agents are told when they start something that resembles earlier work. See what they would have been told in the past:";
-  return LM.overviewCard("What helped, and what misled", LM.fact(["Told ", LM.make("span", {class: "told"}, told.words), "."], next ?? LM.anchor({view: "advice"}, {}, "Advice"), ...(next ? ["replay"] : ["status"])), line("helped", "Helped most,"), line("misled", "Misled most,"));
+  const next = told.times || told.remedies ? null : "Agents are told when they start something that resembles earlier work. See what a new session in a project would be told:";
+  return LM.overviewCard("What helped, and what misled", LM.fact(["Told ", LM.make("span", {class: "told"}, told.words), "."], next ?? LM.anchor({view: "advice"}, {}, "Advice"), next ? "context" : "status"), line("helped", "Helped most,"), line("misled", "Misled most,"));
 };
 
 LM.overviewOpen = (open) => {
