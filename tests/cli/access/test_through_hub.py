@@ -223,7 +223,7 @@ def test_a_hub_that_ends_before_it_answers_is_reported(
 
 @pytest.mark.usefixtures("filled")
 def test_status_and_doctor_show_what_the_hub_reports(run: Any, start_hub: Callable[[], int]) -> None:
-    assert "none is running" in run("status").stdout
+    assert "the memory hub, process" not in run("status").stdout
     pid = start_hub()
     run("search", "leak")
     assert f"the memory hub, process {pid}" in run("status").stdout
