@@ -22,7 +22,7 @@ def main() -> None:
         from learning_memory_server.hub.front.hook import main as hook
 
         hook(*sys.argv[2:3])
-    from learning_memory_server.system.ending import end_on_interrupt, leave_interrupted
+    from learning_memory_server.system.ending import end_on_interrupt, leave_interrupted, was_interrupted
     from learning_memory_server.system.steering import ignore_project
 
     try:
@@ -34,7 +34,9 @@ def main() -> None:
         for sentence in ignored if COMPLETION not in os.environ else ():
             sys.stderr.write(f"learning-memory-server: {sentence}\n")
         _run(sys.argv[1:], is_steered=bool(ignored))
-    except KeyboardInterrupt:
+    except (Exception, KeyboardInterrupt):
+        if not was_interrupted():
+            raise
         leave_interrupted()
 
 

@@ -11,25 +11,28 @@ from typing import Any, Final, ParamSpec
 
 _Fixtures = ParamSpec("_Fixtures")
 _THREADS: Final = Path("/proc/self/task")
+_TURN: Final = 1e-6
 _AT_WORK: Final = {"R", "D"}
 
 
 class _ImpatientSelector(selectors.SelectSelector):
     """Gives threads and sockets a moment, then pretends that the time asked for has passed.
 
-    A thread that is at work, or waits for a processor, gets the time that it needs: how much that is depends on the
-    machine. A thread that waits for something else does not.
+    A thread that is at work, or waits for a processor, gets what it needs without any time passing: how much that is
+    depends on the machine. A thread that waits for something else does not.
     """
 
     patience = 0.05
     skipped = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout is None or timeout <= self.patience:
+        # Each turn takes a moment: a wait that is too short to change a float would never be over.
+        self.skipped += _TURN
+        if timeout is None or timeout <= 0:
             return super().select(timeout)
-        ready = super().select(self.patience)
+        ready = super().select(min(timeout, self.patience))
         if not ready and not _another_thread_is_at_work():
-            self.skipped += timeout - self.patience
+            self.skipped += timeout
         return ready
 
 
@@ -45,14 +48,21 @@ def _another_thread_is_at_work() -> bool:
 
 
 class FastForwardLoop(asyncio.SelectorEventLoop):
-    """An event loop that does not wait: when nothing else is to be done, its time jumps to the next timer."""
+    """An event loop that does not wait: when nothing else is to be done, its time jumps to the next timer.
+
+    Its time is that of the waits alone. What is computed takes none, however slow the machine is.
+    """
 
     def __init__(self) -> None:
         self._impatient = _ImpatientSelector()
         super().__init__(self._impatient)
 
     def time(self) -> float:
-        return super().time() + self._impatient.skipped
+        return self._impatient.skipped
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass in which the loop is busy, and notices nothing."""
+        self._impatient.skipped += seconds
 
 
 def fast_forward(test: Callable[_Fixtures, Coroutine[Any, Any, None]]) -> Callable[_Fixtures, None]:

@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from tests.support import MINUTES
+
 
 def python(code: str, *arguments: object, **options: Any) -> str:
     """Run code, and return what it prints."""
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, **options)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=MINUTES, **options)
     assert done.returncode == 0, done.stderr
     return str(done.stdout)
 

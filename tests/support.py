@@ -42,6 +42,9 @@ from tests.sparing_store import SparingStore
 
 _T = TypeVar("_T")
 
+MINUTES: Final = 300.0
+"""Seconds after which a test is taken to hang. No machine is so slow that one needs them."""
+
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALICE = Caller("acme/shop", "a" * 16)
 BOB = Caller("acme/shop", "b" * 16)
@@ -194,7 +197,7 @@ class SilentModel(HashingEmbedder):
         self.released.set()
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        self.released.wait(30)
+        self.released.wait(MINUTES)
         return super().embed_documents(texts)
 
 
@@ -265,7 +268,7 @@ async def keeping_up(writer: IndexWriter) -> AsyncIterator[None]:
 
 async def until(is_so: Callable[[], bool], every: float = 0.5) -> None:
     """Wait until something is so, for five minutes at most. On a `FastForwardLoop` these are milliseconds."""
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(MINUTES):
         while not is_so():
             await asyncio.sleep(every)
 

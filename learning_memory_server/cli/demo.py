@@ -4,8 +4,9 @@ import json
 import shlex
 import sys
 import time
-from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
 from typing import Annotated, Any, Final
@@ -14,7 +15,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.access.connection import Connection, open_alone
+from learning_memory_server.cli.access.connection import Connection
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.server.composition.logging import configure_logging
@@ -65,9 +66,17 @@ async def demo(
     return Result({**kept, "folder": folder if keep else None, "seconds": round(seconds, 1)})
 
 
-def open_example(folder: Path) -> AbstractAsyncContextManager[Connection]:
+@asynccontextmanager
+async def open_example(folder: Path) -> AsyncIterator[Connection]:
     """Connect to the server's services over a folder, without a hub and the user's settings."""
-    return open_alone(Settings(storage_path=folder, project="demo"), "demo")
+    from learning_memory_server.server.composition.services import open_services
+    from learning_memory_server.server.operations import operate
+
+    settings = Settings(storage_path=folder, project="demo")
+    async with open_services(settings, purpose="learning-memory-server demo") as services:
+        # Late advice is left out of a reply; here it is what is shown, also on a busy machine.
+        services.advisor.within = None
+        yield Connection(partial(operate, services), settings)
 
 
 def examples() -> list[dict[str, Any]]:

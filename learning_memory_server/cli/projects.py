@@ -52,7 +52,7 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
     What was written keeps its project, so this can be undone.
     """
     settings = open_settings()
-    before, known = chosen_project(called, settings), Stored(settings).projects()
+    before, known = chosen_project(called, Stored(settings)), Stored(settings).projects()
     checked_text("NAME", name, limits.PROJECT_MAX)
     _say(settings, lambda names: names.rename(before, name, known, utc_now()))
     out.say(f"{before} is called {name} now.")
@@ -67,7 +67,7 @@ def merge(
     What was written keeps its project, so `split` undoes it.
     """
     settings = open_settings()
-    first, second = chosen_project(called, settings), chosen_project(into, settings)
+    first, second = chosen_project(called, Stored(settings)), chosen_project(into, Stored(settings))
     _say(settings, lambda names: names.merge(first, second, utc_now()))
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
 
@@ -79,7 +79,7 @@ def split(called: NameArgument) -> None:
     What was written after the merge stays with the project.
     """
     settings = open_settings()
-    whole = chosen_project(called, settings)
+    whole = chosen_project(called, Stored(settings))
     parts = _say(settings, lambda names: names.split(whole, utc_now()))
     out.say(f"Projects of their own again: {', '.join(parts)}.")
 

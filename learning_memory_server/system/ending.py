@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 INTERRUPTED: Final = 130
 """The exit status after Ctrl-C: 128 plus the signal's number, as shells report it."""
 _SHOW_CURSOR: Final = "\x1b[?25h"
+_unwinding: Final = threading.Event()
 
 
 def run_and_exit(serve: Callable[[], int | None], name: str = "learning-memory-server") -> NoReturn:
@@ -54,6 +55,11 @@ def end_on_interrupt() -> None:
     signal.signal(signal.SIGINT, _unwind)
 
 
+def was_interrupted() -> bool:
+    """Return whether Ctrl-C raised `KeyboardInterrupt`. A library that it met may raise an error of its own instead."""
+    return _unwinding.is_set()
+
+
 def leave_interrupted() -> NoReturn:
     """End the process now, as interrupted."""
     stream = sys.stderr
@@ -73,6 +79,7 @@ def leave_shortly() -> None:
 
 
 def _unwind(_number: int, _frame: FrameType | None) -> None:
+    _unwinding.set()
     leave_shortly()
     raise KeyboardInterrupt
 

@@ -22,8 +22,8 @@ import learning_memory_server
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.version import VERSION
 from tests.acceptance.wire import COMMAND, Era, Wire, environment
+from tests.support import MINUTES
 
-END_SECONDS: Final = 60.0
 """Seconds before a test gives up waiting for another process; what it waits for takes one or two."""
 
 ENTRY: Final[dict[str, Any]] = {
@@ -118,7 +118,7 @@ class Memory:
             env=self.environment(**settings),
             capture_output=True,
             text=True,
-            timeout=90,
+            timeout=MINUTES,
             check=check,
         )
 
@@ -189,7 +189,7 @@ class Memory:
         for front in self.fronts:
             if front.process.returncode is None:
                 front.kill()
-        deadline = time.monotonic() + END_SECONDS
+        deadline = time.monotonic() + MINUTES
         while (left := self.processes()) and time.monotonic() < deadline:
             for pid in left:
                 with suppress(ProcessLookupError):
@@ -216,7 +216,7 @@ def memory_in(storage: Path) -> Iterator[Memory]:
             memory.end()
 
 
-def until(condition: Callable[[], Any], otherwise: str, seconds: float = END_SECONDS) -> Any:
+def until(condition: Callable[[], Any], otherwise: str, seconds: float = MINUTES) -> Any:
     """Poll until a condition of another process holds."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -12,9 +12,9 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.server.composition.services import Services
 from tests.services import opened
-from tests.support import keeping_up, numbered
+from tests.support import MINUTES, keeping_up, numbered
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 COUNT = 4_000
@@ -70,7 +70,7 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt_although_nothing
         index = services.settings.index_directory
         shutil.rmtree(index)
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MINUTES):
             while not index.exists() or not services.writer.is_complete:
                 await asyncio.sleep(0.01)
         mode, ids, _ = await answers(services)
@@ -92,7 +92,7 @@ async def test_an_index_that_is_deleted_while_in_use_is_rebuilt(tmp_path: Path) 
         meanwhile = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))
         assert {found.entry.id for found in meanwhile.found} == {numbered(n).id for n in (1, 2)}
 
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MINUTES):
             while not services.writer.is_complete:
                 await asyncio.sleep(0.05)
         found = await services.searcher.search_experiences(ExperienceQuery(text=numbered(3).goal))

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from tests.acceptance.hubs import ENTRY, TOPICS, Memory, apart, entries_in, learn, until
-from tests.acceptance.wire import ERAS, SECONDS, Era, Wire, payload_of
+from tests.acceptance.wire import ERAS, Era, Wire, payload_of
+from tests.support import MINUTES
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +55,7 @@ class MortalHub:
     def frame(self, front: Wire, tool: str, **arguments: object) -> dict[str, Any]:
         """Call the tool that kills the hub, and return the only answer in its wire form."""
         request = front.send_call(tool, **arguments)
-        assert self._process.wait(SECONDS) == -signal.SIGKILL
+        assert self._process.wait(MINUTES) == -signal.SIGKILL
         return front.answer(request)
 
 
@@ -135,7 +136,7 @@ def test_a_write_that_was_never_begun_is_done_by_the_next_hub(memory: Memory, fr
     # The first call kills the hub; the second was received or sent, but not written.
     request = front.send_call("update_ghap", note="the first")
     following = front.send_call("update_ghap", note="the second")
-    assert hub._process.wait(SECONDS) == -signal.SIGKILL
+    assert hub._process.wait(MINUTES) == -signal.SIGKILL
     payload_of(front.answer(request))
     payload_of(front.answer(following))
     assert front.call("get_active_ghap")["notes"] == ["the first", "the second"]

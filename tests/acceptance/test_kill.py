@@ -9,7 +9,7 @@ from tests.acceptance.hubs import ENTRY
 from tests.acceptance.wire import Wire, payload_of, running
 from tests.services import opened
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 ROUNDS = 10
 WRITES = 100

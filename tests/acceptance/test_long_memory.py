@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.hubs import Memory, until
 from tests.acceptance.wire import Wire
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.slow
 
 PARAGRAPH = "Paragraph {number} tells of nothing in particular, and of topic{number} least of all. " * 6
 TEXT = "\n\n".join(PARAGRAPH.format(number=number) for number in range(19_000))[:10_000_000].strip()

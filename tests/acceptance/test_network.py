@@ -16,14 +16,10 @@ import pytest
 from tests.acceptance.hubs import TOPICS, learn, until
 from tests.acceptance.tracing import Traced, following, traced
 from tests.acceptance.wire import COMMAND, Wire
+from tests.support import MINUTES
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(not shutil.which("strace"), reason="needs strace"),
-]
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not shutil.which("strace"), reason="needs strace")]
 
-SECONDS: Final = 120.0
 """Seconds before a test gives up; a command takes three with strace."""
 USER_DATABASE: Final = Path("/var/run/nscd/socket")
 """What the C library asks for the home folder of a user, and then reads /etc/passwd."""
@@ -66,7 +62,7 @@ class Home:
             input=given,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=MINUTES,
             check=False,
         )
         assert done.returncode == 0, done.stderr

@@ -13,7 +13,8 @@ import pytest
 
 from learning_memory_server.journal.codec import JournalRecord
 from tests.acceptance.hubs import ENTRY, TOPICS, apart
-from tests.acceptance.wire import COMMAND, ERAS, SECONDS, Era, Wire, environment, payload_of, running
+from tests.acceptance.wire import COMMAND, ERAS, Era, Wire, environment, payload_of, running
+from tests.support import MINUTES
 from tests.tool_names import NAMES
 
 pytestmark = pytest.mark.slow
@@ -218,7 +219,7 @@ def test_a_second_server_ends_at_once_and_names_the_first(tmp_path: Path, shared
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=SECONDS,
+            timeout=MINUTES,
             check=False,
         )
         assert second.returncode == 1
@@ -259,7 +260,7 @@ def test_requests_sent_before_the_client_closed_its_side_are_answered(tmp_path: 
         input="".join(json.dumps({"jsonrpc": "2.0", **frame}) + "\n" for frame in frames),
         capture_output=True,
         text=True,
-        timeout=SECONDS,
+        timeout=MINUTES,
         check=True,
     )
     answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}

@@ -15,11 +15,12 @@ from typing import IO, Any, Final, Literal
 
 from mcp.types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOCOL_VERSION_META_KEY
 
+from tests.support import MINUTES
+
 Era = Literal["2025-11-25", "2026-07-28"]
 ERAS: Final[list[Era]] = ["2025-11-25", "2026-07-28"]
 
 COMMAND: Final = Path(sys.executable).with_name("learning-memory-server")
-SECONDS: Final = 60.0
 """Seconds before a test gives up waiting for an answer."""
 
 _CLIENT: Final = {"name": "raw", "version": "1"}
@@ -101,7 +102,7 @@ class Wire:
             self._take(0)
         return request in self._answers
 
-    def answer(self, request: int, seconds: float = SECONDS) -> dict[str, Any]:
+    def answer(self, request: int, seconds: float = MINUTES) -> dict[str, Any]:
         """Wait for the answer to a request.
 
         Raises:
@@ -152,7 +153,7 @@ class Wire:
         """Close the server's stdin, wait for its end and return its exit code."""
         assert self.process.stdin
         self.process.stdin.close()
-        code = self.process.wait(SECONDS)
+        code = self.process.wait(MINUTES)
         self._finish()
         return code
 

@@ -9,6 +9,7 @@ import pytest
 from benchmarks.arena.arms import ARMS, ROOT, Agent
 from benchmarks.arena.families import FAMILIES
 from benchmarks.arena.runner import check, play_all, report_of
+from tests.support import MINUTES
 
 pytestmark = pytest.mark.slow
 
@@ -19,7 +20,6 @@ def test_a_task_is_not_solved_untouched_or_naively_and_is_by_its_rule(kind: str,
     assert list(check(kind, variant)) == []
 
 
-@pytest.mark.timeout(300)
 def test_a_scripted_agent_is_told_the_rule_where_a_memory_or_a_file_has_it() -> None:
     runs = play_all(ARMS, list(FAMILIES), 1, Agent(), lambda _: None)
 
@@ -45,7 +45,7 @@ def test_no_agent_is_started_before_somebody_has_agreed_to_what_it_may_cost() ->
     command = [sys.executable, "-m", "benchmarks.arena", "--agent", "false {prompt}", "--repeats", "3"]
 
     done = subprocess.run(
-        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=60
+        command, cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=MINUTES
     )
 
     assert (done.returncode, done.stderr) == (1, "Nothing was started.\n")

@@ -18,13 +18,13 @@ from tests.acceptance.hubs import Memory, memory_in
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.model import Said, ScriptedModel
 from tests.docs.test_documents import ROOT
+from tests.support import MINUTES
 
 PLUGIN: Final = ROOT / "plugins" / "claude-code"
 VARIABLE: Final = "CLAUDE_CODE_CLI"
 """Names the program, where it is not on the PATH."""
 MODEL: Final[dict[str, Any]] = {"LEARNING_MEMORY_EMBEDDING_BACKEND": "sentence-transformers"}
 """The variable with which a session has the real model."""
-_SECONDS: Final = 110
 _CONTEXT: Final = re.compile(
     r"\w+ hook additional context: (.*?)(?=\w+ hook additional context: |\n# Environment|</system-reminder>|\Z)",
     re.DOTALL,
@@ -114,7 +114,7 @@ class ClaudeCode:
             capture_output=True,
             text=True,
             check=False,
-            timeout=_SECONDS,
+            timeout=MINUTES,
         )
 
     def command(self, *arguments: str, check: bool = True, **variables: str) -> str:

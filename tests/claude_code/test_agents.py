@@ -11,13 +11,13 @@ import pytest
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.entry import Ghap
-from tests.acceptance.hubs import END_SECONDS, ENTRY
+from tests.acceptance.hubs import ENTRY
 from tests.claude_code.conftest import MODEL, ClaudeCode
 from tests.claude_code.model import Block, Said, delegate, run, say, use
 from tests.claude_code.test_sessions import CONFIRMED, LESSON, STALE, TOOLS, with_rules
-from tests.support import TickingClock
+from tests.support import MINUTES, TickingClock
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 MAIN: Final = "the main agent"
 
@@ -40,7 +40,7 @@ def after(barrier: threading.Barrier, block: Block) -> Callable[[], Block]:
     """Return a block that is said once everybody at the barrier has come to this point."""
 
     def said() -> Block:
-        barrier.wait(END_SECONDS)
+        barrier.wait(MINUTES)
         return block
 
     return said

@@ -13,7 +13,7 @@ from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import Block, Said, ScriptedModel, run, say, use
 from tests.claude_code.test_sessions import TOOLS, load
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 def test_claude_code_is_told_in_variant_b_what_it_met_in_variant_a(

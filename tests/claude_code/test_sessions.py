@@ -17,7 +17,7 @@ from tests.acceptance.hubs import ENTRY, until
 from tests.claude_code.conftest import MODEL, PLUGIN, ClaudeCode, Session, claude_in
 from tests.claude_code.model import Block, run, say, use
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 TOOLS = "mcp__plugin_learning-memory_memory__"
 LESSON = "deploys must clear the price cache"

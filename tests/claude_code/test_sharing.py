@@ -14,7 +14,7 @@ from tests.claude_code.model import Block, say, use
 from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
 from tests.sharing.repositories import commit, git
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 def command(claude: ClaudeCode, *arguments: str) -> str:

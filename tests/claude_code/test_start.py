@@ -9,7 +9,7 @@ from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import run, say
 from tests.learning.failures.written import failed, ran, write_transcript
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 ERROR = "Exit code 1\nSyntaxError: invalid syntax"
 

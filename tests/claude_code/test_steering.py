@@ -17,7 +17,7 @@ from tests.claude_code.model import run, say, use
 from tests.claude_code.test_sessions import LESSON, STALE, TOOLS, load, resolve, start
 from tests.sharing.repositories import git
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 def steer(folder: Path, **variables: str) -> None:

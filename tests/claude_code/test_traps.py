@@ -11,7 +11,7 @@ from tests.claude_code.model import delegate, run, say, use
 from tests.claude_code.test_agents import load
 from tests.claude_code.test_sessions import TOOLS
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 @dataclass(frozen=True, slots=True)

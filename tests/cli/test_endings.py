@@ -12,6 +12,7 @@ import pytest
 
 from learning_memory_server.system.locking import holder
 from tests.acceptance.hubs import until
+from tests.support import MINUTES
 from tests.terminals import PROGRAM, on_a_terminal, read_until
 
 pytestmark = pytest.mark.slow
@@ -28,7 +29,7 @@ def interrupted(arguments: list[str], environment: dict[str, str], expected: byt
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
         assert b"Traceback" not in read_until(terminal, b"Traceback")
-        assert process.wait(60) == 130
+        assert process.wait(MINUTES) == 130
     return shown
 
 
@@ -37,6 +38,16 @@ def test_a_server_on_a_terminal_says_what_it_waits_for_and_ends_on_ctrl_c(
     arguments: list[str], environment: dict[str, str]
 ) -> None:
     assert b"waiting for an MCP client" in interrupted(arguments, environment, b"Ctrl-C ends it.")
+
+
+def test_ctrl_c_ends_a_server_alike_where_a_library_turns_it_into_its_own_error(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    lines = "import signal", "try: signal.raise_signal(signal.SIGINT)", "except KeyboardInterrupt: raise ValueError"
+    (tmp_path / "anyio.py").write_text("\n".join(lines))
+    variables = {**os.environ, **environment, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([*PROGRAM, "--direct"], env=variables, input=b"", capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"")
 
 
 def test_a_server_whose_input_is_a_pipe_says_nothing(environment: dict[str, str]) -> None:
@@ -76,7 +87,7 @@ def test_ctrl_c_ends_a_process_whose_threads_go_on() -> None:
         assert process.stdout.readline() == b"ready\n"
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == b"unwound\n"
-        assert process.wait(60) == 130
+        assert process.wait(MINUTES) == 130
 
 
 def test_a_hub_in_the_foreground_ends_on_ctrl_c(environment: dict[str, str], storage: Path) -> None:
@@ -84,7 +95,7 @@ def test_a_hub_in_the_foreground_ends_on_ctrl_c(environment: dict[str, str], sto
     with on_a_terminal(environment, "hub", "run") as (process, _):
         until(lambda: log.exists() and "hub.started" in log.read_text("utf-8"), "the hub does not start")
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(MINUTES) == 130
     assert "hub.ended" in log.read_text("utf-8")
     assert holder(storage / "journal") is None
 

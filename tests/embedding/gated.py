@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
+from tests.support import MINUTES
 
 _Model = TypeVar("_Model")
 
@@ -27,7 +28,7 @@ class Gated(HashingEmbedder):
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.calls.append(f"{len(texts)} documents")
         self.began.set()
-        assert self.allowed.acquire(timeout=30)
+        assert self.allowed.acquire(timeout=MINUTES)
         return super().embed_documents(texts)
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import time
 from collections.abc import Iterator
 
 import numpy as np
@@ -131,17 +130,15 @@ def test_a_model_that_was_removed_has_to_be_pulled(stub: OllamaStub, embedder: O
         embedder.embed_queries(["x"])[0]
 
 
-def test_a_server_that_does_not_run_is_reported_at_once() -> None:
+def test_a_server_that_does_not_run_is_reported() -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         url = f"http://name:secret@127.0.0.1:{unused.getsockname()[1]}"
-        began = time.monotonic()
         with pytest.raises(
             EmbeddingUnavailableError, match=r"Ollama at http://127\.[^ ]* cannot be reached: nothing"
         ) as caught:
             OllamaEmbedder(MODEL, None, url)
 
-    assert time.monotonic() - began < 3
     assert "ollama serve" in str(caught.value.hint)
     assert "secret" not in caught.value.sentence
 

@@ -18,6 +18,7 @@ from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
 from learning_memory_server.system.waiting import each_request_within
 from tests.fast_forward import fast_forward
+from tests.support import MINUTES
 
 AWAY = ModelServerAwayError("The server is away.", hint="Start it.")
 
@@ -99,7 +100,7 @@ async def running(server: ModelServer) -> AsyncIterator[EmbeddingService]:
 async def seconds_until(is_so: Callable[[], bool]) -> float:
     now = asyncio.get_running_loop().time
     began = now()
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(MINUTES):
         while not is_so():
             await asyncio.sleep(0.5)
     return now() - began
@@ -195,7 +196,7 @@ async def test_after_the_servers_return_nothing_waits_for_what_still_hangs(serve
         assert await seconds_until(lambda: bool(returned)) <= 5
         assert (await service.embed_documents(["next"], 0.5)).shape == (1, 16)
         if hangs:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(MINUTES):
                 assert (await background).shape == (1, 16)
         assert len(returned) == 1
 

@@ -13,7 +13,7 @@ from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError
 from tests.embedding.gated import Gated, SlowLoad, busy, settle
-from tests.support import cancel
+from tests.support import MINUTES, cancel
 
 Serve = Callable[..., EmbeddingService]
 SECRET = "/home/someone/models/secret.bin: CUDA error 700"  # noqa: S105 - no password
@@ -101,7 +101,7 @@ async def test_a_model_that_could_not_be_loaded_is_retried_at_a_later_use(
     assert str(service.state) == "failed"
 
     # The pause is a hundred times as long as the first attempt took.
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MINUTES):
         while True:
             with suppress(EmbeddingUnavailableError):
                 assert (await service.identity()).dimension == 16

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 import pytest
 
 from learning_memory_server.embedding.work_queue import DaemonThread, Job
+from tests.support import MINUTES
 
 
 class Hanging:
@@ -32,54 +33,54 @@ def test_work_is_done_in_turn_in_a_thread_that_does_not_keep_the_process_alive()
     thread, order = DaemonThread(), []
     results = [thread.submit(lambda number=number: order.append(number)) for number in range(50)]  # type: ignore[misc]
     for result in results:
-        result.result(60)
+        result.result(MINUTES)
     assert order == list(range(50))
-    assert thread.submit(threading.current_thread).result(60).daemon
+    assert thread.submit(threading.current_thread).result(MINUTES).daemon
 
 
 def test_what_hangs_is_left_and_comes_to_its_end(work: Hanging) -> None:
     thread = DaemonThread()
     hung = thread.submit(work)
     behind = thread.submit(lambda: "behind")
-    assert work.began.acquire(timeout=60)
+    assert work.began.acquire(timeout=MINUTES)
     assert not behind.done()
 
     thread.leave()
 
-    assert behind.result(60) == "behind"
+    assert behind.result(MINUTES) == "behind"
     assert not hung.done()
     work.released.set()
-    assert hung.result(60) == "done"
+    assert hung.result(MINUTES) == "done"
 
 
 def test_a_limited_number_of_threads_hangs(work: Hanging) -> None:
     thread = DaemonThread()
     results = [thread.submit(work) for _ in range(10)]
     for _ in range(4):
-        assert work.began.acquire(timeout=60)
+        assert work.began.acquire(timeout=MINUTES)
         thread.leave()
     assert not work.began.acquire(timeout=0.1)
     assert len(work.threads) == 4
 
     work.released.set()
 
-    assert {result.result(60) for result in results} == {"done"}
+    assert {result.result(MINUTES) for result in results} == {"done"}
     # Those that were left have ended, so others may be left again.
     for left in work.threads[:3]:
-        left.join(60)
+        left.join(MINUTES)
     again = Hanging()
     hung = thread.submit(again)
-    assert again.began.acquire(timeout=60)
+    assert again.began.acquire(timeout=MINUTES)
     thread.leave()
-    assert thread.submit(lambda: "more").result(60) == "more"
+    assert thread.submit(lambda: "more").result(MINUTES) == "more"
     again.released.set()
-    hung.result(60)
+    hung.result(MINUTES)
 
 
 def test_a_thread_that_was_shut_down_accepts_nothing_and_cancels_what_waits(work: Hanging) -> None:
     thread = DaemonThread()
     running, waiting = thread.submit(work), thread.submit(lambda: "never")
-    assert work.began.acquire(timeout=60)
+    assert work.began.acquire(timeout=MINUTES)
 
     thread.shutdown(wait=False, cancel_futures=True)
 
@@ -87,7 +88,7 @@ def test_a_thread_that_was_shut_down_accepts_nothing_and_cancels_what_waits(work
     with pytest.raises(RuntimeError):
         thread.submit(lambda: "never")
     work.released.set()
-    assert running.result(60) == "done"
+    assert running.result(MINUTES) == "done"
 
 
 def test_the_first_of_two_runs_counts() -> None:

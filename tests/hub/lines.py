@@ -5,6 +5,7 @@ import json
 from typing import Any
 
 from learning_memory_server.system.ipc.jsonrpc import OWN_ID
+from tests.support import MINUTES
 
 
 class Wire:
@@ -49,7 +50,7 @@ class Wire:
 
     async def answered(self, identity: int | str | None) -> dict[str, Any]:
         """Wait for an answer."""
-        async with asyncio.timeout(10), self._wrote:
+        async with asyncio.timeout(MINUTES), self._wrote:
             await self._wrote.wait_for(lambda: identity in self.answers())
         return self.answer(identity)
 

@@ -19,7 +19,7 @@ from tests.acceptance.wire import ERAS, Wire
 from tests.generated_arguments import Generator
 from tests.services import opened
 
-pytestmark = [*IN_PROC, pytest.mark.timeout(300)]
+pytestmark = IN_PROC
 
 SESSIONS = 4
 CALLS = 400

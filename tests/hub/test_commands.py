@@ -10,8 +10,7 @@ import pytest
 from learning_memory_server.hub.connections import answer
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.system.ipc import discovery
-
-SECONDS = 60.0
+from tests.support import MINUTES
 
 
 @asynccontextmanager
@@ -22,7 +21,7 @@ async def working(
     ours, theirs = socket.socketpair()
     reader, own = await asyncio.open_connection(sock=ours)
     their_reader, writer = await asyncio.open_connection(sock=theirs)
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         yield asyncio.create_task(answer(work, their_reader, writer)), reader, own
     for stream in (own, writer):
         stream.close()

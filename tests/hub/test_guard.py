@@ -18,6 +18,7 @@ import pytest
 
 from tests.acceptance.hubs import ENTRY, IN_PROC, Memory, copy_of_the_package, is_alive, learn, package_of, until
 from tests.acceptance.wire import Wire
+from tests.support import MINUTES
 
 pytestmark = IN_PROC
 
@@ -272,7 +273,7 @@ def test_requests_and_paths_that_are_not_text_are_refused_and_no_crash(memory: M
 def asked(memory: Memory, hello: dict[str, Any]) -> dict[str, Any]:
     """Say a hello to the hub, and return its answer; an empty one if it has none."""
     with socket.socket(socket.AF_UNIX) as connection, connection.makefile("rb") as lines:
-        connection.settimeout(60)
+        connection.settimeout(MINUTES)
         connection.connect(str(memory.sockets[0]))
         connection.sendall(json.dumps(hello).encode() + b"\n")
         while (line := lines.readline()).startswith(b'{"hub":'):

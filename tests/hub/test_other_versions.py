@@ -9,8 +9,8 @@ import pytest
 from learning_memory_server.system.ipc import discovery, programs, socket_security
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 from tests.acceptance.hubs import IN_PROC, Memory, copy_of_the_package, entries_in, learn, package_of, until
-from tests.acceptance.wire import SECONDS
 from tests.hub.front.scripted import hello_of
+from tests.support import MINUTES
 
 pytestmark = IN_PROC
 
@@ -81,7 +81,7 @@ def test_a_program_that_cannot_read_the_journal_does_not_drain_its_hub(memory: M
     place = memory.place()
     build = {**programs.this_program(), "version": "99.0", "folder": "/other", "journal": JOURNAL_FORMAT - 1}
     build["fingerprint"] = "other"
-    with socket_security.connect(path, SECONDS) as connection, connection.makefile("rb") as lines:
+    with socket_security.connect(path, MINUTES) as connection, connection.makefile("rb") as lines:
         connection.sendall(json.dumps(hello_of(place, build=build)).encode() + b"\n")
         assert json.loads(lines.readline())["gives_way"] is False
         connection.sendall(discovery.DRAIN + discovery.PING)

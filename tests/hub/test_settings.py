@@ -9,9 +9,10 @@ from learning_memory_server.cli.access.hub_client import find_hub
 from learning_memory_server.system.ipc import discovery, socket_security
 from learning_memory_server.version import JOURNAL_FORMAT
 from tests.acceptance.hubs import IN_PROC, Memory, is_alive, learn, until
-from tests.acceptance.wire import SECONDS, Wire
+from tests.acceptance.wire import Wire
 from tests.hub.front.scripted import hello_of
 from tests.index.engines.double import QdrantDouble, Wrong
+from tests.support import MINUTES
 
 pytestmark = IN_PROC
 
@@ -50,8 +51,8 @@ class Raw:
         place = memory.place(hub_idle_minutes="1", **settings)
         hello = hello_of(place, role=role, **({"build": build} if build else {}))
         (path,) = memory.sockets
-        self._socket = socket_security.connect(path, SECONDS)
-        self._socket.settimeout(SECONDS)
+        self._socket = socket_security.connect(path, MINUTES)
+        self._socket.settimeout(MINUTES)
         self.lines = self._socket.makefile("rb")
         self.send(json.dumps(hello).encode() + b"\n")
         self.ack = json.loads(self.lines.readline())
@@ -76,6 +77,7 @@ def test_a_hub_that_nobody_uses_gives_way_to_the_settings_of_the_next_session(
     assert engine_of(first) == "embedded Qdrant"
     hub = memory.hub()
     assert first.close() == 0
+    wait_until_unused(memory)
     second = memory.greeted("second", qdrant_url=double.url)
     found = second.call("list_ghap_entries")
     assert [entry["id"] for entry in found["results"]] == [ghap_id]
@@ -214,7 +216,7 @@ def test_an_operation_of_a_command_is_not_ended(memory: Memory, double: QdrantDo
         session.close()
         double.heal()
         # Its own failure, not the hub's end.
-        assert "cannot be reached" in str(begun.exception(SECONDS))
+        assert "cannot be reached" in str(begun.exception(MINUTES))
 
 
 def test_a_session_that_began_before_the_settings_file_was_changed_has_the_new_settings(

@@ -16,7 +16,7 @@ from learning_memory_server.index.document import Collection, Document, WholeDoc
 from learning_memory_server.index.engines.base import Point
 from learning_memory_server.index.kept_files import OutdatedPoints
 from tests.fast_forward import fast_forward
-from tests.support import ListeningEmbedder, Parts, full_ghap, numbered, open_parts
+from tests.support import MINUTES, ListeningEmbedder, Parts, full_ghap, numbered, open_parts
 from tests.traces import files_with
 
 
@@ -90,7 +90,7 @@ async def test_nothing_is_lost_when_the_engine_fails_half_way(parts: Parts) -> N
     await parts.writer.find_pending()
     parts.store.attempts.clear()
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MINUTES):
         while True:
             parts.store.failures = [MissingCollectionError("gone")] if len(parts.store.attempts) % 3 else []
             try:

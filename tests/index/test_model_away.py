@@ -16,7 +16,7 @@ from tests.fast_forward import fast_forward
 from tests.index.test_server_away import ENTRIES, LIMITS, LOADED, forget, require_exact, search
 from tests.server.test_waits import SEARCH, add_memory, persist
 from tests.services import opened as services_in
-from tests.support import ALICE, keeping_up, until, within
+from tests.support import ALICE, MINUTES, keeping_up, until, within
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +57,7 @@ async def opened(path: Path, ollama: OllamaStub) -> AsyncIterator[Services]:
 
 async def is_back(services: Services) -> None:
     """Wait until nothing is missing, and searches are hybrid again."""
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(MINUTES):
         await until(lambda: services.writer.missing == 0)
         while (await services.searcher.search_experiences(SEARCH)).mode is not SearchMode.HYBRID:
             await asyncio.sleep(0.5)

@@ -20,7 +20,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from tests.embedding.gated import SlowLoad
 from tests.fast_forward import fast_forward
-from tests.support import Parts, SilentModel, numbered, open_parts, until, within
+from tests.support import MINUTES, Parts, SilentModel, numbered, open_parts, until, within
 
 DOWN = StorageUnavailableError("the engine is down")
 
@@ -114,7 +114,7 @@ async def test_a_write_does_not_wait_for_a_model_that_is_loading(tmp_path: Path)
     load = SlowLoad[Embedder](HashingEmbedder(16))
     async with open_parts(tmp_path, load=load) as parts:
         parts.embeddings.start()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(MINUTES):
             assert not await parts.writer.write([document(1), document(2)])
         assert parts.writer.pending == 2
 
@@ -219,7 +219,7 @@ async def test_settling_stops_waiting_for_an_engine_that_accepts_no_data(parts: 
     parts.collector.add_resolved([numbered(1)])
     parts.store.gate.clear()
     async with parts.running():
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(MINUTES):
             await parts.writer.settle()
         assert parts.writer.pending == 2
         parts.store.gate.set()

@@ -358,7 +358,6 @@ def emptied(path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_what_was_acknowledged_survives_a_death_at_any_byte(tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
 

@@ -22,7 +22,7 @@ from learning_memory_server.index.ranking.fusion import RERANKED, Basis, Explana
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.recall import Reranking
 from tests.embedding.gated import SlowLoad
-from tests.support import cancel
+from tests.support import MINUTES, cancel
 from tests.tiny_reranker import FAVOURITE
 
 
@@ -174,7 +174,7 @@ async def test_a_model_that_cannot_be_loaded_is_logged_once_and_retried_later(
     load.ends.insert(0, failure)
     hasty = Reranking(embeddings, load, retry_seconds=0)
     # The next attempt comes after a hundred times as long as the first one took.
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MINUTES):
         while True:
             with suppress(EmbeddingUnavailableError):
                 await hasty.loaded()
@@ -210,7 +210,7 @@ class Gated(Longest):
 
     def scores(self, query: str, texts: Sequence[str]) -> NDArray[np.float32]:
         self.began.set()
-        assert self.allowed.acquire(timeout=30)
+        assert self.allowed.acquire(timeout=MINUTES)
         return super().scores(query, texts)
 
 

@@ -20,12 +20,12 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.version import VERSION
 from scripts.distributions import ROOT, build, manifest, namespace, project, registry_entry
 from tests.acceptance.wire import Wire, environment, running
+from tests.support import MINUTES
 from tests.tool_names import NAMES
 
 WHEEL: Final = f"learning_memory_server-{VERSION}-py3-none-any.whl"
 SDIST: Final = f"learning_memory_server-{VERSION}.tar.gz"
 BUNDLE: Final = f"learning-memory-server-{VERSION}.mcpb"
-MODEL_SECONDS: Final = 200.0
 BELIEF: Final = {
     "domain": "debugging",
     "strategy": "check-assumptions",
@@ -116,7 +116,6 @@ def test_a_package_index_can_render_the_readme(dist: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
 def test_the_installed_wheel_runs_the_loop_outside_the_checkout(dist: Path, tmp_path: Path) -> None:
     """In a fresh virtual environment that has this one's packages, but for the project itself."""
     home = tmp_path / "venv"
@@ -154,7 +153,7 @@ def test_the_installed_wheel_runs_the_loop_outside_the_checkout(dist: Path, tmp_
 
 def hybrid_search(server: Wire, query: str) -> dict[str, Any]:
     """Search until the packaged model is ready."""
-    deadline = time.monotonic() + MODEL_SECONDS
+    deadline = time.monotonic() + MINUTES
     while True:
         found = server.call("search_experiences", query=query)
         if found["mode"] == "hybrid":

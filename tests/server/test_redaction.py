@@ -189,9 +189,9 @@ async def test_a_pattern_that_matches_ids_and_dates_leaves_the_loop_working(tmp_
 async def test_a_long_text_is_redacted_while_other_calls_go_on(services: Services, agent: Agent) -> None:
     text = f"The log line number five says nothing new.\n{TOKEN}\n" * 4_000
     assert len(text) > 200_000
-    began = time.perf_counter()
+    began = time.process_time()
     result = await said(agent, "add_memory", text=text)
-    assert time.perf_counter() - began < 60
+    assert time.process_time() - began < 60
     assert "Redacted before storing: 4,000 github tokens." in result
     (memory,) = services.memory_log.all()
     assert memory.text == text.replace(TOKEN, MARKED).strip()

@@ -14,8 +14,8 @@ from mcp.types import CallToolRequestParams, CallToolResult, TextContent
 from learning_memory_server.model.limits import FRAME_MAX
 from learning_memory_server.server.session import Session, StdioLines, refusal
 from tests.hub.lines import Wire, line, opening
+from tests.support import MINUTES
 
-SECONDS = 10
 WAIT = line("tools/call", 1, name="wait")
 
 
@@ -66,7 +66,7 @@ async def test_a_line_that_is_too_long_gets_an_error_and_the_next_one_works(
     waiting.gate.set()
     client.send(b'"' + b"x" * FRAME_MAX + b"\n")
     client.send(WAIT)
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         assert "longer than 67108864 bytes" in (await client.answered(None))["error"]["message"]
         assert "result" in await client.answered(1)
     assert not served[1].done()
@@ -76,7 +76,7 @@ async def test_a_session_that_stops_reading_ends_after_its_last_answer(
     client: Wire, waiting: Waiting, served: Served
 ) -> None:
     session, task = served
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         client.send(WAIT)
         await waiting.called.wait()
         session.stop_reading()
@@ -92,7 +92,7 @@ async def test_a_session_that_stops_reading_does_not_wait_for_a_cancelled_call(
     client: Wire, waiting: Waiting, served: Served
 ) -> None:
     session, task = served
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         client.send(WAIT)
         await waiting.called.wait()
         client.send(line("notifications/cancelled", requestId=1))
@@ -105,22 +105,22 @@ async def test_a_session_that_stops_reading_does_not_wait_for_a_cancelled_call(
 async def test_the_calls_of_a_client_that_left_get_their_grace_and_no_more(client: Wire, waiting: Waiting) -> None:
     client.send(WAIT)
     client.leave()
-    session = asyncio.create_task(Session(waiting.server, client, grace=SECONDS).run())
-    async with asyncio.timeout(SECONDS):
+    session = asyncio.create_task(Session(waiting.server, client, grace=MINUTES).run())
+    async with asyncio.timeout(MINUTES):
         await waiting.called.wait()
         waiting.gate.set()
         await session
     assert client.answer(1)["result"]["content"][0]["text"] == "done"
 
     hasty, stuck = Wire(*opening("2025-11-25"), WAIT, b""), Waiting()
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         await Session(stuck.server, hasty, grace=0.1).run()
     assert stuck.called.is_set()
     assert hasty.answers() == []
 
 
 async def test_a_deaf_client_ends_the_session(client: Wire, waiting: Waiting, served: Served) -> None:
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         client.send(WAIT)
         await waiting.called.wait()
         client.is_gone = True
@@ -214,7 +214,7 @@ async def test_each_request_that_the_sdk_would_drop_is_answered(client: Wire) ->
     client.send(b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": {\n')
     client.send(b'{"jsonrpc": "2.0", "id": 8, "method": "ping", "params": {"a": "\xff"}}\n')
     client.send(line("ping", 8))
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         await client.answered(6)
         await client.answered(8)
     assert sorted(map(str, client.answers())) == sorted([*["None"] * 4, "2", "3", "4", "half \ud83d", "6", "8"])

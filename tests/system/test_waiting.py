@@ -8,6 +8,7 @@ import pytest
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
 from learning_memory_server.system.waiting import Circuit, each_request_within, is_own_delay, request_seconds
 from tests.fast_forward import fast_forward
+from tests.support import MINUTES
 
 AWAY = NoAnswerError("The server is away.", hint="Start it.")
 
@@ -29,7 +30,7 @@ class Server:
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(300):
+    async with asyncio.timeout(MINUTES):
         while not is_so():
             await asyncio.sleep(0.1)
 

@@ -23,6 +23,8 @@ _NEAREST: Final = 3
 """How many landmarks decide where an experience is."""
 _SHARPNESS: Final = 12.0
 """How much more a nearer landmark counts: its weight is exp(12 * cosine)."""
+_ROUNDED: Final = 4
+"""Places of a cosine by which the nearest landmarks are chosen; the last ones depend on the processor."""
 _SPREAD: Final = 0.9
 """How far an experience may be from its landmarks, in distances between neighbouring landmarks."""
 _SEED: Final = 17
@@ -54,7 +56,8 @@ class Frame:
             return np.zeros((len(vectors), _PLANE), np.float32)
         cosines = vectors @ self.vectors.T
         count = min(_NEAREST, len(self.vectors))
-        nearest = np.argpartition(-cosines, count - 1, axis=1)[:, :count]
+        # Of landmarks that are equally near, the first: how a processor rounds must not choose others.
+        nearest = np.argsort(-cosines.round(_ROUNDED), axis=1, kind="stable")[:, :count]
         near = np.take_along_axis(cosines, nearest, axis=1)
         weights = np.exp(_SHARPNESS * (near - near.max(axis=1, keepdims=True)))
         weights /= weights.sum(axis=1, keepdims=True)

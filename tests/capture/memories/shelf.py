@@ -23,12 +23,12 @@ from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import Recall, Reranking
 from tests.faulty_store import FaultyStore
 from tests.sparing_store import SparingStore
-from tests.support import ALICE, NOON, TickingClock, keeping_up
+from tests.support import ALICE, MINUTES, NOON, TickingClock, keeping_up
 
 TEXT = "We chose Postgres.\n\nIt has partial indexes."
 LONG = "\n\n".join(f"Paragraph {number} tells of topic{number} and of nothing else. " * 8 for number in range(150))
 """A text of more chunks than a caller waits for."""
-UNHURRIED: Final = 30.0
+UNHURRIED: Final = MINUTES
 """Seconds for a search, so that its mode does not depend on the machine."""
 
 

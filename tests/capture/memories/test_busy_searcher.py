@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.index.queries import MemoryQuery
 from learning_memory_server.model.vocabulary import SearchMode
@@ -19,7 +18,7 @@ from learning_memory_server.recall.recall import rank
 from learning_memory_server.system import timeouts
 from tests.capture.memories.shelf import open_shelf
 from tests.fast_forward import fast_forward
-from tests.support import SilentModel
+from tests.support import SilentModel, until
 
 
 @fast_forward
@@ -45,7 +44,7 @@ async def test_a_search_for_which_even_the_journal_takes_too_long_times_out(tmp_
             await shelf.searcher.search(MemoryQuery("database"))
 
 
-@pytest.mark.slow
+@fast_forward
 async def test_a_search_whose_model_is_late_is_lexical_and_says_so(tmp_path: Path) -> None:
     model = SilentModel()
     async with open_shelf(tmp_path, load=lambda: model, deadline=0.5) as shelf:
@@ -61,26 +60,35 @@ async def test_a_search_whose_model_is_late_is_lexical_and_says_so(tmp_path: Pat
         assert [item.memory.text for item in result.found] == ["postgres is the database"]
 
 
-class OneRun(HashingEmbedder):
-    """A model that takes a twentieth of a second, for one query or a batch."""
+class CountedRuns(SilentModel):
+    """A model whose runs are counted, each of one query or a batch."""
+
+    runs = 0
 
     def embed_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        time.sleep(0.05)
+        self.runs += 1
         return self.embed_documents(texts)
 
 
-@pytest.mark.slow
-async def test_a_hundred_searches_at_once_are_all_answered_and_hybrid(tmp_path: Path) -> None:
-    # Five seconds of the model's time, one query after the other.
-    async with open_shelf(tmp_path, load=OneRun, deadline=2) as shelf:
+async def test_a_hundred_searches_at_once_are_hybrid_and_share_the_runs_of_the_model(tmp_path: Path) -> None:
+    model = CountedRuns()
+    async with open_shelf(tmp_path, load=lambda: model) as shelf:
         await shelf.ready()
         await shelf.add("postgres is the database")
+        model.released.clear()
         searches = [shelf.searcher.search(MemoryQuery(f"database {number}")) for number in range(100)]
+        searching = asyncio.gather(*searches)
+        # The first is in the model by then, and the others wait for it.
+        await until(lambda: model.runs == 1, every=0)
+        for _ in range(100):
+            await asyncio.sleep(0)
+        model.released.set()
 
-        results = await asyncio.gather(*searches)
+        results = await searching
 
         assert all(result.found for result in results)
-        assert [result.mode for result in results].count(SearchMode.HYBRID) >= 90
+        assert {result.mode for result in results} == {SearchMode.HYBRID}
+        assert model.runs < 20
 
 
 @pytest.mark.slow

@@ -49,10 +49,11 @@ def anyhow(request: pytest.FixtureRequest, ids: dict[str, str], start_hub: Calla
 
 
 def digests(storage: Path) -> dict[str, str]:
+    """Return what each file holds, but those of the index: an engine puts its own in order when it opens them."""
     return {
         str(path): hashlib.sha256(written(path)).hexdigest()
         for path in storage.rglob("*")
-        if path.is_file() and path.name not in {".lock", "hub.log"}
+        if path.is_file() and path.name not in {".lock", "hub.log"} and storage / "index" not in path.parents
     }
 
 

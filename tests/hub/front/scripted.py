@@ -16,8 +16,8 @@ from typing import Any
 from learning_memory_server.hub.front.link import HubLink
 from learning_memory_server.hub.front.relay import Relay
 from learning_memory_server.system.ipc import discovery, programs, socket_security
+from tests.support import MINUTES
 
-SECONDS = 60.0
 """Seconds before a test gives up waiting."""
 
 
@@ -69,7 +69,7 @@ class ScriptedHub:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(place.socket))
         self._listener.listen()
-        self._listener.settimeout(SECONDS)
+        self._listener.settimeout(MINUTES)
         self.hello: dict[str, Any] = {}
         self._connections: list[Connection] = []
 
@@ -101,7 +101,7 @@ class Connection:
     """The hub's end of a connection."""
 
     def __init__(self, connected: socket.socket) -> None:
-        connected.settimeout(SECONDS)
+        connected.settimeout(MINUTES)
         self._socket = connected
         self._lines = connected.makefile("rb")
         self._asked: list[str | int] = []
@@ -111,7 +111,7 @@ class Connection:
 
     def read_line(self) -> bytes:
         """Return the next line, after answering pings and skipping the ids of repeated requests."""
-        deadline = time.monotonic() + SECONDS
+        deadline = time.monotonic() + MINUTES
         while (line := self._lines.readline()) == discovery.PING or line.startswith(b'{"hub":"again"'):
             assert time.monotonic() < deadline, "only pings came"
             if line == discovery.PING:
@@ -201,7 +201,7 @@ class Client:
     def receive_line(self) -> bytes:
         """Return the next line; empty at the end."""
         while b"\n" not in self._rest:
-            ready, _, _ = select.select([self._out], [], [], SECONDS)
+            ready, _, _ = select.select([self._out], [], [], MINUTES)
             assert ready, "nothing came"
             data = os.read(self._out, 1 << 16)
             if not data:
@@ -230,7 +230,7 @@ class Client:
 
     def wait_for_end(self) -> None:
         """Wait until the relay has ended by itself."""
-        self._thread.join(SECONDS)
+        self._thread.join(MINUTES)
         assert not self._thread.is_alive(), "the front did not end"
 
     def close(self, hub: ScriptedHub | None = None) -> None:

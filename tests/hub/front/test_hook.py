@@ -19,6 +19,7 @@ from learning_memory_server.hub.front.link import hello_of
 from learning_memory_server.system import locations
 from learning_memory_server.system.ipc import discovery
 from tests.acceptance.hubs import ENTRY, Memory
+from tests.support import MINUTES
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the short way is Linux's")
 
@@ -173,7 +174,7 @@ def run(*command: str, given: bytes, **variables: str) -> tuple[int, bytes, byte
     """Run Python, and return its status, its output and its errors."""
     env = {**os.environ, **variables}
     done = subprocess.run(
-        [sys.executable, *command], input=given, capture_output=True, env=env, check=False, timeout=60
+        [sys.executable, *command], input=given, capture_output=True, env=env, check=False, timeout=MINUTES
     )
     return done.returncode, done.stdout, done.stderr
 

@@ -17,7 +17,8 @@ from learning_memory_server.system.ipc import programs
 from learning_memory_server.system.ipc.discovery import Place
 from learning_memory_server.system.locking import exclusive
 from learning_memory_server.system.paths import LOCK
-from tests.hub.front.scripted import SECONDS, ScriptedHub, ack_of, hello_of
+from tests.hub.front.scripted import ScriptedHub, ack_of, hello_of
+from tests.support import MINUTES
 
 Connect = Callable[..., Future[socket.socket]]
 
@@ -32,7 +33,7 @@ def said() -> list[str]:
 @pytest.fixture
 def connect(place: Place, said: list[str]) -> Iterator[Connect]:
     """Connect in another thread, and close the connection at the end."""
-    link = HubLink(place, hello_of(place), said.append, connect_seconds=SECONDS)
+    link = HubLink(place, hello_of(place), said.append, connect_seconds=MINUTES)
     begun: list[Future[socket.socket]] = []
     with ThreadPoolExecutor(1) as threads:
 
@@ -56,14 +57,14 @@ def test_a_hub_that_acknowledges_the_hello_is_used(place: Place, hub: ScriptedHu
     accepted = hub.accept()
     # The settings are those of the environment at this moment.
     assert hub.hello == hello_of(place, settings={})
-    connecting.result(SECONDS).sendall(b'{"id": 1}\n')
+    connecting.result(MINUTES).sendall(b'{"id": 1}\n')
     assert accepted.read() == {"id": 1}
 
 
 def test_nothing_after_the_ack_is_lost(hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
     hub.accept().send(b"the first line\n")
-    assert connecting.result(SECONDS).recv(100) == b"the first line\n"
+    assert connecting.result(MINUTES).recv(100) == b"the first line\n"
 
 
 @pytest.mark.parametrize("last_words", [b"", b"garbage\n", b"[]\n", b'{"ack": 1'])
@@ -73,21 +74,21 @@ def test_a_connection_to_a_dying_hub_is_repeated(hub: ScriptedHub, connect: Conn
     dying.send(last_words)
     dying.close()
     hub.accept()
-    connecting.result(SECONDS)
+    connecting.result(MINUTES)
 
 
 def test_a_refusal_is_an_error_with_its_reason(hub: ScriptedHub, connect: Connect) -> None:
     connecting = connect()
     hub.accept(refused="it serves different data")
     with pytest.raises(StorageUnavailableError, match="refused this session: it serves different data"):
-        connecting.result(SECONDS)
+        connecting.result(MINUTES)
 
 
 def test_other_settings_are_named_and_accepted(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     for _ in range(2):
         connecting = connect()
         hub.accept(kept="This hub has other settings.")
-        connecting.result(SECONDS)
+        connecting.result(MINUTES)
     assert said == ["This hub has other settings."]
 
 
@@ -95,7 +96,7 @@ def test_the_hubs_notices_about_a_session_are_shown_once(hub: ScriptedHub, conne
     for _ in range(2):
         connecting = connect()
         hub.accept(notices=["LEARNING_MEMORY_PROJEKT is not a setting."])
-        connecting.result(SECONDS)
+        connecting.result(MINUTES)
     assert said == ["LEARNING_MEMORY_PROJEKT is not a setting."]
 
 
@@ -106,7 +107,7 @@ def test_an_older_hub_is_asked_to_shut_down(hub: ScriptedHub, connect: Connect, 
     assert not connecting.done()
     older.close()
     hub.accept()
-    connecting.result(SECONDS)
+    connecting.result(MINUTES)
     assert len(said) == 1
 
 
@@ -119,7 +120,7 @@ def test_a_hub_with_other_settings_is_asked_to_shut_down_once(
     first.close()
     # Somebody else was quicker. If each ended the other's hub, neither would ever have one.
     hub.accept(kept="This one has, too.", gives_way=True)
-    connecting.result(SECONDS)
+    connecting.result(MINUTES)
     asked, kept = said
     assert "for other settings" in asked
     assert kept == "This one has, too."
@@ -130,13 +131,13 @@ def test_an_older_hub_that_ends_by_itself_is_not_a_failure(hub: ScriptedHub, con
     # Another front was quicker: this one's request is never read, which resets the connection.
     hub.accept(gives_way=True).close()
     hub.accept()
-    connecting.result(SECONDS)
+    connecting.result(MINUTES)
 
 
 def test_a_newer_hub_is_never_asked_to_shut_down(hub: ScriptedHub, connect: Connect, said: list[str]) -> None:
     connecting = connect()
     newer = hub.accept(build=NEWER)
-    connecting.result(SECONDS).sendall(b"the first line\n")
+    connecting.result(MINUTES).sendall(b"the first line\n")
     assert newer.read_line() == b"the first line\n"
     assert said == []
 
@@ -150,7 +151,7 @@ def test_hubs_that_end_one_after_another_are_an_error_with_the_last_ones_reason(
     for _ in range(5):
         hub.accept_silently().close()
     with pytest.raises(StorageUnavailableError, match=r"The index is of a later version\."):
-        connecting.result(SECONDS / 2)
+        connecting.result(MINUTES / 2)
 
 
 def test_the_process_that_locked_the_data_is_named_if_no_hub_answers(place: Place, hub: ScriptedHub) -> None:
@@ -176,7 +177,7 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
 
     def start_slowly() -> None:
         accepted = hub.accept_silently()
-        assert is_late.wait(SECONDS)
+        assert is_late.wait(MINUTES)
         accepted.send(ack_of())
 
     # What the hub before it has left, which was killed.
@@ -185,7 +186,7 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
     with exclusive(place.journal, "the memory hub", socket=place.socket), ThreadPoolExecutor(1) as threads:
         starting = threads.submit(start_slowly)
         connection = link.connect(wait)
-        starting.result(SECONDS)
+        starting.result(MINUTES)
     assert connection
     connection.close()
 
@@ -194,14 +195,14 @@ def test_a_hub_that_is_slow_to_start_is_waited_for(place: Place, hub: ScriptedHu
 def test_a_hub_that_is_known_to_be_silent_is_not_waited_for_again(place: Place, hub: ScriptedHub) -> None:
     del hub
     place.storage.mkdir(parents=True)
-    link = HubLink(place, hello_of(place), [].append, connect_seconds=SECONDS)
+    link = HubLink(place, hello_of(place), [].append, connect_seconds=MINUTES)
     begun = time.monotonic()
     with exclusive(place.journal, "the memory hub", socket=place.socket):
         os.utime(place.journal / LOCK, (0, 1))
         locations.note_silence(str(place.storage))
         with pytest.raises(DeadlineExceededError, match="listens"):
             link.connect()
-    assert time.monotonic() - begun < SECONDS / 2
+    assert time.monotonic() - begun < MINUTES / 2
 
 
 def test_a_hub_that_stays_silent_is_named(place: Place, hub: ScriptedHub) -> None:

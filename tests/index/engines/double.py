@@ -22,6 +22,7 @@ from learning_memory_server.index.engines.base import CollectionSpec, VectorStor
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.engines.qdrant import QdrantStore
 from tests.index.engines.double_engine import Answer, Engine
+from tests.support import MINUTES
 
 _Store = TypeVar("_Store", bound=VectorStore)
 
@@ -45,7 +46,7 @@ async def opened(store: _Store, *specs: CollectionSpec) -> AsyncIterator[_Store]
 async def answering(store: QdrantStore) -> None:
     """Wait until the store's circuits have seen that the server answers again."""
     availability = store.requests.availability
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(MINUTES):
         while availability.is_open:
             await asyncio.sleep(0.01)
 

@@ -12,6 +12,7 @@ from learning_memory_server.index.engines.qdrant import QdrantStore
 from tests.index.engines.double import QdrantDouble, Wrong, answering
 from tests.index.engines.double_engine import _DELETED_MOST, Engine, recorded
 from tests.index.engines.points import point
+from tests.support import MINUTES
 
 
 @pytest.mark.slow
@@ -31,7 +32,7 @@ async def test_a_connection_that_breaks_is_an_error_and_the_next_one_works(
 async def test_what_hangs_ends_when_the_server_is_healed(double: QdrantDouble, ann: QdrantStore) -> None:
     double.refuse(Wrong.HANGS, only=lambda request: request.path.endswith("/points"))
     writing = asyncio.create_task(ann.upsert("notes", [point(1)]))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MINUTES):
         while not double.asked[-1].path.endswith("/points"):
             await asyncio.sleep(0.01)
     assert not writing.done()

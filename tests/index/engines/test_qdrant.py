@@ -29,6 +29,7 @@ from tests.index.engines.double_engine import recorded
 from tests.index.engines.faults import FAULTS, answers, never_answers
 from tests.index.engines.points import EAST, point, uid
 from tests.index.engines.stub import Stub, collection_info, refusal, stub_serving, success
+from tests.support import MINUTES
 
 SPEC = CollectionSpec(
     "notes", 4, keyword_fields=("project", "tags"), datetime_fields=("seen_at", "created_at"), variant="m1"
@@ -236,14 +237,16 @@ async def test_no_proxy_of_the_environment_gets_what_is_meant_for_this_machine(
 
 @pytest.mark.slow
 async def test_after_a_late_answer_requests_fail_at_once_until_the_server_is_back(
-    double: QdrantDouble, owner: Owner
+    double: QdrantDouble, owner: Owner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with opened(QdrantStore([double.url], owner, timeout=0.5), SPEC) as store:
+    async with opened(QdrantStore([double.url], owner), SPEC) as store:
         double.asked.clear()
         double.refuse(Wrong.HANGS)
-        for _ in range(3):
-            with pytest.raises(NoAnswerError, match="does not answer in time"):
-                await store.upsert("notes", [point(1)])
+        with monkeypatch.context() as patch:
+            patch.setattr(store.requests, "_timeout", 0.05)
+            for _ in range(3):
+                with pytest.raises(NoAnswerError, match="does not answer in time"):
+                    await store.upsert("notes", [point(1)])
         # Reads have a circuit of their own, and a refusal opens none.
         double.refuse(recorded("wrong key: upsert"))
         for _ in range(2):
@@ -265,8 +268,9 @@ async def test_a_read_waits_less_than_a_write(
     server: Stub, store: QdrantStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(timeouts, "QDRANT_READ", 0.05)
+    monkeypatch.setattr(store.requests, "_timeout", 2 * MINUTES)
     never_answers(server)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(MINUTES):
         with pytest.raises(StorageUnavailableError, match="does not answer in time"):
             await store.count("notes")
 

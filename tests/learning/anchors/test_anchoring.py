@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
+from time import process_time
 
 import pytest
 
@@ -136,7 +136,7 @@ def test_a_project_without_a_repository_has_anchors_too(tmp_path: Path) -> None:
 
 
 def test_a_long_word_is_no_path_and_takes_no_time() -> None:
-    before = monotonic()
+    before = process_time()
 
     assert list(_paths("a" * 100_000, ())) == []
-    assert monotonic() - before < 1
+    assert process_time() - before < 1

@@ -20,6 +20,7 @@ from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system.children import detached, module_command
+from tests.support import MINUTES
 
 
 def request_of(count: int = 60) -> FitRequest:
@@ -131,7 +132,7 @@ async def test_cancelling_the_call_ends_the_child(turns: int) -> None:
 
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asyncio.wait_for(task, 20)
+        await asyncio.wait_for(task, MINUTES)
 
     assert children.isdisjoint(_children())
 
@@ -157,7 +158,7 @@ print(sorted({"scipy", "sklearn"} & set(sys.modules)))
 """
     root = str(Path(__file__).parents[3])
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", program], cwd=root, capture_output=True, text=True, check=True, timeout=MINUTES
     )
     assert done.stdout == "[]\n"
 
@@ -169,7 +170,7 @@ def test_a_module_is_found_whatever_the_working_directory_holds(tmp_path: Path) 
         module_command("learning_memory_server", "--version"),
         **{**detached(), "cwd": tmp_path},
         capture_output=True,
-        timeout=60,
+        timeout=MINUTES,
         check=False,
     )
 

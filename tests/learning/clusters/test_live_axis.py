@@ -13,7 +13,7 @@ from learning_memory_server.learning.clusters.clusterer import LiveAxis
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clusters.parts import ALL, TYPES, Learning, entries_about, ids, learning, named
-from tests.support import about
+from tests.support import MINUTES, about
 
 
 async def test_vectors_that_a_server_gives_late_are_read_without_the_caller(tmp_path: Path) -> None:
@@ -25,7 +25,7 @@ async def test_vectors_that_a_server_gives_late_are_read_without_the_caller(tmp_
             return await read(collection)
 
         each.parts.index.vectors = late  # type: ignore[method-assign]
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(MINUTES):
             for _ in range(2):
                 with pytest.raises(NoAnswerError, match="in time"):
                     await each.clusterer.cluster_axis(Axis.FULL, within=0.05)

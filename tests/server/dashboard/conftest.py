@@ -19,11 +19,7 @@ from tests.server.dashboard.making import dashboard_of, fill, fill_more, store
 from tests.server.dashboard.seen import Seen
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-IN_CHROMIUM = [
-    pytest.mark.slow,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
-]
+IN_CHROMIUM = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine")]
 
 
 @pytest.fixture(scope="module")

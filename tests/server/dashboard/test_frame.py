@@ -61,6 +61,15 @@ def test_an_experience_that_comes_moves_no_other() -> None:
     assert np.allclose(earlier.places_of(more)[:40], earlier.places_of(more[:40]))
 
 
+def test_how_a_processor_rounds_moves_nothing_between_landmarks_that_are_equally_near() -> None:
+    marks = np.eye(6, dtype=np.float32)[:5]
+    places = np.array([[0, 0], [1, 0], [0, 1], [-1, 0], [0, -1]], np.float32)
+    made = Frame(marks, places, 5, 0, "model")
+    near = np.full(6, 6**-0.5, np.float32)
+    others = near + np.float32(1e-6) * np.eye(6, dtype=np.float32)
+    assert made.places_of(others) == pytest.approx(made.places_of(near[None]).repeat(6, axis=0), abs=1e-4)
+
+
 def test_a_frame_is_made_again_for_twice_as_many_another_model_or_something_forgotten() -> None:
     earlier = frame(40)
     assert not earlier.fits(80, 0, "model")
