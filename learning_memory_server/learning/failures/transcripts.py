@@ -37,8 +37,6 @@ _SAYS: Final = b'"message"'
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
-_Waiting = OrderedDict[str, str]
-"""The commands that are not over, by the ids of their calls."""
 
 
 class Beginning(NamedTuple):
@@ -129,7 +127,7 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
     interrupted, are left out: nothing is known of them. Only one line is in RAM at a time. `read` is told now and then
     how many bytes of the file were read.
     """
-    waiting = _Waiting()
+    waiting = OrderedDict[str, str]()
     try:
         for line in _lines(path, read):
             if line and not any(mark in line for mark in _RELEVANT):
@@ -171,8 +169,8 @@ def task_in(path: Path) -> Task | None:
     return Task(session, folder, prompt, *last) if prompt and last else None
 
 
-def _ended(record: dict[str, Any], path: Path, waiting: _Waiting) -> Iterator[Ran]:
-    """Yield the commands that a line says have ended, and keep what has begun."""
+def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:
+    """Yield the commands that a line says have ended, and keep what has begun, by the ids of the calls."""
     agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
     for part in _message(record):
         if part.get("type") == "tool_use" and part.get("name") == "Bash":
@@ -186,15 +184,14 @@ def _ended(record: dict[str, Any], path: Path, waiting: _Waiting) -> Iterator[Ra
             at = _moment(record.get("timestamp"))
             if asked and at is not None:
                 output = _joined(_parts(part.get("content")))
-                if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
+                result = record.get("toolUseResult")
+                is_over = not (
+                    isinstance(result, dict) and (result.get("interrupted") or result.get("backgroundTaskId"))
+                )
+                if not is_over or (is_error and exit_status(output) is None):
                     continue
                 folder = _text(record.get("cwd")) or None
                 yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
-
-
-def _is_unknown(result: object) -> bool:
-    """Return whether it was interrupted, or still runs in the background."""
-    return isinstance(result, dict) and bool(result.get("interrupted") or result.get("backgroundTaskId"))
 
 
 def _session(record: dict[str, Any], path: Path) -> str:
