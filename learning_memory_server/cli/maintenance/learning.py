@@ -47,7 +47,7 @@ class LeftOut(Enum):
 
     OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
     GONE_FOLDERS = "of folders that are gone; name one to take it"
-    EARLIER = "from before the git directory of their folder was made; name one to take it"
+    EARLIER = "from before the git directory there was made; name one to take it"
     WITHOUT_FOLDER = "without a folder; name one to take it"
 
 
@@ -217,20 +217,16 @@ class _Owners:
     def _find_home(self, folder: str) -> _Home | None:
         """Return what is where a folder is, or was below a repository, as worktrees are; None if nothing is known."""
         path = Path(folder)
-        place = next(filter(_is_folder, (path, *path.parents)), None) if path.is_absolute() else None
-        common = place and git_output(place, "rev-parse", "--path-format=absolute", "--git-common-dir")
-        if place is None or (not common and place != path):
-            return None
-        name = self._claims.project_of(place, keep=False)
-        # Git changes some of its files, and never makes one older.
-        made = min(each.lstat().st_mtime for each in Path(common).iterdir()) if common else None
-        return _Home(self._current if name == self._own else name, made)
-
-
-def _is_folder(path: Path) -> bool:
-    with suppress(OSError):
-        return path.is_dir()
-    return False
+        # A name may be too long, and a folder closed.
+        with suppress(OSError):
+            place = next((each for each in (path, *path.parents) if path.is_absolute() and each.is_dir()), None)
+            common = place and git_output(place, "rev-parse", "--path-format=absolute", "--git-common-dir")
+            if place and (common or place == path):
+                name = self._claims.project_of(place, keep=False)
+                # Git changes some of its files, and never makes one older.
+                made = min(each.lstat().st_mtime for each in Path(common).iterdir()) if common else None
+                return _Home(self._current if name == self._own else name, made)
+        return None
 
 
 commands = Commands()
@@ -294,15 +290,13 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
     memories = dict[str, Memory]()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
-        found = transcripts.find_transcripts(lesson.place, lesson.passed)
-        begun = [(path, transcripts.beginning_of(path, lesson.passed)) for path in found]
-        judged = [(path, began, owners.project_of(began)) for path, began in begun]
-        lesson.left_out.update(project for _, _, project in judged if isinstance(project, LeftOut))
-        wanted = [
-            (path, began, project, path.stat().st_size)
-            for path, began, project in judged
-            if not isinstance(project, LeftOut)
-        ]
+        wanted = []
+        for path in transcripts.find_transcripts(lesson.place, lesson.passed):
+            began = transcripts.beginning_of(path, lesson.passed)
+            if isinstance(project := owners.project_of(began), LeftOut):
+                lesson.left_out[project] += 1
+            else:
+                wanted.append((path, began, project, path.stat().st_size))
         total, before = sum(size for *_, size in wanted), 0
 
         def progress(done: int) -> None:

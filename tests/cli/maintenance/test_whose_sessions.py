@@ -210,12 +210,15 @@ def test_a_plain_folder_has_only_what_ran_in_it(learn: Any, wrote: Any, tmp_path
 def test_commands_in_folders_of_others_are_left_out_of_a_session(learn: Any, wrote: Any, tmp_path: Path) -> None:
     here, other = repository(tmp_path / "shop"), repository(tmp_path / "other")
     in_other: dict[str, Any] = {"record": {"cwd": str(other)}}
+    away: dict[str, Any] = {"record": {"cwd": "/gone/other"}}
     below: dict[str, Any] = {"record": {"cwd": str(here / "build" / "gone")}}
     wrote(here, None, failed("sh a.sh", "Exit code 1\nerror: a", **in_other), ran("sh b.sh", **in_other))
     wrote(here, None, failed("python -m pytest -q", **below), ran("python3 -m pytest -q", **below))
     document = learn(here)
     assert [each["command"] for each in document["errors"]] == ["python -m pytest -q"]
     assert (document["commands"], left_out(document)) == (2, {"commands": 2})
+    named = wrote("/gone/shop", None, ran("sh a.sh", **away), ran("ls", record={"cwd": "/gone/shop/docs"}))
+    assert left_out(learn(here, str(named))) == {"commands": 1}
 
 
 def test_a_task_that_ended_in_the_folder_of_another_project_is_not_kept(learn: Any, wrote: Any, tmp_path: Path) -> None:
@@ -258,7 +261,7 @@ def test_people_are_told_how_many_were_left_out_and_why(
     wrote(here, at=EARLIER)
     said = {
         "Left out: 1 transcript of other projects; `learn-from --all` takes them.",
-        "Left out: 1 transcript from before the git directory of their folder was made; name one to take it.",
+        "Left out: 1 transcript from before the git directory there was made; name one to take it.",
     }
     for command in ("learn-from", "start"):
         assert said <= set(run(command).stdout.splitlines())
