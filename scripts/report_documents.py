@@ -44,10 +44,20 @@ class PastTask(TypedDict):
     text: str
 
 
+class LeftOutCounts(TypedDict):
+    """What is not the project's: transcripts, by the reason, and `commands` that sessions ran in folders of others."""
+
+    other_projects: int
+    gone_folders: int
+    earlier: int
+    without_folder: int
+    commands: int
+
+
 class LearnDocument(TypedDict):
     """What past sessions teach: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
 
-    `transcripts` counts them by project, without those of `other_projects`. Of their `commands`, `failed` failed.
+    `transcripts` counts them by project, without those `left_out`. Of their `commands`, `failed` failed.
     """
 
     kept: int
@@ -56,7 +66,7 @@ class LearnDocument(TypedDict):
     errors: list[RepeatedError]
     tasks: list[PastTask]
     transcripts: dict[str, int]
-    other_projects: int
+    left_out: LeftOutCounts
     commands: int
     failed: int
     passed_over: PassedOver
@@ -117,6 +127,7 @@ class StartDocument(TypedDict):
     clients: dict[str, str]
     kept: int
     mistakes: list[RepeatedMistake]
+    left_out: LeftOutCounts
 
 
 class DemoDocument(TypedDict):

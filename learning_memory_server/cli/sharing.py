@@ -75,7 +75,7 @@ def share(
     settings, top = open_settings(), repository()
     there, project = tree.sound_files(top), current_project(settings)
     redactor, names = secrets_finder(settings), _names(top)
-    written: list[str] = []
+    written = 0
     wanted = list(_wanted(settings, ids or [], kind, _lesson(about, project, there) if about else None))
     for what, origin, file in wanted:
         doubts = [f"it is of the project {origin}"] if origin not in {"", project} else []
@@ -90,10 +90,11 @@ def share(
         out.say(f"{files.FOLDER}/{file.name}", "bold")
         out.say(out.text_lines(file.render()))
         if file.name in there or out.agrees("Write this file?", yes=yes):
-            written.append(_write(top, file))
+            _write(top, file)
+            written += 1
     if written:
-        out.say(f"Written: {out.counted(len(written), 'file')}. Commit and review them like any other change.")
-    if len(written) < len(wanted):
+        out.say(f"Written: {out.counted(written, 'file')}. Commit and review them like any other change.")
+    if written < len(wanted):
         raise typer.Exit(1)
 
 
@@ -219,17 +220,13 @@ def _wanted(
         raise InvalidInputError("Give the ids of entries or values to share.")
     if kind and about and not ids:
         yield about.name, "", files.verdict(kind, about)
-    stored = Stored(settings)
+    stored, corrects = Stored(settings), about.content if about else ""
     for name in ids:
         entry, value = next(iter(stored.entries.look_up([name]).found), None), stored.values.find(name)
         if value and not kind:
-            yield name, value.project, files.of_value(value, about.content if about else "")
+            yield name, value.project, files.of_value(value, corrects)
         elif entry and entry.resolution and is_instructive(entry) and entry.weight > WEIGHTS[Tier.ABANDONED]:
-            file = (
-                files.verdict(kind, about, entry)
-                if kind and about
-                else files.of_entry(entry, about.content if about else "")
-            )
+            file = files.verdict(kind, about, entry) if kind and about else files.of_entry(entry, corrects)
             yield name, entry.project, file
         else:
             raise NotFoundError(
@@ -272,14 +269,13 @@ def _names(top: Path) -> set[str]:
     return parts_of(found)
 
 
-def _write(top: Path, file: files.SharedFile) -> str:
+def _write(top: Path, file: files.SharedFile) -> None:
     folder = top / files.FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     if folder.resolve() != top.resolve() / files.FOLDER:
         raise InvalidInputError(f"{folder} is a link, so nothing was written.")
     with suppress(FileExistsError), (folder / file.name).open("x", encoding="utf-8", newline="\n") as stream:
         stream.write(file.render())
-    return f"{files.FOLDER}/{file.name}"
 
 
 def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator[Rule]:

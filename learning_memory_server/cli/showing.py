@@ -1,8 +1,7 @@
 """`show` and `clusters`: everything about one thing, and what keeps recurring."""
 
 import json
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Final
 
@@ -69,14 +68,6 @@ async def show(
     return Result({"kind": kind, kind: view})
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    id: str
-    kind: str
-    thing: Ghap | Value | Memory | list[Failure]
-    text: str
-
-
 def _find(name: str, stored: Stored) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
     """Return the entry, value with its standing, memory, error's failures or cluster's id that an id names.
 
@@ -89,36 +80,34 @@ def _find(name: str, stored: Stored) -> Ghap | Standing | Memory | ClusterId | l
         return ClusterId.parse(name)
     except InvalidInputError:
         pass
-    known = {
-        each.id: each
-        for each in (
-            # A crash can leave the open file of an entry that is resolved; the later one counts.
-            *(_Candidate(each.id, "open entry", each, each.goal) for each in stored.journal.open_entries()),
-            *(_Candidate(each.id, "entry", each, each.goal) for each in stored.entries.list_resolved()),
-            *(_Candidate(each.id, "value", each, each.text) for each in stored.values.all()),
-            *(_Candidate(each.id, "memory", each, each.title or each.text) for each in stored.memories.all()),
-            *(_Candidate(each[-1].error, "error", each, each[-1].signature) for each in stored.failures.errors()),
-        )
+    known: dict[str, tuple[str, Ghap | Value | Memory | list[Failure], str]] = {
+        # A crash can leave the open file of an entry that is resolved; the later one counts.
+        **{each.id: ("open entry", each, each.goal) for each in stored.journal.open_entries()},
+        **{each.id: ("entry", each, each.goal) for each in stored.entries.list_resolved()},
+        **{each.id: ("value", each, each.text) for each in stored.values.all()},
+        **{each.id: ("memory", each, each.title or each.text) for each in stored.memories.all()},
+        **{each[-1].error: ("error", each, each[-1].signature) for each in stored.failures.errors()},
     }
-    found = [known[name]] if name in known else [known[each] for each in sorted(known) if each.startswith(name)]
+    found = [name] if name in known else [each for each in sorted(known) if each.startswith(name)]
     if not found:
-        raise _nothing(name, known.values(), stored)
+        raise _nothing(name, [kind for kind, *_ in known.values()], stored)
     if len(found) > 1:
-        shown = [f"  {each.id}  {each.kind}: {out.shortened(each.text, _COLUMNS)}" for each in found[: out.SHOWN]]
+        shown = [
+            f"  {each}  {kind}: {out.shortened(text, _COLUMNS)}"
+            for each in found[: out.SHOWN]
+            for kind, _, text in [known[each]]
+        ]
         rest = [f"  ... and {len(found) - out.SHOWN:,} more"] if len(found) > out.SHOWN else []
         lines = "\n".join([f"{len(found):,} ids begin with {one_line(name)!r}:", *shown, *rest])
         raise InvalidInputError(lines, hint="Give more of the id.")
-    thing = found[0].thing
-    if isinstance(thing, Value):
-        return stored.standings([thing])[0]
-    return thing
+    _, thing, _ = known[found[0]]
+    return stored.standings([thing])[0] if isinstance(thing, Value) else thing
 
 
-def _nothing(name: str, candidates: Iterable[_Candidate], stored: Stored) -> NotFoundError:
+def _nothing(name: str, kinds: Sequence[str], stored: Stored) -> NotFoundError:
     forgotten = (stored.entries.all_forgotten(), stored.values.forgotten_ids(), stored.memories.forgotten_ids())
     if any(name in ids for ids in forgotten):
         return NotFoundError(f"{one_line(name)} was forgotten.")
-    kinds = [each.kind for each in candidates]
     places = ", ".join(
         out.counted(kinds.count(kind), kind) for kind in ("entry", "open entry", "value", "memory", "error")
     )

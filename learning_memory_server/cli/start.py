@@ -84,6 +84,7 @@ async def start(
     errors = _errors(lesson, settings, project)
     mistakes = repeated_mistakes(errors, lesson.here[project])
     _show_report(mistakes, lesson, project, errors)
+    lesson.show_left_out()
     refusal = "Nothing was kept. To keep it, add --yes."
     if lesson.size and out.agrees(f"Keep {lesson.size}, so that agents are told?", refusal, yes=yes):
         await lesson.keep(settings)
@@ -104,7 +105,8 @@ async def start(
         for each in mistakes[:_REPORTED]
     ]
     succeeded = not {"refused", "failed"}.intersection(clients.values())
-    return Result({"clients": clients, "kept": lesson.kept, "mistakes": shown}, succeeded)
+    document = {"clients": clients, "kept": lesson.kept, "mistakes": shown, "left_out": lesson.counts_left_out()}
+    return Result(document, succeeded)
 
 
 def _set_up_clients(*, yes: bool) -> dict[str, str]:

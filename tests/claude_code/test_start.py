@@ -19,7 +19,7 @@ def test_one_command_after_the_installation_an_agent_is_told_what_its_predecesso
     past.mkdir(parents=True)
     for number, name in enumerate(("a", "b")):
         calls = (failed(f"python {name}.py", ERROR), ran(f"python3 {name}.py"))
-        write_transcript(past / f"{name}.jsonl", *calls, session=name, hour=number)
+        write_transcript(past / f"{name}.jsonl", *calls, session=name, folder=str(claude.project), hour=number)
     # Its `python` is too old, as on the machine of the past sessions.
     python = Path(claude.home.parent, "bin", "python")
     python.write_text("#!/bin/sh\necho 'SyntaxError: invalid syntax' >&2\nexit 1\n", "utf-8")

@@ -44,6 +44,7 @@ def write_sessions(transcripts: Path) -> None:
             *((failed("cd beds && make"  , LOST), ran("make")) if number else ()),
             *((failed("sh open.sh", WAITS), ran("sh open.sh --now")) if number else ()),
             session=name,
+            folder=str(Path.cwd()),
             hour=number,
         )  # fmt: skip
 
@@ -96,7 +97,7 @@ def test_a_project_without_sessions_is_told_so(run: Run) -> None:
 
 
 def test_what_did_not_come_back_is_said_in_a_sentence(run: Run, transcripts: Path) -> None:
-    write_transcript(transcripts / "a.jsonl", failed("python a.py", OTHER), ran("python3 a.py"), session="a")
+    write_transcript(transcripts / "a.jsonl", failed("python a.py", OTHER), ran("python3 a.py"), folder=str(Path.cwd()))
     done = run("start", "--yes")
     assert "1 session, 2 commands, of which 1 failed." in done.stdout
     assert "No mistake came back in two sessions" in done.stdout

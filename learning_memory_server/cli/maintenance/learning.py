@@ -3,13 +3,15 @@
 import os
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from enum import Enum
 from functools import cache
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
 
@@ -23,7 +25,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
-from learning_memory_server.model.caller import session_hash
+from learning_memory_server.model.caller import folder_of, git_output, session_hash
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.memory import Memory
@@ -42,18 +44,27 @@ _LONGEST: Final = 2_000
 """Characters of the prompt and of the ending that are kept. Most are shorter; pasted logs are not."""
 
 
+class LeftOut(Enum):
+    """Why nothing is kept of a transcript."""
+
+    OTHER_PROJECTS = "of other projects; `learn-from --all` takes them"
+    GONE_FOLDERS = "of folders that are gone; name one to take it"
+    EARLIER = "from before the git directory there was made; name one to take it"
+    WITHOUT_FOLDER = "without a folder; name one to take it"
+
+
 @dataclass(slots=True)
 class Lesson:
     """What was read, and what came of it: how many transcripts of each project, commands, and what is new here.
 
-    `elsewhere` counts transcripts of projects that were not wanted, or that do not say theirs; `known`, failures and
-    tasks that are here already, or were forgotten. `here` is the folder of the current project, by its name.
+    `strayed` counts commands that sessions ran in folders of others; `known`, failures and tasks that are here already,
+    or were forgotten. `here` is the folder of the current project, by its name.
     """
 
     place: Path
-    every: bool
     projects: Counter[str] = field(default_factory=Counter)
-    elsewhere: int = 0
+    left_out: Counter[LeftOut] = field(default_factory=Counter)
+    strayed: int = 0
     commands: int = 0
     failed: int = 0
     errors: list[list[Failure]] = field(default_factory=list)
@@ -77,7 +88,8 @@ class Lesson:
     def show(self) -> None:
         """Print what was found."""
         if not self.projects:
-            out.say(f"No transcripts of this project in {one_line(str(self.place))}.{self._elsewhere()}")
+            out.say(f"No transcripts of this project in {one_line(str(self.place))}.")
+            self.show_left_out()
             return
         out.records(
             error_record(self._repeated(error), "no remedy that always works") for error in self.errors[: out.SHOWN]
@@ -100,9 +112,17 @@ class Lesson:
             (self.passed.lines, "line", "damaged or too long"),
             (self.passed.outside, "link", "to other folders"),
         ]
-        reasons = [*map(one_line, self.passed.files), self._elsewhere().strip()]
+        reasons = [*map(one_line, self.passed.files)]
         reasons += [f"{out.counted(count, noun)} {why}" for count, noun, why in skipped if count]
         out.facts([*facts, *(("passed over", reason) for reason in reasons)])
+        self.show_left_out()
+
+    def show_left_out(self) -> None:
+        """Print how many transcripts and commands are not the project's, and why."""
+        for why in filter(self.left_out.get, LeftOut):
+            out.say(f"Left out: {out.counted(self.left_out[why], 'transcript')} {why.value}.")
+        if self.strayed:
+            out.say(f"Left out: {out.counted(self.strayed, 'command')} in other folders than the session's project.")
 
     async def keep(self, settings: Settings) -> None:
         """Keep what is new, the oldest first: what an interruption leaves is learned the next time."""
@@ -131,7 +151,7 @@ class Lesson:
                 for each in self.tasks
             ],
             "transcripts": dict(sorted(self.projects.items())),
-            "other_projects": self.elsewhere,
+            "left_out": self.counts_left_out(),
             "commands": self.commands,
             "failed": self.failed,
             "passed_over": {
@@ -145,12 +165,72 @@ class Lesson:
     def _repeated(self, error: list[Failure]) -> dict[str, Any]:
         return repeated_error(error, self.here.get(error[-1].project))
 
-    def _elsewhere(self) -> str:
-        """Return what is said of the transcripts of other projects, if there are any."""
-        if not self.elsewhere:
-            return ""
-        others = f" {out.counted(self.elsewhere, 'transcript')} of other projects"
-        return f"{others} or of none." if self.every else f"{others}: --all takes them, too."
+    def counts_left_out(self) -> dict[str, int]:
+        """Return how many transcripts, and commands of others, are left out."""
+        return {**{why.name.lower(): self.left_out[why] for why in LeftOut}, "commands": self.strayed}
+
+
+class _Home(NamedTuple):
+    """The project of a folder, and when its git directory was made, if it has one."""
+
+    project: str
+    made: float | None
+
+
+class _Owners:
+    """Tells whose a session is: its lines name the folder. What Claude Code calls the folder of its file may be shared.
+
+    `path` is what a person named, if anything; `every` is whether sessions of other projects are wanted.
+    """
+
+    def __init__(self, settings: Settings, path: Path | None, *, every: bool) -> None:
+        self._claims, self._current = claims_of(settings), current_project(settings)
+        self._own = self._claims.find(folder_of(os.environ)).project
+        self._names = Journal(settings.journal_directory).names
+        # Who names the folder of all projects says nothing of any.
+        usual = transcripts.projects_folder(os.environ).resolve()
+        self._is_named = path is not None and not usual.is_relative_to(path.resolve())
+        self._every = every
+        self._home_of = cache(self._find_home)
+
+    def project_of(self, began: transcripts.Beginning) -> str | LeftOut:
+        """Return the project to learn under from a session, or why it is left out."""
+        home = self._home_of(began.folder)
+        if home and home.project != self._current and not self._every:
+            return LeftOut.OTHER_PROJECTS
+        if home and (home.made is None or (began.at and began.at.timestamp() >= home.made)):
+            return home.project
+        if self._is_named and not self._every:
+            # Another machine's, or a folder's that was moved or had no git then. A person says what it is of.
+            return self._current
+        if home:
+            return LeftOut.EARLIER
+        if self._every and Path(began.folder).is_absolute():
+            # No folder can have such a name, or a link leads back to itself.
+            with suppress(OSError, ValueError, RuntimeError):
+                return self._names.of(self._claims.find(Path(began.folder)).project)
+        return LeftOut.GONE_FOLDERS if began.folder else LeftOut.WITHOUT_FOLDER
+
+    def has_strayed(self, folder: str | None, began: transcripts.Beginning) -> bool:
+        """Return whether a session that may change its folder was in one of somebody else."""
+        if not folder or folder == began.folder:
+            return False
+        home = self._home_of(folder)
+        return home != self._home_of(began.folder) or (home is None and not Path(folder).is_relative_to(began.folder))
+
+    def _find_home(self, folder: str) -> _Home | None:
+        """Return what is where a folder is, or was below a repository, as worktrees are; None if nothing is known."""
+        path = Path(folder)
+        # A name may be too long, and a folder closed.
+        with suppress(OSError):
+            place = next((each for each in (path, *path.parents) if path.is_absolute() and each.is_dir()), None)
+            common = place and git_output(place, "rev-parse", "--path-format=absolute", "--git-common-dir")
+            if place and (common or place == path):
+                name = self._claims.find(place).project
+                # Git changes some of its files, and never makes one older.
+                made = min(each.lstat().st_mtime for each in Path(common).iterdir()) if common else None
+                return _Home(self._current if name == self._own else self._names.of(name), made)
+        return None
 
 
 commands = Commands()
@@ -177,7 +257,9 @@ async def learn_from(
     """Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
 
     The transcripts are read on this machine, without a model, and stay as they
-    are. Shows what would be kept, then asks: the line that names each error,
+    are. A session is of the project whose folder it ran in, if it began after
+    the git directory there was made. Others are counted, and left out.
+    Shows what would be kept, then asks: the line that names each error,
     the command, and the similar command that worked within the next five;
     without secrets, names and folders of this machine. `failures` lists it
     afterwards, and agents are shown it when the error comes again. Run it again
@@ -199,70 +281,45 @@ async def read_lesson(
     settings: Settings, path: Path | None = None, *, every: bool = False, tasks: bool = False
 ) -> Lesson:
     """Read the transcripts in a place, by default Claude Code's own, and return what they teach."""
-    lesson = Lesson(path or transcripts.projects_folder(os.environ), every, here=folders_here(settings))
+    lesson = Lesson(path or transcripts.projects_folder(os.environ), here=folders_here(settings))
     if path or lesson.place.is_dir():
-        projects = _projects(settings, is_named=path is not None, every=every)
-        await _read(lesson, projects, settings, tasks=tasks)
+        await _read(lesson, _Owners(settings, path, every=every), settings, tasks=tasks)
     return lesson
 
 
-def _projects(settings: Settings, *, is_named: bool, every: bool) -> Callable[[Path], str | None]:
-    """Return what names the project to learn under from a transcript: None if it is of another one, and not wanted.
-
-    `is_named` is whether the transcripts' place was given, and not Claude Code's own; `every`, whether those of other
-    projects are wanted.
-    """
-    here = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
-    claims, current = claims_of(settings), current_project(settings)
-    own, names = claims.find(here).project, Journal(settings.journal_directory).names
-
-    @cache
-    def of_folder(folder: str) -> str | None:
-        place = Path(folder)
-        if place.is_absolute() and place.is_dir():
-            name = claims.find(place).project
-            if name == own:
-                return current
-            return names.of(name) if every else None
-        # The folder is gone, or was on another machine. A person who names a transcript says what it is of.
-        if every:
-            return place.name or None
-        return current if is_named else None
-
-    def of(transcript: Path) -> str | None:
-        if any(part.name == transcripts.folder_name(here) for part in transcript.parents):
-            return current
-        return of_folder(transcripts.started_in(transcript))
-
-    return of
-
-
-async def _read(lesson: Lesson, projects: Callable[[Path], str | None], settings: Settings, *, tasks: bool) -> None:
+async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: bool) -> None:
     gate = redaction_gate(settings)
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = transcripts.projects_folder(os.environ).resolve()
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
     memories = dict[str, Memory]()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
-        found = transcripts.find_transcripts(lesson.place, lesson.passed)
-        wanted = [(path, name) for path in found if (name := projects(path))]
-        lesson.elsewhere = len(found) - len(wanted)
-        sizes = [path.stat().st_size for path, _ in wanted]
-        total, before = sum(sizes), 0
+        wanted = []
+        for path in transcripts.find_transcripts(lesson.place, lesson.passed):
+            began = transcripts.beginning_of(path, lesson.passed)
+            if isinstance(project := owners.project_of(began), LeftOut):
+                lesson.left_out[project] += 1
+            else:
+                wanted.append((path, began, project, path.stat().st_size))
+        total, before = sum(size for *_, size in wanted), 0
 
         def progress(done: int) -> None:
             report("Reading transcripts (MB)", (before + done) // _MB, max(total // _MB, 1))
 
-        for (path, project), size in zip(wanted, sizes, strict=True):
+        for path, began, project, size in wanted:
             lesson.projects[project] += 1
             progress(0)
             for ran in transcripts.commands_in(path, lesson.passed, progress):
+                if owners.has_strayed(ran.folder, began):
+                    lesson.strayed += 1
+                    continue
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
                 await learner.saw(replace(ran, project=project))
             if (
                 tasks
                 and (task := transcripts.task_in(path))
+                and not any(owners.has_strayed(folder, began) for folder in (task.folder, task.ended_in))
                 and (now := utc_now()) - task.at >= timedelta(seconds=timeouts.TRANSCRIPT_AT_REST)
             ):
                 memory = await _memory_of(task, project, gate, now)

@@ -1,9 +1,10 @@
 """Claude Code's transcripts: where they are, the shell commands in them, and what each session was about.
 
 A session is a file of JSON lines, `<session>.jsonl`, in a folder of `~/.claude/projects` named after the one that the
-session started in. Subagents have files of their own next to it or below. A command is two lines: what the agent asked
-for (`tool_use`), and how it ended (`tool_result`), with the same id. The format is not documented and changes, so
-everything that is not understood is passed over.
+session started in. Folders can share such a name; but most lines say where the session was then. Subagents have files
+of their own next to it or below. A command is two lines: what the agent asked for (`tool_use`), and how it ended
+(`tool_result`), with the same id. The format is not documented and changes, so everything that is not understood is
+passed over.
 """
 
 import errno
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from learning_memory_server.learning.failures.outcomes import exit_status
 from learning_memory_server.learning.failures.pending import Ran
@@ -29,7 +30,7 @@ LINE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200
-"""Lines in which the folder that a session started in is looked for. It is in the first or second one."""
+"""Lines in which the beginning of a session is looked for. It is in the first or second one."""
 _WAITING: Final = 1_000
 """The most commands that may be running. An agent runs a few at once; those of an interrupted session never end."""
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
@@ -37,8 +38,13 @@ _SAYS: Final = b'"message"'
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
-_Waiting = OrderedDict[str, str]
-"""The commands that are not over, by the ids of their calls."""
+
+
+class Beginning(NamedTuple):
+    """Where and when a session began, as far as its transcript says so."""
+
+    folder: str = ""
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +52,11 @@ class Task:
     """What a session was about."""
 
     session: str  # Claude Code's id of the session
-    folder: str  # the folder that it started in, empty if it is not known
+    folder: str  # where the user wrote the prompt, empty if it is not known
     prompt: str  # what the user wrote first
     ending: str  # what the agent wrote last
     at: datetime  # when it wrote that
+    ended_in: str  # where, empty if it is not known
 
 
 @dataclass(slots=True)
@@ -59,6 +66,10 @@ class Passed:
     lines: int = 0  # how many lines were damaged, or longer than `LINE_MAX`
     files: Counter[str] = field(default_factory=Counter)  # files that could not be read, with the reason
     outside: int = 0  # symbolic links to something outside of the folder
+
+    def note(self, path: Path, error: Exception) -> None:
+        """Note that a file could not be read."""
+        self.files[f"{path.name}: {getattr(error, 'strerror', None) or type(error).__name__}"] += 1
 
 
 def projects_folder(environment: Mapping[str, str]) -> Path:
@@ -96,13 +107,18 @@ def find_transcripts(place: Path, passed: Passed) -> list[Path]:
     return sorted(found)
 
 
-def started_in(path: Path) -> str:
-    """Return the folder that a transcript's session started in, empty if it does not say so or cannot be read."""
-    with suppress(*_UNREADABLE):
-        for line in islice(_lines(path), _BEGINNING):
-            if folder := _text(_record(line).get("cwd")):
-                return folder
-    return ""
+def beginning_of(path: Path, passed: Passed) -> Beginning:
+    """Return where and when a transcript's session began."""
+    found = Beginning()
+    try:
+        for record in map(_record, islice(_lines(path), _BEGINNING)):
+            folder, at = found.folder or _text(record.get("cwd")), found.at or _moment(record.get("timestamp"))
+            found = Beginning(folder, at)
+            if folder and at:
+                break
+    except _UNREADABLE as error:
+        passed.note(path, error)
+    return found
 
 
 def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Ran]:
@@ -112,7 +128,7 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
     interrupted, are left out: nothing is known of them. Only one line is in RAM at a time. `read` is told now and then
     how many bytes of the file were read.
     """
-    waiting = _Waiting()
+    waiting = OrderedDict[str, str]()
     try:
         for line in _lines(path, read):
             if line and not any(mark in line for mark in _RELEVANT):
@@ -122,8 +138,7 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
             else:
                 passed.lines += 1
     except _UNREADABLE as error:
-        reason = getattr(error, "strerror", None) or type(error).__name__
-        passed.files[f"{path.name}: {reason}"] += 1
+        passed.note(path, error)
 
 
 def task_in(path: Path) -> Task | None:
@@ -133,7 +148,7 @@ def task_in(path: Path) -> Task | None:
     agent tells its subagents.
     """
     prompt = session = folder = ""
-    last: tuple[str, datetime] | None = None
+    last: tuple[str, datetime, str] | None = None
     try:
         # Of the lines that ask for tools and have their results, few have a text, too.
         for record in (_record(line) for line in _lines(path) if _SAYS in line):
@@ -143,7 +158,7 @@ def task_in(path: Path) -> Task | None:
                 continue
             at = _moment(record.get("timestamp"))
             if record.get("type") == "assistant" and prompt and at:
-                last = (said, at)
+                last = (said, at, _text(record.get("cwd")))
             elif (
                 record.get("type") == "user"
                 and not (prompt or record.get("isMeta") or record.get("isCompactSummary"))
@@ -155,8 +170,8 @@ def task_in(path: Path) -> Task | None:
     return Task(session, folder, prompt, *last) if prompt and last else None
 
 
-def _ended(record: dict[str, Any], path: Path, waiting: _Waiting) -> Iterator[Ran]:
-    """Yield the commands that a line says have ended, and keep what has begun."""
+def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:
+    """Yield the commands that a line says have ended, and keep what has begun, by the ids of the calls."""
     agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
     for part in _message(record):
         if part.get("type") == "tool_use" and part.get("name") == "Bash":
@@ -170,15 +185,14 @@ def _ended(record: dict[str, Any], path: Path, waiting: _Waiting) -> Iterator[Ra
             at = _moment(record.get("timestamp"))
             if asked and at is not None:
                 output = ends(_joined(_parts(part.get("content"))))
-                if _is_unknown(record.get("toolUseResult")) or (is_error and exit_status(output) is None):
+                result = record.get("toolUseResult")
+                is_over = not (
+                    isinstance(result, dict) and (result.get("interrupted") or result.get("backgroundTaskId"))
+                )
+                if not is_over or (is_error and exit_status(output) is None):
                     continue
                 folder = _text(record.get("cwd")) or None
                 yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
-
-
-def _is_unknown(result: object) -> bool:
-    """Return whether it was interrupted, or still runs in the background."""
-    return isinstance(result, dict) and bool(result.get("interrupted") or result.get("backgroundTaskId"))
 
 
 def _session(record: dict[str, Any], path: Path) -> str:

@@ -5,7 +5,7 @@ import json
 import os
 import random
 import subprocess
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import Claims
 from tests.command_line import printed, refusal
 from tests.learning.failures.agent import Agent
-from tests.learning.failures.written import NOON, failed, ran, write_transcript
+from tests.learning.failures.written import NOON, Call, failed, ran, write_transcript
 from tests.terminals import on_a_terminal, read_until
 
 MENDED = (failed("python -m pytest -q"), ran("python3 -m pytest -q"))
@@ -57,6 +57,11 @@ def learn(run: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     return invoke
 
 
+def write_here(path: Path, *calls: Call, **more: Any) -> Path:
+    """Write the transcript of a session in this folder."""
+    return write_transcript(path, *calls, folder=str(Path.cwd()), **more)
+
+
 def log_in(storage: Path) -> FailureLog:
     return FailureLog(Journal(storage / "journal").failures)
 
@@ -67,7 +72,7 @@ def name_of(folder: Path) -> str:
 
 
 def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Path, storage: Path) -> None:
-    write_transcript(own / "first.jsonl", *MENDED)
+    write_here(own / "first.jsonl", *MENDED)
     document = learn()
     assert (document["new"], document["kept"], document["transcripts"]) == (1, 0, {"garden": 1})
     assert document["errors"][0]["remedy"] == "python3 -m pytest -q"
@@ -79,7 +84,7 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
 
 
 def test_what_was_learned_is_shown_when_the_error_comes_again(learn: Any, own: Path, storage: Path) -> None:
-    write_transcript(own / "first.jsonl", *MENDED)
+    write_here(own / "first.jsonl", *MENDED)
     assert learn("--yes")["kept"] == 1
     (kept,) = log_in(storage).all()
     assert (kept.project, kept.created_at) == ("garden", NOON)
@@ -90,7 +95,7 @@ def test_what_was_learned_is_shown_when_the_error_comes_again(learn: Any, own: P
 
 
 def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, storage: Path) -> None:
-    write_transcript(own / "first.jsonl", *MENDED)
+    write_here(own / "first.jsonl", *MENDED)
     learn("--yes")
     agent = Agent(ErrorAdvisor(log_in(storage), RedactionGate()), "new", "garden")
     failing = agent.fails("python -m pytest tests", "Exit code 1\n/opt/python: No module named pytest")
@@ -103,7 +108,7 @@ def test_a_failing_command_is_answered_on_the_first_day(learn: Any, own: Path, s
 def test_no_secret_reaches_the_screen(run: Any, learn: Any, own: Path) -> None:
     token = "gh" + "p_" + drawn(random.Random(3), ALNUM, 36)
     error = f"Exit code 1\nValueError: {token} is wrong"
-    write_transcript(own / "first.jsonl", failed(f"T={token} python a.py", error), ran(f"T={token} python3 a.py"))
+    write_here(own / "first.jsonl", failed(f"T={token} python a.py", error), ran(f"T={token} python3 a.py"))
     assert learn()["new"] == 1
     done = run("learn-from")
     assert "[redacted: github token]" in done.stdout
@@ -113,25 +118,27 @@ def test_no_secret_reaches_the_screen(run: Any, learn: Any, own: Path) -> None:
 def test_only_this_project_unless_all_wanted(learn: Any, own: Path, projects: Path, tmp_path: Path) -> None:
     other = tmp_path / "site"
     other.mkdir()
-    write_transcript(own / "a.jsonl", *MENDED)
-    write_transcript(own / "a" / "subagents" / "agent-1.jsonl", ran("ls"))
+    write_here(own / "a.jsonl", *MENDED)
+    write_here(own / "a" / "subagents" / "agent-1.jsonl", ran("ls"))
     write_transcript(projects / folder_name(other) / "b.jsonl", *MENDED, session="b", folder=str(other))
     write_transcript(projects / "-gone-shed" / "c.jsonl", *MENDED, session="c", folder="/gone/shed")
     (projects / "-gone-shed" / "d.jsonl").touch()
     document = learn()
-    assert (document["transcripts"], document["other_projects"]) == ({"garden": 2}, 3)
+    assert (document["transcripts"], document["left_out"]["other_projects"]) == ({"garden": 2}, 1)
     document = learn("--all")
     site = name_of(other)
-    assert document["transcripts"] == {"garden": 2, "shed": 1, site: 1}
-    assert {each["project"] for each in document["errors"]} == {"garden", "shed", site}
-    assert document["other_projects"] == 1
+    shed = name_of(Path("/gone/shed"))
+    assert document["transcripts"] == {"garden": 2, shed: 1, site: 1}
+    assert {each["project"] for each in document["errors"]} == {"garden", shed, site}
+    assert document["left_out"]["without_folder"] == 1
 
 
 def test_worktrees_and_subfolders_are_of_the_same_project(learn: Any, own: Path, projects: Path) -> None:
     here = Path.cwd()
     subprocess.run(["git", "init", "-q", str(here)], check=True)
     (here / "docs").mkdir()
-    write_transcript(projects / folder_name(here / "docs") / "a.jsonl", *MENDED, folder=str(here / "docs"))
+    later = datetime.now(UTC) + timedelta(hours=1)
+    write_transcript(projects / folder_name(here / "docs") / "a.jsonl", *MENDED, folder=str(here / "docs"), at=later)
     assert own.is_dir()
     assert learn()["transcripts"] == {"garden": 1}
     assert learn(CLAUDE_PROJECT_DIR=str(here / "docs"))["transcripts"] == {"garden": 1}
@@ -147,8 +154,8 @@ def test_a_person_says_what_named_transcripts_are_of(learn: Any, own: Path, tmp_
     assert learn(str(first))["transcripts"] == {"garden": 1}
     # A folder that is here, and another project's, says so itself.
     document = learn(str(elsewhere))
-    assert (document["transcripts"], document["other_projects"]) == ({"garden": 1}, 1)
-    assert learn(str(elsewhere), "--all")["transcripts"] == {"shop": 1, name_of(other): 1}
+    assert (document["transcripts"], document["left_out"]["other_projects"]) == ({"garden": 1}, 1)
+    assert learn(str(elsewhere), "--all")["transcripts"] == {name_of(Path("/Users/ann/shop")): 1, name_of(other): 1}
 
 
 @pytest.mark.usefixtures("learn")
@@ -167,7 +174,7 @@ def test_a_pipe_is_refused(run: Any, tmp_path: Path) -> None:
 
 
 def test_damage_is_reported_and_the_rest_is_learned(run: Any, learn: Any, own: Path) -> None:
-    path = write_transcript(own / "a.jsonl", *MENDED)
+    path = write_here(own / "a.jsonl", *MENDED)
     path.write_bytes(b'{"tool_use"\n' + path.read_bytes())
     (own / "b.jsonl.gz").write_bytes(b"not packed")
     (own / "c.jsonl").symlink_to("/etc/passwd")
@@ -181,10 +188,10 @@ def test_damage_is_reported_and_the_rest_is_learned(run: Any, learn: Any, own: P
 
 
 def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, storage: Path) -> None:
-    first = write_transcript(own / "0.jsonl", *MENDED, session="s0")
+    first = write_here(own / "0.jsonl", *MENDED, session="s0")
     assert learn(str(first), "--yes")["kept"] == 1
     for number in range(1, 3):
-        write_transcript(own / f"{number}.jsonl", *MENDED, session=f"s{number}", hour=number)
+        write_here(own / f"{number}.jsonl", *MENDED, session=f"s{number}", hour=number)
     rest = learn("--yes")
     assert (rest["known"], rest["new"], rest["kept"]) == (1, 2, 2)
     assert sorted(each.times for each in log_in(storage).all()) == [1, 2, 3]
@@ -194,8 +201,8 @@ def test_what_was_interrupted_is_finished_the_next_time(learn: Any, own: Path, s
 def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any, own: Path) -> None:
     token = "gh" + "p_" + drawn(random.Random(5), ALNUM, 36)
     long = "The tests pass. " * 300
-    write_transcript(own / "a.jsonl", *MENDED, prompt=f"Use {token} in {Path.home()}/x", ending=long)
-    write_transcript(own / "b.jsonl", ran("ls"), session="b", at=datetime.now(UTC))
+    write_here(own / "a.jsonl", *MENDED, prompt=f"Use {token} in {Path.home()}/x", ending=long)
+    write_here(own / "b.jsonl", ran("ls"), session="b", at=datetime.now(UTC))
     assert learn()["tasks"] == []
     (task,) = learn("--tasks")["tasks"]
     start = "Task: Use [redacted: github token] in ~/x\n\nHow it ended: The tests pass. The"
@@ -214,7 +221,7 @@ def test_tasks_and_their_endings_become_memories_on_request(learn: Any, run: Any
 
 @pytest.mark.slow
 def test_on_a_terminal_a_person_is_asked(environment: dict[str, str], own: Path, storage: Path) -> None:
-    write_transcript(own / "first.jsonl", *MENDED)
+    write_here(own / "first.jsonl", *MENDED)
     with on_a_terminal(environment, "learn-from") as (process, terminal):
         assert b"Keep 1 failure?" in read_until(terminal, b"[y/N]")
         os.write(terminal, b"n\n")

@@ -11,12 +11,13 @@ import pytest
 
 from learning_memory_server.learning.failures import transcripts as claude_code
 from learning_memory_server.learning.failures.transcripts import (
+    Beginning,
     Passed,
+    beginning_of,
     commands_in,
     find_transcripts,
     folder_name,
     projects_folder,
-    started_in,
     task_in,
 )
 from tests.learning.failures.written import MISSING, NOON, Call, failed, lines_of, ran, write_transcript
@@ -123,8 +124,8 @@ def test_packed_transcripts_are_read_and_damaged_ones_named(tmp_path: Path) -> N
     read(torn, passed)
     read(wrong, passed)
     assert [name.partition(":")[0] for name in passed.files] == ["torn.jsonl.gz", "wrong.jsonl.gz"]
-    assert started_in(whole) == "/work/shop"
-    assert started_in(wrong) == ""
+    assert beginning_of(whole, passed) == ("/work/shop", NOON)
+    assert beginning_of(wrong, passed) == Beginning()
 
 
 def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
