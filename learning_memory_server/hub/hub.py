@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -25,7 +26,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.hub import connections
 from learning_memory_server.hub.connections import EarlyCalls, import_protocol
 from learning_memory_server.model import limits
-from learning_memory_server.model.caller import session_hash
+from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders

@@ -58,11 +58,7 @@ def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
     found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
     name = Journal(settings.journal_directory).names.of(found.project)
     return Caller(
-        name,
-        session_of(environment),
-        folder=str(folder),
-        is_told=found.is_told,
-        is_attended=is_attended(environment),
+        name, session_of(environment), folder=str(folder), is_told=found.is_told, is_attended=is_attended(environment)
     )
 
 

@@ -230,7 +230,7 @@ async def test_half_an_emoji_is_replaced_in_a_hooks_call_and_refused_in_an_agent
             line("tools/call", identity, name=tool, arguments={"output": "half \ud83d, a \u4e2d and \U0001f600"})
         )
     waiting.gate.set()
-    async with asyncio.timeout(SECONDS):
+    async with asyncio.timeout(MINUTES):
         assert (await client.answered(0))["result"]["content"] == [{"type": "text", "text": "done"}]
         assert (await client.answered(1))["result"]["isError"] is True
     assert waiting.asked == [{"output": "half ?, a \u4e2d and \U0001f600"}]
