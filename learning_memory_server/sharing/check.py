@@ -75,7 +75,7 @@ def named(name: str) -> str:
 
 
 _NAME: Final = re.compile(r"[\w@+./-]{1,120}")
-_THREE_WORDS: Final = re.compile(r"(?:[^\W\d_]{2,}[@+._-]+){2}[^\W\d_]{2,}")
+_THREE_WORDS: Final = re.compile(r"(?<![^\W\d_])(?:[^\W\d_]{2,}+[@+._-]++){2}[^\W\d_]{2}")
 _ENDING: Final = re.compile(r"\.\w{1,6}$")
 _SEAMS: Final = re.compile(r"(?<=[a-z])(?=[A-Z])|[@+./_-]+")
 

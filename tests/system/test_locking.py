@@ -34,7 +34,7 @@ def test_two_processes_cannot_lock_it_and_the_first_is_named(tmp_path: Path) -> 
 
         assert f"a nightly import, process {process.pid}" in caught.value.message
         assert caught.value.hint
-        assert holder(tmp_path) == {"pid": process.pid, "purpose": "a nightly import"}
+        assert holder(tmp_path) == {"folder": str(tmp_path), "pid": process.pid, "purpose": "a nightly import"}
 
 
 def test_it_is_free_once_the_holder_ends(tmp_path: Path) -> None:
@@ -44,7 +44,7 @@ def test_it_is_free_once_the_holder_ends(tmp_path: Path) -> None:
 
         assert holder(tmp_path) is None
         with exclusive(tmp_path, "the next"):
-            assert holder(tmp_path) == {"pid": os.getpid(), "purpose": "the next"}
+            assert holder(tmp_path) == {"folder": str(tmp_path), "pid": os.getpid(), "purpose": "the next"}
 
 
 def test_it_is_free_after_the_holder_was_killed(tmp_path: Path) -> None:
@@ -132,10 +132,11 @@ def test_the_folder_that_another_process_uses_is_named(name: str, tmp_path: Path
 
 @pytest.mark.parametrize("name", ["real", "link"])
 def test_one_folder_for_journal_and_storage_is_locked_once_though_it_has_two_names(name: str, tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to(tmp_path / "real")
-    with hold(tmp_path / name, tmp_path / "real", "a server"):
-        assert holder(tmp_path / "real") == {"pid": os.getpid(), "purpose": "a server"}
+    real = tmp_path / "real"
+    real.mkdir()
+    (tmp_path / "link").symlink_to(real)
+    with hold(tmp_path / name, real, "a server"):
+        assert holder(real) == {"folder": str(real), "pid": os.getpid(), "purpose": "a server"}
 
 
 def test_only_the_process_that_has_locked_it_is_its_holder(tmp_path: Path) -> None:
