@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Final, overload
 from urllib.parse import urlsplit
@@ -204,8 +205,14 @@ class Stored:
         return Counter(each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved()))
 
     def has(self, project: str) -> bool:
-        """Return whether anything is stored of a project, by its id."""
-        return self.journal.names.of(project) in self.projects()
+        """Return whether sessions here have stored anything of a project, by its id; see `Projects.has`."""
+        name = self.journal.names.of(project)
+        records = chain(
+            self.entries.list_resolved(),
+            self.journal.open_entries(),
+            *(log.all() for log in (self.values, self.memories, self.failures)),
+        )
+        return any(each.project == name and not each.imported for each in records)
 
     def projects(self) -> list[str]:
         """Return the projects with anything stored, by name."""

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import structlog
@@ -82,8 +83,14 @@ class Projects:
         )
 
     def has(self, project: str) -> bool:
-        """Return whether anything is kept of a project, by its id."""
-        return self.kept.journal.names.of(project) in self._all()
+        """Return whether sessions here have kept anything of a project, by its id: no archive makes one known."""
+        kept, name = self.kept, self.kept.journal.names.of(project)
+        records = chain(
+            kept.collector.list_resolved(),
+            kept.journal.open_entries(),
+            *(log.all() for log in (kept.value_log, kept.memory_log, kept.failure_log)),
+        )
+        return any(each.project == name and not each.imported for each in records)
 
     def _all(self) -> set[str]:
         kept = self.kept

@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.cli.command import Stored
 from learning_memory_server.journal.archive.contents import Contents, contents_here
 from learning_memory_server.journal.archive.reading import open_archive
 from learning_memory_server.journal.archive.writing import store_key, take_snapshot, write_archive
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.server.settings import Settings
 from tests.cli.maintenance.archives import entries_in
 from tests.command_line import old_entry, printed, refusal
 from tests.journal.archive.making import failure_record, memory_record, value_record
@@ -163,3 +165,15 @@ def test_what_is_imported_is_found_marked_and_told_to_nobody(run: Any, write_lin
     assert found
     assert all(each["imported"] for each in found)
     assert run("context").stdout == ""
+
+
+def test_an_archive_makes_no_project_known(run: Any, storage: Path, lived: Journal, tmp_path: Path) -> None:
+    path = backed_up(run, tmp_path / "a.tar.gz")
+    there = tmp_path / "there"
+    printed(run("import", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(there)))
+    own, foreign = (Stored(Settings(storage_path=each)) for each in (storage, there))
+    (project,) = own.projects()
+    assert lived.path == storage / "journal"
+    assert own.has(project)
+    assert foreign.projects() == [project]
+    assert not foreign.has(project)
