@@ -13,7 +13,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnavailableError
 from learning_memory_server.index.ranking.terms import terms
-from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, is_instructive
+from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, may_tell
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import ValueLog
@@ -147,7 +147,7 @@ class Advisor:
                 and entry.id not in shown
                 and entry.agent_session != caller.session
                 and misled <= helped
-                and is_instructive(entry)
+                and may_tell(entry)
             ):
                 item = Item(entry.id, Kind.EXPERIENCE, reason=Reason.SIMILAR)
                 return entry if self.may_show(caller, Channel.HOOK, [item]) else None

@@ -132,9 +132,14 @@ class Scored:
 
 
 def is_instructive(entry: Ghap) -> bool:
-    """Return whether a resolved entry says what was learned, and may be told unasked: what is imported may not."""
+    """Return whether a resolved entry says what was learned."""
     end = entry.outcome
-    return not entry.imported and bool(end.lesson or end.root_cause)
+    return bool(end.lesson or end.root_cause)
+
+
+def may_tell(entry: Ghap) -> bool:
+    """Return whether a resolved entry is advice: what is imported is told to nobody unasked."""
+    return not entry.imported and is_instructive(entry)
 
 
 def sunk(score: float, misled: int, helped: int) -> float:
@@ -266,14 +271,14 @@ class AdviceFinder:
                 background.shared(self._terms_of(each)),
             )
             for each, closeness in candidates
-            if is_instructive(each)
+            if may_tell(each)
         ]
         values = await self._near_values(vector, entry_id, within)
         return Ranked(scored, values, background.usual, least_of_advice(stored), least_at_error(stored))
 
     async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
         """Return entries that are not in the index yet with their closeness: those that share the most terms."""
-        instructive = [each for each in pending if is_instructive(each)]
+        instructive = [each for each in pending if may_tell(each)]
         instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := instructive[:_EMBEDDED]):
             return []

@@ -7,7 +7,7 @@ from typing import Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.advice.finder import Ranked, is_instructive
+from learning_memory_server.learning.advice.finder import Ranked, may_tell
 from learning_memory_server.learning.advice.log import AdviceLog
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.advice import Effect
@@ -63,7 +63,7 @@ class Validity:
 
     def _follows(self, later: str, earlier: str) -> bool:
         entry, before = self.collector.find_resolved(later), self.collector.find_resolved(earlier)
-        return bool(entry and before and is_instructive(entry) and entry.project == before.project)
+        return bool(entry and before and may_tell(entry) and entry.project == before.project)
 
     async def current(self, ranked: Ranked, project: str, folder: str) -> Ranked:
         """Return candidates without those that have a successor; lost lines cost rank."""

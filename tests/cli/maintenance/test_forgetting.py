@@ -39,13 +39,13 @@ def memory(request: pytest.FixtureRequest, filled: Result, start_hub: Callable[[
 
 @pytest.mark.usefixtures("memory")
 def test_what_is_forgotten_is_found_nowhere_and_stays_away(run: Any, storage: Path, tmp_path: Path) -> None:
-    assert ONE in run("search", "worker 3", "--limit", "50").stdout
+    assert ONE in run("search", "worker 3", "--limit", "50", "--all").stdout
     assert "add --yes" in refusal(run("forget", ONE))
     result = printed(run("forget", ONE, "--yes"))
     assert ONE in result
     assert "Forgotten: 1 item." in result
     for options in ([], ["--lexical"]):
-        assert ONE not in run("search", "worker 3", "--limit", "50", *options).stdout
+        assert ONE not in run("search", "worker 3", "--limit", "50", "--all", *options).stdout
     assert len(entries_in(storage)) == 23
     again = run("import", str(tmp_path / "entries.jsonl")).stdout
     for fact in ("0 entries", "1 entry, not imported", "23 entries", "complete: 46 vectors"):

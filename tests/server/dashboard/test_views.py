@@ -115,6 +115,8 @@ def test_the_table_has_the_lesson_first_and_facets_and_sorts(seen: Seen) -> None
     shown.select_option("[data-facet=project]", CALLER.project)
     shown.select_option("[data-facet=days]", "90")
     shown.get_by_role("button", name="Sure").click()
+    # The page draws its table after the click.
+    shown.locator("[aria-sort=descending]", has_text="Sure").wait_for()
     sure = [int(text.split()[0]) for text in shown.locator("td.confidence").all_text_contents()]
     assert sure == sorted(sure, reverse=True)
     shown.get_by_role("button", name="Sure").click()
