@@ -31,12 +31,14 @@ WORD = re.compile(r"tok[0-9]+x[0-9]+z")
 ANSWERED = (
     '{"jsonrpc":"1.0","id":ID,"method":"ping"}',
     '{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":[]}',
-    '{"jsonrpc":"2.0","id":ID,"method":"tools/call","params":{"name":"get_stats","arguments":' + "[" * 3000,
     '{"jsonrpc":"2.0","id":ID,"method":"ping","params":{"a":"\\ud83d"}}',
     '{"hub":"again","ids":[ID],"id":ID}',
 )
-UNANSWERED = ("garbage", '{"hub":"drain"}', '{"hub":"again","ids":[1,2,3]}', '{"jsonrpc":"2.0","method":"x"}', "\x00")
-"""Lines that must be answered under their id, and lines that have none."""
+UNANSWERED = (
+    *("garbage", '{"hub":"drain"}', '{"hub":"again","ids":[1,2,3]}', '{"jsonrpc":"2.0","method":"x"}', "\x00"),
+    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_stats","arguments":' + "[" * 3000,
+)
+"""Lines that must be answered under their id, and lines that have none, or none that can be read."""
 
 
 class Attacker:
