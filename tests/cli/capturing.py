@@ -128,9 +128,7 @@ def _environment(home: Path) -> dict[str, str]:
 
 def _shown(command: str) -> str:
     # What a hub says of itself is of its process and its time.
-    unseen = (
-        'learning-memory-server hub stop >/dev/null; rm -f "$HOME/data/hub.log"; ' if command == "hub stop" else ""
-    )
+    unseen = 'learning-memory-server hub stop >/dev/null; rm -f "$HOME/data/hub.log"; ' if command == "hub stop" else ""
     return unseen + (
         f"printf '%s\\n' {shlex.quote(f'$ learning-memory-server {command}')}; learning-memory-server {command}; echo"
     )
