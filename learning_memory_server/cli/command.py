@@ -8,7 +8,7 @@ import asyncio
 import inspect
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
@@ -207,7 +207,7 @@ class Stored:
     def has(self, project: str) -> bool:
         """Return whether sessions here have stored anything of a project, by its id; see `Projects.has`."""
         name = self.journal.names.of(project)
-        records = chain(
+        records: Iterator[Any] = chain(
             self.entries.list_resolved(),
             self.journal.open_entries(),
             *(log.all() for log in (self.values, self.memories, self.failures)),
