@@ -24,7 +24,8 @@ from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.journal.archive.writing import back_up, store_key
+from learning_memory_server.journal.archive.reading import store_key
+from learning_memory_server.journal.archive.writing import back_up
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.error_advisor import Mistake, repeated_mistakes

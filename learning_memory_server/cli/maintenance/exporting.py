@@ -10,7 +10,8 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, Stored, chosen_project, open_settings
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
-from learning_memory_server.journal.archive.writing import Snapshot, back_up, store_key, take_snapshot, write_archive
+from learning_memory_server.journal.archive.reading import store_key
+from learning_memory_server.journal.archive.writing import Snapshot, back_up, take_snapshot, write_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.model.limits import BACKUPS_KEPT

@@ -17,8 +17,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.comparison import Comparison, Difference, Numbering, compare
 from learning_memory_server.journal.archive.contents import Contents, contents_here, contents_of
 from learning_memory_server.journal.archive.entries_importing import parse_entries
-from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive
-from learning_memory_server.journal.archive.writing import store_key
+from learning_memory_server.journal.archive.reading import LINE_MAX, is_archive, open_archive, store_key
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line

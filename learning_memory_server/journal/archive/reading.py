@@ -18,10 +18,11 @@ import hmac
 import json
 import os
 import re
+import secrets
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -32,6 +33,7 @@ import msgspec
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.codec import digest
 from learning_memory_server.model.limits import MEMORY_MAX
+from learning_memory_server.system import files
 from learning_memory_server.version import JOURNAL_FORMAT
 
 _MIB: Final = 1024**2
@@ -113,6 +115,8 @@ OPEN: Final = "open/"
 
 OTHER_COPY: Final = "Use another copy; nothing was changed."
 
+_KEY_BYTES: Final = 32
+
 Count = Annotated[int, msgspec.Meta(ge=0)]
 
 _PART: Final = r"(?!\.)[^/\\\x00-\x1f\x7f]{1,200}"
@@ -179,6 +183,15 @@ class Manifest:
             return msgspec.convert(content, cls)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise InvalidInputError(f"The archive's {MANIFEST} cannot be read ({error}).") from None
+
+
+def store_key(file: Path, *, make: bool = True) -> bytes:
+    """Return the key that marks the archives of a store, which is made once; empty if there is none."""
+    with suppress(OSError):
+        if make and not file.exists():
+            files.create(file, secrets.token_bytes(_KEY_BYTES))
+        return file.read_bytes()
+    return b""
 
 
 def is_member_name(name: str) -> bool:

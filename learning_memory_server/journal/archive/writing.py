@@ -230,7 +230,6 @@ def names_any(text: bytes, forgotten: set[tuple[str, str]]) -> bool:
 
 COMPRESSED: Final = (".tar.gz", ".tgz")
 PLAIN: Final = (".tar",)
-_KEY_BYTES: Final = 32
 UNFINISHED: Final = ".tmp"
 """The suffix of an archive that is not complete yet; its name begins with a dot."""
 
@@ -338,15 +337,6 @@ def _add(tar: tarfile.TarFile, members: dict[str, bytes | bytearray], at: int) -
         about.size, about.mode, about.mtime = len(content), 0o600, at
         tar.addfile(about, io.BytesIO(content))
     return tar.offset + 2 * tarfile.RECORDSIZE
-
-
-def store_key(file: Path, *, make: bool = True) -> bytes:
-    """Return the key that marks the archives of a store, which is made once; empty if there is none."""
-    with suppress(OSError):
-        if make and not file.exists():
-            files.create(file, secrets.token_bytes(_KEY_BYTES))
-        return file.read_bytes()
-    return b""
 
 
 _NAME: Final = re.compile(r"learning-memory-\d{8}T\d{12}Z\.tar\.gz")

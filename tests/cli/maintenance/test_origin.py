@@ -11,8 +11,8 @@ import pytest
 
 from learning_memory_server.cli.command import Stored
 from learning_memory_server.journal.archive.contents import Contents, contents_here
-from learning_memory_server.journal.archive.reading import open_archive
-from learning_memory_server.journal.archive.writing import store_key, take_snapshot, write_archive
+from learning_memory_server.journal.archive.reading import open_archive, store_key
+from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
 from learning_memory_server.journal.codec import GHAP, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.server.settings import Settings
