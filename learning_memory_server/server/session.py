@@ -9,6 +9,7 @@ import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio
@@ -29,6 +30,7 @@ from learning_memory_server.server.composition.services import open_services
 from learning_memory_server.server.settings import load_settings, removed_keys, unknown_variables
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import jsonrpc
+from learning_memory_server.system.locations import is_attended
 
 if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -216,6 +218,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
 
         folders = Folders(services.claims, services.journal.names, services.projects.has)
         caller = await folders.caller(str(folder_of(os.environ)), settings.project, session_of(os.environ))
+        caller = replace(caller, is_attended=is_attended(os.environ))
         calls = Calls(services.injectable(), caller, around=noticed, has_hooks=has_hooks)
         server = build_server(calls)
         indexing = asyncio.create_task(services.writer.run(used))

@@ -55,6 +55,21 @@ def resolve(wire: Wire, topic: str, number: int = 0) -> dict[str, Any]:
     )
 
 
+@pytest.mark.parametrize(("entry_point", "is_reminded"), [("cli", True), ("sdk-cli", False)])
+def test_without_a_hub_nobody_is_reminded_where_nobody_reads_along(
+    tmp_path: Path, entry_point: str, *, is_reminded: bool
+) -> None:
+    command = ("env", f"CLAUDE_CODE_ENTRYPOINT={entry_point}", str(COMMAND), "--direct", "--hooks")
+    wire = Wire(tmp_path, command=command)
+    wire.handshake()
+    start(wire, TOPICS[0])
+
+    answer = wire.answer(wire.send_call("hook", event="Stop", session="one session"))
+
+    assert ("is still open" in answer["result"]["content"][0]["text"]) == is_reminded
+    assert wire.close() == 0
+
+
 @pytest.mark.parametrize("era", ERAS)
 def test_a_client_completes_the_handshake_and_sees_all_tools(tmp_path: Path, era: Era) -> None:
     wire = Wire(tmp_path, era)
