@@ -8,12 +8,11 @@ import asyncio
 import inspect
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any, Final, overload
 from urllib.parse import urlsplit
 
@@ -29,6 +28,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
+from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
 from learning_memory_server.model.lines import one_line
@@ -128,7 +128,7 @@ def current_project(settings: Settings) -> str:
 
 def folders_here(settings: Settings) -> dict[str, str]:
     """Return the folder of the current project, by its name: which remedy an error has may depend on files in it."""
-    return {current_project(settings): os.environ.get("CLAUDE_PROJECT_DIR") or str(Path.cwd())}
+    return {current_project(settings): str(folder_of(os.environ))}
 
 
 @overload
@@ -205,14 +205,10 @@ class Stored:
         return Counter(each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved()))
 
     def has(self, project: str) -> bool:
-        """Return whether sessions here have stored anything of a project, by its id; see `Projects.has`."""
-        name = self.journal.names.of(project)
-        records: Iterator[Any] = chain(
-            self.entries.list_resolved(),
-            self.journal.open_entries(),
-            *(log.all() for log in (self.values, self.memories, self.failures)),
-        )
-        return any(each.project == name and not each.imported for each in records)
+        """Return whether sessions here have stored anything of a project, by its id."""
+        entries = self.entries.list_resolved(), self.journal.open_entries()
+        others = (log.all() for log in (self.values, self.memories, self.failures))
+        return self.journal.names.have_own(project, chain(*entries, *others))
 
     def projects(self) -> list[str]:
         """Return the projects with anything stored, by name."""

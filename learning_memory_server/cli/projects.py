@@ -51,10 +51,10 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
 
     What was written keeps its project, so this can be undone.
     """
-    settings = open_settings()
-    before, known = chosen_project(called, Stored(settings)), Stored(settings).projects()
+    stored = Stored(open_settings())
+    before, known = chosen_project(called, stored), stored.projects()
     checked_text("NAME", name, limits.PROJECT_MAX)
-    _say(settings, lambda names: names.rename(before, name, known, utc_now()))
+    _say(stored.settings, lambda names: names.rename(before, name, known, utc_now()))
     out.say(f"{before} is called {name} now.")
 
 
@@ -66,9 +66,9 @@ def merge(
 
     What was written keeps its project, so `split` undoes it.
     """
-    settings = open_settings()
-    first, second = chosen_project(called, Stored(settings)), chosen_project(into, Stored(settings))
-    _say(settings, lambda names: names.merge(first, second, utc_now()))
+    stored = Stored(open_settings())
+    first, second = chosen_project(called, stored), chosen_project(into, stored)
+    _say(stored.settings, lambda names: names.merge(first, second, utc_now()))
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
 
 
@@ -78,9 +78,9 @@ def split(called: NameArgument) -> None:
 
     What was written after the merge stays with the project.
     """
-    settings = open_settings()
-    whole = chosen_project(called, Stored(settings))
-    parts = _say(settings, lambda names: names.split(whole, utc_now()))
+    stored = Stored(open_settings())
+    whole = chosen_project(called, stored)
+    parts = _say(stored.settings, lambda names: names.split(whole, utc_now()))
     out.say(f"Projects of their own again: {', '.join(parts)}.")
 
 

@@ -3,7 +3,7 @@
 What is written keeps the id that it was written under, so all of it can be undone.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -23,6 +23,11 @@ class Names(Records[Naming]):
         while (said := self.find(project)) and said.into and said.into not in seen:
             seen.add(project := said.into)
         return said.name or project if said else project
+
+    def have_own(self, project: str, records: Iterable[Any]) -> bool:
+        """Return whether sessions here have kept a record of the project with an id: no archive makes one known."""
+        name = self.of(project)
+        return any(each.project == name and not each.imported for each in records)
 
     def id_of(self, name: str) -> str:
         """Return the id under which a project with this name is written."""

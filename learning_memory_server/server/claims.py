@@ -77,7 +77,7 @@ class Claims:
     def find(self, directory: Path, is_stored: Callable[[str], bool] | None = None) -> Belonging:
         """Return the project of a folder. With `is_stored`, it is the folder's from now on.
 
-        `is_stored` tells whether anything is stored of a project: the folder of one may be on another machine. What
+        `is_stored` tells whether sessions here have stored anything of a project, in a folder that is gone. What
         cannot be read, or is not known in time, is not told, and changes nothing.
         """
         place = Place.of(directory)
@@ -241,7 +241,7 @@ class Folders:
 
     claims: Claims
     names: Names
-    is_stored: Callable[[str], bool]  # whether anything is stored of a project
+    is_stored: Callable[[str], bool]  # whether sessions here have stored anything of a project
     _found: dict[Path, tuple[object, Belonging]] = field(default_factory=dict)
     _looking: dict[str, Future[Belonging]] = field(default_factory=dict)
 

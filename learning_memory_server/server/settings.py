@@ -102,7 +102,8 @@ class Settings(BaseModel):
         default=None, description="Where the journal is stored; by default `journal` in storage_path."
     )
     project: Annotated[str, Field(min_length=1, max_length=limits.PROJECT_MAX)] | None = Field(
-        default=None, description="The project's name; by default from the git remote, else the folder."
+        default=None,
+        description="The project's name; by default that of the folder's project, whatever its remote is now.",
     )
     qdrant_url: Annotated[str, BeforeValidator(_joined)] | None = Field(
         default=None,

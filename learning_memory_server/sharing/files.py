@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, RootCause
-from learning_memory_server.model.moment import utc_now
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 
@@ -204,7 +204,7 @@ def entry_of(file: SharedFile, identity: str, project: str, at: datetime | None 
     """Return a lesson or a value as an entry, with its author and the like, of when it was merged, if that is known."""
     said, words = file.texts.get, file.fields.get
     # Whoever writes a date can write one that is to come.
-    at = min(at or datetime.fromisoformat(file.date).replace(tzinfo=UTC), utc_now())
+    at = as_seen(at or datetime.fromisoformat(file.date).replace(tzinfo=UTC))
     takeaway, worked, cause = said("Lesson"), said("What worked"), words("cause")
     return SharedEntry(
         id=identity,

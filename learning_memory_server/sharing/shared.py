@@ -23,7 +23,6 @@ from learning_memory_server.index.document import IS_SHARED, Document, documents
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.model.entry import Ghap
-from learning_memory_server.model.moment import as_seen
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.sharing import tree
@@ -158,7 +157,7 @@ class SharedLessons:
     def newest(self, project: str | None) -> list[SharedEntry]:
         """Return the lessons of the default branches, latest first."""
         found = [each for each in self.entries.values() if not each.branch and project in {None, each.project}]
-        return sorted(found, key=lambda entry: as_seen(entry.outcome.resolved_at), reverse=True)
+        return sorted(found, key=lambda entry: entry.outcome.resolved_at, reverse=True)
 
     def discount(self, entry: Ghap) -> float:
         """Return what the score of an entry loses: that of a shared lesson which is not settled."""

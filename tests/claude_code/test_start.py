@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.learning.failures.transcripts import folder_name
 from tests.claude_code.conftest import ClaudeCode
 from tests.claude_code.model import run, say
+from tests.client_folders import folder_name
 from tests.learning.failures.written import failed, ran, write_transcript
 
 pytestmark = pytest.mark.slow

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.learning.failures.transcripts import folder_name
+from tests.client_folders import folder_name
 from tests.command_line import Run, printed, refusal
 from tests.learning.failures.written import failed, ran, write_transcript
 

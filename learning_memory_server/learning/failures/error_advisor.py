@@ -25,6 +25,7 @@ from learning_memory_server.learning.failures.remedies import line_about, mended
 from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.moment import as_seen
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
 
@@ -262,6 +263,6 @@ def _mistake(edits: frozenset[Edit], cases: Sequence[tuple[Failure, str]]) -> Mi
         remedy,
         tuple(sorted(sessions, key=lambda name: (-len(sessions[name]), name))),
         len(set[str]().union(*sessions.values())),
-        max(failure.created_at for failure, _ in cases),
+        max(as_seen(failure.created_at) for failure, _ in cases),
         is_of_a_folder=any(edit.kind == "leave" for edit in edits),
     )

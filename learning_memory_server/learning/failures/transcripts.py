@@ -11,7 +11,6 @@ import errno
 import gzip
 import json
 import os
-import re
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -76,11 +75,6 @@ def projects_folder(environment: Mapping[str, str]) -> Path:
     """Return the folder that has one of each project."""
     own = environment.get("CLAUDE_CONFIG_DIR")
     return (Path(own) if own else Path.home() / ".claude") / "projects"
-
-
-def folder_name(directory: Path) -> str:
-    """Return what Claude Code calls the folder of a project's transcripts."""
-    return re.sub(r"[^A-Za-z0-9]", "-", str(directory))
 
 
 def find_transcripts(place: Path, passed: Passed) -> list[Path]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import structlog
 
@@ -83,14 +83,11 @@ class Projects:
         )
 
     def has(self, project: str) -> bool:
-        """Return whether sessions here have kept anything of a project, by its id: no archive makes one known."""
-        kept, name = self.kept, self.kept.journal.names.of(project)
-        records: Iterator[Any] = chain(
-            kept.collector.list_resolved(),
-            kept.journal.open_entries(),
-            *(log.all() for log in (kept.value_log, kept.memory_log, kept.failure_log)),
-        )
-        return any(each.project == name and not each.imported for each in records)
+        """Return whether sessions here have kept anything of a project, by its id."""
+        kept = self.kept
+        entries = kept.collector.list_resolved(), kept.journal.open_entries()
+        others = (log.all() for log in (kept.value_log, kept.memory_log, kept.failure_log))
+        return kept.journal.names.have_own(project, chain(*entries, *others))
 
     def _all(self) -> set[str]:
         kept = self.kept

@@ -15,9 +15,9 @@ from benchmarks.secrets_made import ALNUM, drawn
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
-from learning_memory_server.learning.failures.transcripts import folder_name
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import Claims
+from tests.client_folders import folder_name
 from tests.command_line import printed, refusal
 from tests.learning.failures.agent import Agent
 from tests.learning.failures.written import NOON, Call, failed, ran, write_transcript

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from learning_memory_server.learning.failures.transcripts import folder_name
+from tests.client_folders import folder_name
 from tests.command_line import Run, printed
 from tests.learning.failures.written import NOON, failed, ran, write_transcript
 

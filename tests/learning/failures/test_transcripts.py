@@ -16,7 +16,6 @@ from learning_memory_server.learning.failures.transcripts import (
     beginning_of,
     commands_in,
     find_transcripts,
-    folder_name,
     projects_folder,
     task_in,
 )
@@ -146,8 +145,7 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     assert find_transcripts(kept, Passed()) == [kept]
 
 
-def test_the_folder_of_a_project_is_named_after_its_path() -> None:
-    assert folder_name(Path("/work/my.shop_2")) == "-work-my-shop-2"
+def test_a_client_keeps_transcripts_where_its_variable_says() -> None:
     assert projects_folder({"CLAUDE_CONFIG_DIR": "/etc/claude"}) == Path("/etc/claude/projects")
     assert projects_folder({"CLAUDE_CONFIG_DIR": ""}) == Path.home() / ".claude" / "projects"
 
