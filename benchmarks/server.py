@@ -62,16 +62,10 @@ FAULTS: dict[str, Answer | Wrong] = {
     **{
         situation: recorded(situation)
         for situation in (
-            "no key: upsert",
-            "wrong key: upsert",
-            "token expired: upsert",
-            "read-only key: upsert",
-            "token for another collection: upsert",
-            "strict mode: read rate",
-            "strict mode: write rate",
+            *("no key: upsert", "wrong key: upsert", "token expired: upsert", "read-only key: upsert"),
+            *("token for another collection: upsert", "strict mode: read rate", "strict mode: write rate"),
             "cluster: one of three nodes dead, write consistency 2, try 1",
-            "cluster: two of three nodes dead, query",
-            "disk full: upsert",
+            *("cluster: two of three nodes dead, query", "disk full: upsert"),
         )
     },
 }
