@@ -77,7 +77,6 @@ class QdrantDouble(ThreadingHTTPServer):
         engine: The collections.
         asked: Every request, in the order of arrival.
         spans: When each request arrived and its answer was sent.
-        worked: Seconds of processor time that each request took here.
         connections: How many connections were opened.
         compressed: How many answers were compressed, because the request asked for it.
         delay: Seconds before each answer begins, as if the server were far away.
@@ -93,7 +92,6 @@ class QdrantDouble(ThreadingHTTPServer):
         self.engine = Engine()
         self.asked: list[Request] = []
         self.spans: list[tuple[float, float]] = []
-        self.worked: list[float] = []
         self.connections = 0
         self.compressed = 0
         self.delay = 0.0
@@ -139,11 +137,6 @@ class _Handler(BaseHTTPRequestHandler):
         super().setup()
         self.server.connections += 1
         self.was_used = False
-
-    def handle_one_request(self) -> None:
-        began = time.thread_time()
-        super().handle_one_request()
-        self.server.worked.append(time.thread_time() - began)
 
     def do_any(self) -> None:
         length = int(self.headers.get("Content-Length", 0))
