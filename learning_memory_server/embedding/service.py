@@ -15,7 +15,7 @@ from learning_memory_server.embedding.tokens import reading
 from learning_memory_server.embedding.work_queue import DaemonThread, WorkQueue, in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, ModelServerAwayError
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.waiting import Circuit, is_own_delay, is_waited_for, request_seconds
+from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay, is_waited_for, request_seconds
 
 T = TypeVar("T")
 
@@ -49,8 +49,10 @@ class LazyModel(Generic[T]):
     load: Callable[[], T]  # slow; called until it succeeds once
     submit: Callable[[Callable[[], T]], Future[T]]  # runs a function in a thread
     retry_seconds: float  # the least time between a failure and the next attempt; longer if loading takes long
-    _retry_at: float = field(default=0.0, init=False)
     _model: Future[T] | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._pause = Backoff(self.retry_seconds)
 
     @property
     def state(self) -> ModelState:
@@ -63,13 +65,13 @@ class LazyModel(Generic[T]):
 
     def start(self) -> Future[T]:
         """Start loading unless the model is loaded, is loading, or failed recently. Returns at once."""
-        if self._model is None or (self.state is ModelState.FAILED and monotonic() >= self._retry_at):
+        if self._model is None or (self.state is ModelState.FAILED and not self._pause.left):
             self._model = self.submit(self._try_to_load)
         return self._model
 
     def retry_now(self) -> None:
         """Let the next use load the model even if that failed recently."""
-        self._retry_at = 0.0
+        self._pause.end()
 
     async def get(self) -> T:
         """Wait for the model and return it."""
@@ -98,8 +100,7 @@ class LazyModel(Generic[T]):
         try:
             return self.load()
         except BaseException:  # whatever it was: only the time is taken
-            now = monotonic()
-            self._retry_at = now + max(self.retry_seconds, _WAIT_PER_SECOND * (now - began))
+            self._pause.begin(max(self.retry_seconds, _WAIT_PER_SECOND * (monotonic() - began)))
             raise
 
 

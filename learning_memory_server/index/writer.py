@@ -26,7 +26,13 @@ from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.system.waiting import each_request_within, is_transient
+from learning_memory_server.system.waiting import (
+    Backoff,
+    attempts,
+    each_request_within,
+    is_transient,
+    is_worth_repeating,
+)
 
 _QUIET: Final = 5.0
 """Seconds without a write after which the engine is flushed."""
@@ -309,18 +315,14 @@ class IndexWriter:
     async def _try_again(self, documents: Sequence[Document], first: StorageUnavailableError) -> None:
         """Make two more attempts, then open the engine again; one that is away or refuses is not broken."""
         try:
-            for attempt, pause in enumerate(timeouts.WRITE_PAUSES, 2):
-                await asyncio.sleep(pause)
-                try:
+            async for attempt in attempts("documents", is_worth_repeating, Backoff(timeouts.WRITE_AGAIN), made=1):
+                with attempt:
                     await self.reconciler.write(documents)
-                except StorageUnavailableError as error:
-                    log.warning("attempt.failed", what="documents", attempt=attempt, type=type(error).__name__)
-                    if is_transient(error) and not isinstance(error, NoAnswerError):
-                        continue
-                except EmbeddingUnavailableError:
-                    pass
-                return
-            await self._start_over(first)
+        except EmbeddingUnavailableError:
+            pass
+        except StorageUnavailableError as error:
+            if is_worth_repeating(error):
+                await self._start_over(first)
         finally:
             self._is_trying_again = False
             self._wake.set()
@@ -340,7 +342,7 @@ class IndexWriter:
             return True
         if self.pending and not self._has_returned:
             # Pause after a failure.
-            await asyncio.sleep(timeouts.WRITE_PAUSES[0])
+            await asyncio.sleep(timeouts.WRITE_AGAIN)
         self._has_returned = False
         return False
 

@@ -10,7 +10,7 @@ from typing import Final
 import structlog
 
 from learning_memory_server.capture.memories.store import MemoryLog, needles
-from learning_memory_server.errors import DeadlineExceededError, NoAnswerError
+from learning_memory_server.errors import DeadlineExceededError
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import FoundMemory, MemoryFilter, MemoryQuery, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import Basis, Explanation, relevance
@@ -19,7 +19,7 @@ from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.recall import Recall, rank, with_iso_dates
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.waiting import attempts, each_request_within, is_transient
+from learning_memory_server.system.waiting import Backoff, attempts, each_request_within, is_worth_repeating
 
 _CHUNKS_EACH: Final = 5
 """Chunks to fetch for each memory that is wanted, in each round."""
@@ -115,7 +115,7 @@ class MemorySearcher:
         """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
         where = query.where.for_engine(without)
         asked = Query(Collection.MEMORIES, query.text, depth, where, basis=basis)
-        async for attempt in attempts("memories.search", _is_worth_repeating, timeouts.MEMORIES_AGAIN):
+        async for attempt in attempts("memories.search", is_worth_repeating, Backoff(timeouts.MEMORIES_AGAIN)):
             with attempt, each_request_within(timeouts.MEMORIES_REQUEST_SHARE * self.deadline):
                 matches = await self.recall.index.search_hybrid(
                     asked,
@@ -141,11 +141,6 @@ class MemorySearcher:
         """Return how many chunks of the memories that match must be in the index."""
         matching = (each for each in self.memories.all() if where.matches(each) and each.id not in without)
         return sum(map(self.memories.chunks_of, matching)) - self.recall.writer.pending
-
-
-def _is_worth_repeating(error: Exception) -> bool:
-    """Return whether the same search may succeed in a moment. A server that did not answer has a circuit before it."""
-    return is_transient(error) and not isinstance(error, NoAnswerError)
 
 
 def search_lexical(log: MemoryLog, query: MemoryQuery, memories: Sequence[Memory]) -> SearchResult[FoundMemory]:

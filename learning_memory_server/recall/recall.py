@@ -30,7 +30,7 @@ from learning_memory_server.index.ranking.terms import length, terms, weight
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.waiting import each_request_within
+from learning_memory_server.system.waiting import Backoff, each_request_within
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -58,8 +58,7 @@ class Reranking:
     ) -> None:
         self._embeddings = embeddings
         self._model = load and LazyModel("re-ranking model", load, in_daemon_thread, retry_seconds)
-        self._retry_seconds = retry_seconds
-        self._paused_until = 0.0
+        self._pause = Backoff(retry_seconds, factor=1)
         self._logged: set[str] = set()
 
     @property
@@ -87,7 +86,7 @@ class Reranking:
             seconds: How long this may take.
         """
         model = self._model
-        if model is None or not found or seconds <= 0 or monotonic() < self._paused_until:
+        if model is None or not found or seconds <= 0 or self._pause.left:
             return list(found)
         loading = model.start()
         if model.state is ModelState.LOADING:
@@ -97,7 +96,7 @@ class Reranking:
                 scores = await self._scores_of(loading.result(), query, texts, min(RERANKED, len(found)))
         except TimeoutError:
             # Spare the next searches a futile wait.
-            self._paused_until = monotonic() + self._retry_seconds
+            self._pause.begin()
             # Without the seconds, which vary, so that it is logged only once.
             self._log_once("The re-ranking model takes too long on this machine.")
             return list(found)

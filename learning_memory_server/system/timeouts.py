@@ -110,7 +110,7 @@ REACH: Final = 2.0
 LOAD: Final = 60.0  # A request to a server that may have to load the model first
 SCALE: Final = 60.0  # To measure the scale of a model that is seen for the first time
 FIRST_PROBE: Final = 0.2  # Until the first probe: one connection that was lost says little about the server
-PROBE_EVERY: Final = 3.0  # From the beginning of one probe to the next
+PROBE_EVERY: Final = 3.0  # From the end of one probe to the next
 # A deadline that is noticed this much too late says that this process was busy, and nothing about the server.
 BUSY: Final = 0.25
 QDRANT: Final = 10.0  # One request to Qdrant, unless less is said here
@@ -129,7 +129,7 @@ QDRANT_KEPT: Final = 60.0
 OLLAMA_CONNECT: Final = 5.0  # A connection to Ollama
 OLLAMA_AGAIN: Final = 0.1  # Before the second attempt; the next wait is twice as long
 MODEL_AGAIN: Final = 30.0  # Until a model that could not be loaded is tried again; see `embedding.service`
-WRITE_PAUSES: Final = (1.0, 2.0)  # Before the second attempt to index something, and before the third
+WRITE_AGAIN: Final = 1.0  # Before the second attempt to index something; the next wait is twice as long
 CATCH_UP_EVERY: Final = 30.0  # Between attempts to catch up while something is pending
 # Between looks at the index's counts, so that a loss is noticed and repaired within a minute. A look takes 7 ms at
 # 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index.

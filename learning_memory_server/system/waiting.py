@@ -13,10 +13,13 @@ model or a server. Without turns, the next one could overtake it.
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from contextvars import Context, ContextVar
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field
+from typing import Final
 
 import structlog
 
@@ -31,11 +34,6 @@ from learning_memory_server.errors import (
     WrongDimensionError,
 )
 from learning_memory_server.system import timeouts
-
-if TYPE_CHECKING:
-    from stamina._core import _RetryContextIterator
-    from stamina.instrumentation import RetryDetails
-
 
 _end: ContextVar[Callable[[], None]] = ContextVar("end", default=lambda: None)
 
@@ -138,12 +136,11 @@ class Circuit:
 
     async def _probe(self, probe: Callable[[], Awaitable[object]]) -> None:
         now = asyncio.get_running_loop().time
-        opened = now()
+        opened, pauses = now(), Backoff(timeouts.FIRST_PROBE, math.inf, timeouts.PROBE_EVERY)
         try:
-            await asyncio.sleep(timeouts.FIRST_PROBE)
+            await asyncio.sleep(pauses.begin())
             while not await _answers(probe, self._probe_seconds):
-                passed = (now() - opened - timeouts.FIRST_PROBE) % timeouts.PROBE_EVERY
-                await asyncio.sleep(timeouts.PROBE_EVERY - passed)
+                await asyncio.sleep(pauses.begin())
         finally:
             # Whatever ends the probes, a circuit without a probe must not stay open.
             self._error = None
@@ -168,21 +165,74 @@ async def _answers(probe: Callable[[], Awaitable[object]], within: float) -> boo
     return True
 
 
-def attempts(
-    what: str, on: Callable[[Exception], bool] | tuple[type[Exception], ...], first_wait: float
-) -> _RetryContextIterator:
-    """Return three attempts to loop over with `for` or `async for`; the last one raises its error.
+@dataclass
+class Backoff:
+    """Growing pauses in seconds: `first`, then each `factor` times the last one, `most` at most."""
 
-    The second comes after `first_wait` seconds, and the third after twice as long. The log calls the work `what`.
+    first: float
+    factor: float = 2.0
+    most: float = math.inf
+    clock: Callable[[], float] = time.monotonic
+    seconds: float = field(default=0.0, init=False)  # the length of the last pause; 0 before the first
+    _until: float = field(default=0.0, init=False)
+
+    def begin(self, seconds: float | None = None) -> float:
+        """Begin the next pause, or one of other `seconds`, and return its length."""
+        grown = min(self.factor * self.seconds, self.most) if self.seconds else self.first
+        self.seconds = grown if seconds is None else seconds
+        self._until = self.clock() + self.seconds
+        return self.seconds
+
+    @property
+    def left(self) -> float:
+        """The seconds left of the pause; 0 if it is over."""
+        return max(0.0, self._until - self.clock())
+
+    def end(self) -> None:
+        """End the pause; the length of the next one is not affected."""
+        self._until = 0.0
+
+
+@dataclass
+class attempts:  # noqa: N801 - used like a function
+    """Three attempts to loop over with `for` or `async for`, of which `made` were made already.
+
+    A failure that is to be tried `on` is logged under `what` without its message, which may quote anything. The last
+    attempt raises its error.
     """
-    import stamina
 
-    # Instead of stamina's own log line, which quotes the error's message.
-    stamina.instrumentation.set_on_retry_hooks([_log_retry])
-    retries = stamina.retry_context(
-        on=on, attempts=_ATTEMPTS, timeout=None, wait_initial=first_wait, wait_exp_base=2, wait_jitter=0
-    )
-    return retries.with_name(what, (), {})
+    what: str
+    on: Callable[[Exception], bool]
+    pauses: Backoff
+    made: int = 0
+    number: int = field(default=0, init=False)
+    _has_failed: bool = field(default=True, init=False)
+
+    def __iter__(self) -> Iterator[attempts]:
+        for pause in self._pauses():
+            time.sleep(pause)
+            yield self
+
+    async def __aiter__(self) -> AsyncIterator[attempts]:
+        for pause in self._pauses():
+            await asyncio.sleep(pause)
+            yield self
+
+    def _pauses(self) -> Iterator[float]:
+        self.number = self.made
+        while self._has_failed and self.number < _ATTEMPTS:
+            self.number += 1
+            yield self.pauses.begin() if self.number > 1 else 0.0
+
+    def __enter__(self) -> None:
+        self._has_failed = False
+
+    def __exit__(self, _type: object, error: BaseException | None, _traceback: object) -> bool:
+        if not isinstance(error, Exception) or not self.on(error):
+            return False
+        log.warning("attempt.failed", what=self.what, attempt=self.number, of=_ATTEMPTS, type=type(error).__name__)
+        self._has_failed = self.number < _ATTEMPTS
+        return self._has_failed
 
 
 def is_transient(error: Exception) -> bool:
@@ -191,12 +241,6 @@ def is_transient(error: Exception) -> bool:
     return isinstance(error, StorageUnavailableError) and not permanent
 
 
-def _log_retry(details: RetryDetails) -> None:
-    log.warning(
-        "attempt.failed",
-        what=details.name,
-        attempt=details.retry_num,
-        of=_ATTEMPTS,
-        wait_seconds=round(details.wait_for, 3),
-        type=type(details.caused_by).__name__,
-    )
+def is_worth_repeating(error: Exception) -> bool:
+    """Return whether the engine might succeed in a moment. A server that did not answer has a circuit before it."""
+    return is_transient(error) and not isinstance(error, NoAnswerError)

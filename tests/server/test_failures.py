@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-import stamina
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
@@ -146,18 +145,17 @@ async def test_without_a_model_clusters_are_unavailable_and_the_error_says_why(
 async def test_without_an_index_clusters_fail_and_everything_else_works(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     settings.index_directory.write_text("in the way")
-    with stamina.set_testing(True, attempts=3):
-        async with opened(settings) as services, agent_of(services) as agent:
-            error = await agent.refused("get_clusters", axis="full")
-            assert error["type"] == "storage_unavailable"
-            assert str(tmp_path) not in str(error)
+    async with opened(settings) as services, agent_of(services) as agent:
+        error = await agent.refused("get_clusters", axis="full")
+        assert error["type"] == "storage_unavailable"
+        assert str(tmp_path) not in str(error)
 
-            await agent.call("start_ghap", **ENTRY)
-            resolved = await agent.call("resolve_ghap", **CONFIRMED)
-            assert resolved["indexed"] is False
-            found = await agent.call("search_experiences", query="stale price cache")
-            assert (found["mode"], found["count"]) == ("lexical", 1)
-            assert (await agent.call("list_ghap_entries"))["count"] == 1
+        await agent.call("start_ghap", **ENTRY)
+        resolved = await agent.call("resolve_ghap", **CONFIRMED)
+        assert resolved["indexed"] is False
+        found = await agent.call("search_experiences", query="stale price cache")
+        assert (found["mode"], found["count"]) == ("lexical", 1)
+        assert (await agent.call("list_ghap_entries"))["count"] == 1
 
 
 async def test_an_unusable_journal_is_an_error_that_does_not_show_its_path(services: Services, agent: Agent) -> None:

@@ -28,7 +28,7 @@ from learning_memory_server.embedding.source import (
 from learning_memory_server.errors import EmbeddingUnavailableError
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.locking import exclusive
-from learning_memory_server.system.waiting import attempts
+from learning_memory_server.system.waiting import Backoff, attempts
 
 _PARTS: Final = {"modules.json", "config.json"}
 _DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")
@@ -110,7 +110,7 @@ class _Hub:
                 continue
             files.make_private_directory(target.parent)
             partial = target.with_name(f".{target.name}.part")
-            for attempt in attempts("model.download", (httpx2.TransportError,), timeouts.DOWNLOAD_AGAIN):
+            for attempt in attempts("model.download", _is_lost, Backoff(timeouts.DOWNLOAD_AGAIN)):
                 with attempt:
                     self._resume(path, partial)
             if not _is_what(partial, digest):
@@ -186,6 +186,10 @@ def _is_what(path: Path, digest: str) -> bool:
     content = path.read_bytes()
     blob = b"blob %d\0%b" % (len(content), content)
     return digest in ("", hashlib.sha1(blob, usedforsecurity=False).hexdigest())
+
+
+def _is_lost(error: Exception) -> bool:
+    return isinstance(error, httpx2.TransportError)
 
 
 def _client() -> httpx2.Client:

@@ -19,7 +19,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSett
 from learning_memory_server.model import limits
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.servers import certificates, is_here, obstacle, require_plain
-from learning_memory_server.system.waiting import attempts
+from learning_memory_server.system.waiting import Backoff, attempts
 
 _BATCH: Final = 32
 _BODY_MAX: Final = 64 << 20
@@ -181,10 +181,8 @@ class OllamaServer:
         return normalised
 
     def _request(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        # The server closed the connection halfway; any other failure would happen again.
-        lost = (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError)
         with self._transport_errors():
-            for attempt in attempts("ollama.request", lost, timeouts.OLLAMA_AGAIN):
+            for attempt in attempts("ollama.request", _is_lost, Backoff(timeouts.OLLAMA_AGAIN)):
                 with attempt, self._client.stream(method, path, json=body) as response:
                     content = self._read(response)
             require_plain(response.status_code, content)
@@ -245,6 +243,11 @@ class OllamaServer:
         except httpx2.HTTPError as error:
             why, advice = obstacle(error, "ollama_url", "Start it with `ollama serve`")
             raise ModelServerAwayError(f"Ollama at {self.address} cannot be reached: {why}.", hint=advice) from error
+
+
+def _is_lost(error: Exception) -> bool:
+    """Return whether the server closed the connection halfway. Any other failure would happen again."""
+    return isinstance(error, (httpx2.RemoteProtocolError, httpx2.ReadError, httpx2.WriteError))
 
 
 def full_name(model: str) -> str:

@@ -22,7 +22,7 @@ from learning_memory_server.index.engines.qdrant_errors import Kind, refusal, re
 from learning_memory_server.index.engines.server_log import checked_address, clean_url
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.servers import certificates, is_here, require_plain
-from learning_memory_server.system.waiting import Circuit, is_own_delay, request_seconds
+from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay, request_seconds
 
 T = TypeVar("T")
 
@@ -84,11 +84,10 @@ def product(version: str) -> str:
 
 
 class _Pause(NamedTuple):
-    """Why requests are not made, until when in the loop's time, and how many seconds that is in all."""
+    """Why requests are not made, and for how long."""
 
     error: StorageUnavailableError
-    until: float
-    seconds: float
+    backoff: Backoff
 
 
 class Availability:
@@ -117,10 +116,10 @@ class Availability:
     def refusal(self) -> dict[str, Any]:
         """Return why reading or writing is `refused`, and the `retry_seconds` left; nothing if neither is."""
         pauses = [pause for (kind, _), pause in self._pauses.items() if kind is not Kind.CREATE]
-        last = max(pauses, key=lambda pause: pause.until, default=None)
-        if last is None or last.until <= _now():
+        last = max(pauses, key=lambda pause: pause.backoff.left, default=None)
+        if last is None or not last.backoff.left:
             return {}
-        return {"refused": last.error.sentence, "retry_seconds": round(last.until - _now())}
+        return {"refused": last.error.sentence, "retry_seconds": round(last.backoff.left)}
 
     @property
     def is_open(self) -> bool:
@@ -140,9 +139,9 @@ class Availability:
         """Raise the refusal of such requests, with the seconds left of the pause, if they were refused lately."""
         for key in ((kind, None), (kind, collection)):
             pause = self._pauses.get(key)
-            if pause is not None and _now() < pause.until:
+            if pause is not None and pause.backoff.left:
                 again = copy(pause.error)
-                again.retry_seconds = pause.until - _now()
+                again.retry_seconds = pause.backoff.left
                 raise again from pause.error
 
     def refused(
@@ -153,13 +152,13 @@ class Availability:
         `collection` is its name on the server; None if the refusal is about all.
         """
         last = self._pauses.get((kind, collection))
-        if last is not None and _now() < last.until:
+        backoff = last.backoff if last else Backoff(timeouts.QDRANT_PAUSE, most=timeouts.QDRANT_PAUSE_MAX, clock=_now)
+        if backoff.left:
             # It was on its way when the pause began.
-            error.retry_seconds = last.until - _now()
+            error.retry_seconds = backoff.left
             return
-        grown = min(2 * last.seconds, timeouts.QDRANT_PAUSE_MAX) if last else timeouts.QDRANT_PAUSE
-        seconds = grown if said is None else max(said, timeouts.QDRANT_PAUSE)
-        self._pauses[kind, collection] = _Pause(error, _now() + seconds, seconds)
+        seconds = backoff.begin(None if said is None else max(said, timeouts.QDRANT_PAUSE))
+        self._pauses[kind, collection] = _Pause(error, backoff)
         error.retry_seconds = seconds
         log.warning("requests.paused", kind=kind.value, collection=collection, reason=error.message, seconds=seconds)
 
