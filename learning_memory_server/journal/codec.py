@@ -1,12 +1,6 @@
-"""Domain objects as JSON data and as lines of the journal, and back.
+"""The kinds of records; domain objects as JSON data and as lines of the journal, and back. See `journal/README.md`.
 
-Data has the fields of the dataclasses. Parts that are empty by default are left out while they are empty. Times are
-ISO 8601 with an offset. What is read must have the dataclass's types; parts of unknown names are kept.
-
-A line is a JSON object `{"at", "data", "id", "kind", "sum", "v"}` with sorted keys and no spaces, in UTF-8.
-`sum`, the checksum, is the SHA-256 of the line's canonical JSON without `sum`, so that damage is detected.
-The file of an open entry is its data as one JSON object, with the version and such a checksum. Nothing of another
-format, which each line and each open file names, is changed.
+Data has the fields of the dataclasses, without those that are empty by default. Parts of unknown names are kept.
 """
 
 from __future__ import annotations
@@ -14,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -26,6 +20,7 @@ from typing import Any, Final, Generic, TypeGuard, TypeVar, cast, get_args, get_
 import msgspec
 
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
+from learning_memory_server.journal import checks
 from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
@@ -43,17 +38,28 @@ MALFORMED: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionEr
 
 
 @dataclass(frozen=True)
-class Codec(Generic[T]):
-    """How things of one kind are written in the journal."""
+class RecordKind(Generic[T]):
+    """A kind of record: how its things are written, and how logs, archives, imports and scans treat them."""
 
-    kind: str  # the kind, as journal lines name it
-    type: type[T]
-    # Returns the names of the calls that wrote a thing; see `Caller.request`.
-    requests: Callable[[T], Collection[str | None]] = lambda _thing: ()
+    kind: str  # the name in journal lines
+    file: str  # the name of its log
+    type: type[T] | None = None  # None for data without a dataclass, which is neither encoded nor decoded here
+    # Returns an imported thing as it may be stored. None for a kind that is not imported, or is not a dataclass.
+    check: Callable[[T], T] | None = None
+    # The fields that this program fills itself: ids, times and names. A pattern that matches there found no secret.
+    own: str = ""
+    noun: str = ""  # the name of a record in reports, where it is another one
+    is_monthly: bool = False
+    is_archived: bool = True
     # The names that fields have in the journal, where they differ.
     names: Mapping[str, str] = field(default_factory=dict)
     # What absent parts stand for, where the dataclass has no default.
     absent: Data = field(default_factory=dict)
+
+    @cached_property
+    def ours(self) -> frozenset[str]:
+        """The fields that this program fills itself."""
+        return frozenset(self.own.split())
 
     @cached_property
     def fields(self) -> dict[str, str]:
@@ -85,7 +91,7 @@ def lean(data: Data) -> Data:
     return {key: value for key, value in data.items() if value not in (None, "", [], {})}
 
 
-def _parts_of(thing: Stored) -> Data:
+def _parts_of(thing: Stored) -> dict[str, Any]:
     """Return the known parts of a thing as JSON data, without those that are as they are by default."""
     parts = ((each.name, getattr(thing, each.name), each.default) for each in fields(thing))
     return {name: _to_data(part) for name, part, default in parts if name != "others" and (part or part != default)}
@@ -137,15 +143,59 @@ def _sorted_out(kind: Any, data: Any) -> Any:
     return parts
 
 
-GHAP: Final = Codec("ghap", Ghap, lambda entry: entry.requests)
-VALUE: Final = Codec("value", Value, lambda value: (value.request,))
-VERDICT: Final = Codec("verdict", Verdict, lambda verdict: verdict.requests, {"stance": "verdict"})
-ADVICE: Final = Codec("advice", Advice)
-TRIAL: Final = Codec("trial", Trial)
-FAILURE: Final = Codec("failure", Failure)
-PROJECT: Final = Codec("project", Naming)
-# Where its chunks are is written so that a start need not chunk it again.
-MEMORY: Final = Codec("memory", Memory, lambda memory: (memory.request,), {"chunking": "cuts"}, {"metadata": {}})
+GHAP: Final = RecordKind(
+    "ghap",
+    "entries",
+    Ghap,
+    checks.checked_entry,
+    "v id agent_session agent created_at domain strategy requests history[].at resolution.status "
+    "resolution.resolved_at resolution.root_cause.category resolution.cited",
+    noun="entry",
+    is_monthly=True,
+)
+VALUE: Final = RecordKind(
+    "value", "values", Value, checks.checked_value, "id cluster_id created_at request supersedes evidence"
+)
+VERDICT: Final = RecordKind(
+    "verdict",
+    "verdicts",
+    Verdict,
+    checks.checked_verdict,
+    "value_id ghap_id verdict created_at requests",
+    names={"stance": "verdict"},
+)
+ADVICE: Final = RecordKind(
+    "advice",
+    "advice",
+    Advice,
+    checks.checked_advice,
+    "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability",
+    noun="advice line",
+)
+TRIAL: Final = RecordKind("trial", "trials", Trial, own="id created_at", is_archived=False)
+FAILURE: Final = RecordKind(
+    "failure", "failures", Failure, checks.checked_failure, "id session created_at shown times", noun="failure line"
+)
+MEMORY: Final = RecordKind(
+    "memory",
+    "memories",
+    Memory,
+    checks.checked_memory,
+    "id date created_at request cuts",
+    is_monthly=True,
+    # Where its chunks are is written so that a start need not chunk it again.
+    names={"chunking": "cuts"},
+    absent={"metadata": {}},
+)
+CLUSTERS: Final = RecordKind[Any]("clusters", "clusters", noun="cluster change")
+SERVER: Final = RecordKind[Any]("server", "servers", own="urls owner left", noun="server line", is_archived=False)
+PROJECT: Final = RecordKind(
+    "project", "projects", Naming, own="id created_at name into", noun="project line", is_archived=False
+)
+KINDS: Final[Mapping[str, RecordKind[Any]]] = {
+    each.kind: each for each in (GHAP, VALUE, VERDICT, ADVICE, TRIAL, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT)
+}
+"""Every kind of record. The journal has an attribute for the log of each."""
 
 
 def refuse_another(version: int) -> None:
@@ -159,7 +209,6 @@ def refuse_another(version: int) -> None:
 
 TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}
 """The data of a line that marks its id as forgotten, whatever other lines say about it."""
-
 
 _VERSION: Final = re.compile(rb',"v":([1-9]\d{0,8})\}\n')
 """The end of a line: keys are sorted, so the version comes last."""
@@ -182,8 +231,7 @@ def is_version(version: object) -> TypeGuard[int]:
 
 
 _FIELDS: Final = ("kind", "id", "at", "data", "sum")
-"""What every line has besides its version."""
-
+"""The fields of every line, except its version."""
 
 _SUM: Final = b',"sum":"'
 END: Final = b',"v":%d}' % JOURNAL_FORMAT
@@ -209,7 +257,7 @@ class DamagedLineError(ValueError):
 class JournalRecord:
     """What one line says."""
 
-    kind: str  # what `data` describes: ghap, value, verdict, advice, failure, memory, clusters, project or server
+    kind: str  # a key of `KINDS`
     # The id of the thing described. A later line of the same kind and id supersedes this one, except that lines about
     # clusters add up.
     id: str
@@ -217,7 +265,7 @@ class JournalRecord:
     data: dict[str, Any]  # the description in JSON types, or a tombstone's data
 
     @classmethod
-    def of(cls, codec: Codec[Any], thing: Any, at: datetime | None = None) -> JournalRecord:
+    def of(cls, codec: RecordKind[Any], thing: Any, at: datetime | None = None) -> JournalRecord:
         """Return the record of a thing, written at a time that is by default its own."""
         return cls(codec.kind, thing.id, at or thing.created_at, codec.encode(thing))
 

@@ -13,6 +13,7 @@ from learning_memory_server.errors import JournalUnavailableError
 from learning_memory_server.journal.codec import (
     END,
     GHAP,
+    KINDS,
     MALFORMED,
     PROJECT,
     DamagedLineError,
@@ -38,14 +39,14 @@ class Journal:
 
     def __init__(self, path: Path, *, disk: Disk = files) -> None:
         self.path = path
-        said = Log(path / "projects", disk=disk)
+        said = Log(path / PROJECT.file, disk=disk)
         self.names = Names(said, PROJECT)
-        self.entries = Log(path / "entries", monthly=True, disk=disk, names=self.names)
-        self.memories = Log(path / "memories", monthly=True, disk=disk, names=self.names)
-        names = ("values", "verdicts", "advice", "trials", "failures", "clusters", "servers")
-        small = [Log(path / name, disk=disk, names=self.names) for name in names]
-        self.values, self.verdicts, self.advice, self.trials, self.failures, self.clusters, self.servers = small
-        self._logs = (said, self.entries, *small, self.memories)
+        kinds = KINDS.values()
+        self.logs = {
+            each.file: Log(path / each.file, monthly=each.is_monthly, disk=disk, names=self.names) for each in kinds
+        } | {PROJECT.file: said}
+        self.entries, self.values, self.verdicts, self.advice, self.trials, *others = self.logs.values()
+        self.failures, self.memories, self.clusters, self.servers, _said = others
         self._open = path / "open"
         self._disk = disk
         self._unreadable = 0
@@ -53,7 +54,7 @@ class Journal:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders inside the journal folder that are written to, whether or not they exist."""
-        return self.path / "entries", self.path / "memories", self._open
+        return *(self.path / each.file for each in KINDS.values() if each.is_monthly), self._open
 
     def recover(self, at: datetime) -> list[Path]:
         """Repair what a crash can leave behind, and return the files that torn lines were moved to.
@@ -62,7 +63,7 @@ class Journal:
         removing its open file, that file is removed now.
         """
         self._refuse_other_formats()
-        set_aside = [path for log in self._logs for path in log.recover(at)]
+        set_aside = [path for log in self.logs.values() for path in log.recover(at)]
         self._sweep()
         return set_aside
 
@@ -73,7 +74,7 @@ class Journal:
         Files with unreadable bytes are kept and named, for a person to decide about.
         """
         self._sweep()
-        purges = [log.purge() for log in self._logs]
+        purges = [log.purge() for log in self.logs.values()]
         return Purge(
             {path: count for purge in purges for path, count in purge.removed.items()},
             [path for purge in purges for path in purge.doubtful],
@@ -91,40 +92,40 @@ class Journal:
                 if changed := changes.get(path.read_bytes()):
                     self._disk.replace(path, changed)
                     replaced += 1
-        return replaced + sum(sum(log.rewrite(changes).values()) for log in self._logs)
+        return replaced + sum(sum(log.rewrite(changes).values()) for log in self.logs.values())
 
     def raw_lines(self) -> Iterator[tuple[Path, int, bytes]]:
         """Yield every line of every log; see `Log.raw_lines`."""
-        for log in self._logs:
+        for log in self.logs.values():
             yield from log.raw_lines()
 
     def damage(self) -> list[Damage]:
         """Return every line of every log that cannot be read."""
-        return [damage for log in self._logs for damage in log.read().damage]
+        return [damage for log in self.logs.values() for damage in log.read().damage]
 
     def set_aside_files(self) -> list[Path]:
         """Return the files that `recover` has moved torn lines to."""
-        return [path for log in self._logs for path in log.set_aside_files()]
+        return [path for log in self.logs.values() for path in log.set_aside_files()]
 
     def count_damage(self) -> int:
         """Return how many lines cannot be read, open entries included. What this process has read is not read again."""
         return self._unreadable + sum(
-            len(log.read().damage) if log.known_damage is None else log.known_damage for log in self._logs
+            len(log.read().damage) if log.known_damage is None else log.known_damage for log in self.logs.values()
         )
 
     @property
     def known_damage(self) -> int:
         """How many lines could not be read in the logs that this process has read, and how many open entries."""
-        return self._unreadable + sum(log.known_damage or 0 for log in self._logs)
+        return self._unreadable + sum(log.known_damage or 0 for log in self.logs.values())
 
     @property
     def changed_by_others(self) -> set[Path]:
         """The files that another program changed between two appends of this process."""
-        return set[Path]().union(*(log.changed_by_others for log in self._logs))
+        return set[Path]().union(*(log.changed_by_others for log in self.logs.values()))
 
     def forgotten(self) -> set[tuple[str, str]]:
         """Return the kind and the id of everything that is forgotten."""
-        return set[tuple[str, str]]().union(*(log.read().forgotten for log in self._logs))
+        return set[tuple[str, str]]().union(*(log.read().forgotten for log in self.logs.values()))
 
     def save_open(self, ghap: Ghap) -> None:
         """Write or replace the file of an open entry."""
@@ -199,7 +200,7 @@ class Journal:
         """Return the total size of the files, in bytes. Open entries that are resolved meanwhile are left out."""
         total = 0
         with journal_errors(self.path):
-            for path in [*(path for log in self._logs for path in log.segments()), *self.open_files()]:
+            for path in [*(path for log in self.logs.values() for path in log.segments()), *self.open_files()]:
                 with suppress(FileNotFoundError):
                     total += path.stat().st_size
         return total

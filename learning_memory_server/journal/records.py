@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from learning_memory_server.errors import JournalUnavailableError
-from learning_memory_server.journal.codec import FAILURE, Codec, JournalRecord
+from learning_memory_server.journal.codec import FAILURE, JournalRecord, RecordKind
 from learning_memory_server.journal.log import Log
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
@@ -66,7 +66,7 @@ class Records(Generic[T]):
     A write is on the disk when the call returns, and visible here only then. Nothing here awaits.
     """
 
-    def __init__(self, log: Log, codec: Codec[T]) -> None:
+    def __init__(self, log: Log, codec: RecordKind[T]) -> None:
         self.log = log
         self._codec = codec
         self._by_id: dict[str, T] | None = None
@@ -87,7 +87,7 @@ class Records(Generic[T]):
 
     def find_by_request(self, request: str) -> T | None:
         """Return the newest thing that a call wrote, or None. Lets a call that is sent again find what it did."""
-        return next((each for each in reversed(self.all()) if request in self._codec.requests(each)), None)
+        return next((each for each in reversed(self.all()) if request in _requests_of(each)), None)
 
     def forgotten_ids(self) -> frozenset[str]:
         """Return the ids of everything that is forgotten."""
@@ -182,6 +182,11 @@ class Records(Generic[T]):
             raise next(iter(refused.values()))
         self._tombstones = tombstones
         return by_id
+
+
+def _requests_of(thing: Any) -> Collection[str | None]:
+    """Return the names of the calls that wrote a thing; see `Caller.request`."""
+    return thing.requests if hasattr(thing, "requests") else (getattr(thing, "request", None),)
 
 
 _SPARE: Final = 0.1

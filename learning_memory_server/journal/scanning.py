@@ -6,16 +6,23 @@ What arrives is redacted before it is stored. What was stored earlier, or before
 import hashlib
 import json
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of, open_file_of, with_data
+from learning_memory_server.journal.codec import (
+    KINDS,
+    DamagedLineError,
+    JournalRecord,
+    content_of,
+    open_file_of,
+    with_data,
+)
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import journal_errors
-from learning_memory_server.redaction.base import Redactor, word_set
+from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactedData, redact_data
 
 OPEN_ENTRY: Final = "open entry"
@@ -27,24 +34,6 @@ _ABOUT: Final = re.compile(rb'"id":"(?P<id>[\w-]+)","kind":"(?P<kind>\w+)","sum"
 """The end of a line: keys are sorted."""
 _TAIL: Final = 400
 """Bytes in which that fits, unless an id is longer than any that is imported."""
-
-_OURS: Final[Mapping[str, frozenset[str]]] = {
-    "ghap": word_set(
-        "v id agent_session agent created_at domain strategy requests history[].at resolution.status "
-        "resolution.resolved_at resolution.root_cause.category resolution.cited"
-    ),
-    "value": word_set("id cluster_id created_at request supersedes evidence"),
-    "verdict": word_set("value_id ghap_id verdict created_at requests"),
-    "advice": word_set(
-        "ghap_id revision channel items[].id items[].kind items[].effect items[].reason created_at withheld probability"
-    ),
-    "trial": word_set("id created_at"),
-    "project": word_set("id created_at name into"),
-    "failure": word_set("id session created_at shown times"),
-    "server": word_set("urls owner left"),
-    "memory": word_set("id date created_at request cuts"),
-}
-"""What this program wrote itself: ids, times and names. A pattern that matches one of them has found no secret."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +73,7 @@ class Scanner:
 
     def redact(self, kind: str, data: Any) -> RedactedData:
         """Return a record's data without its secrets. What this program wrote itself stays."""
-        redacted = redact_data(self._redactor, data, _OURS.get(kind, ()))
+        redacted = redact_data(self._redactor, data, KINDS[kind].ours if kind in KINDS else ())
         if kind == "memory" and redacted.kinds and redacted.data.get("text") != data.get("text"):
             # The chunks of another text.
             redacted.data.pop("cuts", None)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, Codec, lean
+from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, VALUE, VERDICT, RecordKind, lean
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
@@ -99,7 +99,7 @@ def through_json(data: dict[str, Any]) -> dict[str, Any]:
 )
 @given(data=st.data())
 def test_anything_survives_a_round_trip(
-    codec: Codec[Any], things: st.SearchStrategy[object], data: st.DataObject
+    codec: RecordKind[Any], things: st.SearchStrategy[object], data: st.DataObject
 ) -> None:
     thing = data.draw(things)
     assert codec.decode(through_json(codec.encode(thing))) == thing

@@ -30,7 +30,7 @@ from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, PROJECT, TRIAL, VALUE, VERDICT
+from learning_memory_server.journal.codec import KINDS, SERVER
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
 from learning_memory_server.server.composition.backends import open_server
@@ -51,16 +51,12 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
     """Read everything in the journal, and find out which process has locked it."""
     journal = Journal(settings.journal_directory)
     readers: list[tuple[str, Log, Callable[[dict[str, object]], object] | None]] = [
-        ("entry", journal.entries, GHAP.decode),
-        ("value", journal.values, VALUE.decode),
-        ("verdict", journal.verdicts, VERDICT.decode),
-        ("advice line", journal.advice, ADVICE.decode),
-        ("trial", journal.trials, TRIAL.decode),
-        ("failure line", journal.failures, FAILURE.decode),
-        ("memory", journal.memories, MEMORY.decode),
-        ("cluster change", journal.clusters, None),
-        ("server line", journal.servers, server_from_data),
-        ("project line", journal.names.log, PROJECT.decode),
+        (
+            each.noun or each.kind,
+            journal.logs[each.file],
+            server_from_data if each is SERVER else each.type and each.decode,
+        )
+        for each in KINDS.values()
     ]
     try:
         sound = []

@@ -12,7 +12,8 @@ from types import UnionType
 from typing import Any, Final, TypeVar, get_args, get_type_hints
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.journal.archive.contents import entry_of_record, is_id
+from learning_memory_server.journal.archive.contents import entry_of_record
+from learning_memory_server.journal.checks import is_id
 from learning_memory_server.journal.codec import DamagedLineError, JournalRecord
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash

@@ -31,7 +31,7 @@ from learning_memory_server.journal.archive.reading import (
     most_bytes,
     verify,
 )
-from learning_memory_server.journal.codec import DamagedLineError, JournalRecord, content_of
+from learning_memory_server.journal.codec import KINDS, DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Line, journal_errors, matching
 from learning_memory_server.journal.names import Names
@@ -42,8 +42,8 @@ from learning_memory_server.system.locking import try_lock
 from learning_memory_server.version import JOURNAL_FORMAT, VERSION
 
 _GHAP: Final = "ghap"
-_STAYS: Final = frozenset({"servers.jsonl", "trials.jsonl", "projects.jsonl"})
-"""Not in archives: they say where this storage folder has points, and what this machine's sessions were told."""
+_STAYS: Final = {f"{each.file}.jsonl" for each in KINDS.values() if not each.is_archived}
+"""The files that say where this storage folder has points, and what this machine's sessions were told."""
 
 
 @dataclass(slots=True)

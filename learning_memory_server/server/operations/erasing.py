@@ -19,18 +19,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import point_id
 from learning_memory_server.index.engines.owner import find_owner
 from learning_memory_server.index.memory_chunks import point_ids
-from learning_memory_server.journal.codec import (
-    ADVICE,
-    FAILURE,
-    GHAP,
-    MEMORY,
-    VALUE,
-    VERDICT,
-    Codec,
-    DamagedLineError,
-    JournalRecord,
-    with_data,
-)
+from learning_memory_server.journal.codec import GHAP, KINDS, MEMORY, VALUE, DamagedLineError, JournalRecord, with_data
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.journal.records import Records
 from learning_memory_server.journal.scanning import Scanner, scan_journal
@@ -129,7 +118,6 @@ def _elsewhere(services: Services) -> list[str]:
     return [",".join(each.urls) for each in services.servers.elsewhere(services.settings.qdrant_url, owner)]
 
 
-_CODECS: Final[tuple[Codec[Any], ...]] = (GHAP, VALUE, VERDICT, ADVICE, FAILURE, MEMORY)
 _KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]
 Lines = list[tuple[bytes, bytes]]
 """Lines and open files as they are, and what is to stand in their place, which may be the same."""
@@ -194,7 +182,8 @@ def _rewrite(services: Services, lines: Lines) -> int:
     names = services.journal.names
     things = {
         codec.kind: [names.renamed(each.decoded(codec.decode)) for each in now.values() if each.kind == codec.kind]
-        for codec in _CODECS
+        for codec in KINDS.values()
+        if codec.check
     }
     points = [point_id(kind, each.id) for kind in (GHAP.kind, VALUE.kind) for each in things[kind]]
     for memory in things[MEMORY.kind]:

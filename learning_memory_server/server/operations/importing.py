@@ -6,8 +6,18 @@ from typing import Any, TypeVar
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import documents_of
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
-from learning_memory_server.journal.archive.contents import CLUSTERS, checked_record, checked_thing
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec, JournalRecord
+from learning_memory_server.journal.archive.contents import checked_record, checked_thing
+from learning_memory_server.journal.codec import (
+    ADVICE,
+    CLUSTERS,
+    FAILURE,
+    GHAP,
+    MEMORY,
+    VALUE,
+    VERDICT,
+    JournalRecord,
+    RecordKind,
+)
 from learning_memory_server.journal.names import Names
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
@@ -22,11 +32,11 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
     checked = [_checked(number, fields, services.journal.names) for number, fields in enumerate(records)]
     gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
 
-    def of(codec: Codec[T]) -> list[T]:
+    def of(codec: RecordKind[T]) -> list[T]:
         return [thing for kind, thing in checked if kind == codec.kind]
 
     # Clusters before any entry: otherwise the clusterer would number the entries' clusters itself.
-    clusters = _import_clusters(services, [record for kind, record in checked if kind == CLUSTERS])
+    clusters = _import_clusters(services, [record for kind, record in checked if kind == CLUSTERS.kind])
     resolved = services.collector.add_resolved([entry for entry in of(GHAP) if entry.resolution])
     services.writer.postpone([document for entry in resolved for document in documents_of(entry)])
     memories = services.memory_log.add_new(of(MEMORY))
@@ -92,7 +102,9 @@ def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
     try:
-        return record.kind, checked_record(record) if record.kind == CLUSTERS else names.renamed(checked_thing(record))
+        return record.kind, checked_record(record) if record.kind == CLUSTERS.kind else names.renamed(
+            checked_thing(record)
+        )
     except InvalidInputError as error:
         raise InvalidInputError(f"{place}: {error.message}") from None
 

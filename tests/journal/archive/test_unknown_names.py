@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.journal.archive.contents import checked_thing, entry_of_record
 from learning_memory_server.journal.archive.rewriting import purge_archive, redact_archive
-from learning_memory_server.journal.codec import ADVICE, FAILURE, GHAP, MEMORY, VALUE, VERDICT, Codec, JournalRecord
+from learning_memory_server.journal.codec import (
+    ADVICE,
+    FAILURE,
+    GHAP,
+    MEMORY,
+    VALUE,
+    VERDICT,
+    JournalRecord,
+    RecordKind,
+)
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import Records
 from learning_memory_server.journal.scanning import Scanner, scan_journal
@@ -37,7 +46,7 @@ OTHERS = st.dictionaries(
     min_size=1,
     max_size=3,
 )
-CODECS: tuple[Codec[Any], ...] = (GHAP, VALUE, VERDICT, ADVICE, FAILURE, MEMORY)
+CODECS: tuple[RecordKind[Any], ...] = (GHAP, VALUE, VERDICT, ADVICE, FAILURE, MEMORY)
 
 
 PARTS = {"ghap": 7, "value": 2, "verdict": 1, "advice": 2, "failure": 1, "memory": 1, "open": 3}
