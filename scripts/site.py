@@ -19,6 +19,7 @@ _OUTSIDE_DOCS: Final = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "CHANGELOG.md": "changelog.md",
+    "FORMAT.md": "shared-lessons.md",
     "journal/README.md": "journal.md",
 }
 _LINK: Final = re.compile(r"(!?)\[([^\]]*)\]\(([^)\s]+)\)")

@@ -97,7 +97,7 @@ class OnnxEmbedder:
         if not set(self._inputs) <= _INPUTS:
             raise EmbeddingUnavailableError(
                 f"The graph of {source.name} wants {', '.join(self._inputs)}, which a model of texts does not.",
-                hint="Choose another model; docs/models.md names some.",
+                hint="Choose another model; docs/how-to/models.md names some.",
             )
         outputs = [node.name for node in self._session.get_outputs()]
         self._output = next((name for name in _TOKEN_VECTORS if name in outputs), outputs[0])

@@ -88,7 +88,7 @@ DEFAULT_WEIGHTS_SHA256: Final = "4b0d9929267ab7e5886f38429e9e56367e87ed3d46793b0
 INSTALL_EXTRA: Final = (
     'Install this server again with the extra (in a checkout: pip install ".[sentence-transformers]"; from a wheel: '
     'pip install "FILE.whl[sentence-transformers]"), or run in its environment: pip install "sentence-transformers>=6,<7". '
-    "On Linux, docs/install.md says how to avoid gigabytes of CUDA."
+    "On Linux, docs/how-to/install.md says how to avoid gigabytes of CUDA."
 )
 """No line names this project alone: until it is published, an index would offer somebody else's package."""
 
@@ -141,7 +141,7 @@ def find_source(model: str) -> ModelSource:
         if wanted or not _weight_files(folder):
             raise EmbeddingUnavailableError(
                 f"The embedding model {model!r} cannot be run: {obstacle}.",
-                hint="Correct its files, or choose another model; docs/models.md names some.",
+                hint="Correct its files, or choose another model; docs/how-to/models.md names some.",
             ) from error
     if graph is None:
         digests = {"weights": _digest(_weight_files(folder)), "definition": _definition_digest(folder)[:16]}

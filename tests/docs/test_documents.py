@@ -114,7 +114,7 @@ def test_every_command_in_a_document_is_one_of_the_command_line(document: Path) 
 
 
 def test_the_map_names_every_room_and_module_of_the_package() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    text = (ROOT / "docs" / "explain" / "architecture.md").read_text("utf-8")
     rooms = [
         f"{path.name}/" if path.is_dir() else path.name
         for path in (ROOT / PACKAGE).iterdir()
@@ -125,7 +125,7 @@ def test_the_map_names_every_room_and_module_of_the_package() -> None:
 
 
 def test_the_index_of_decisions_lists_every_page_with_its_title() -> None:
-    folder = ROOT / "docs" / "decisions"
+    folder = ROOT / "docs" / "explain" / "decisions"
     index = (folder / "README.md").read_text("utf-8")
     for page in sorted(folder.glob("[0-9]*.md")):
         number, title = page.read_text("utf-8").splitlines()[0].removeprefix("# ").split(". ", 1)

@@ -118,11 +118,3 @@ def test_the_differences_state_the_figures_of_the_code() -> None:
     assert Settings.model_fields["embedding_model"].default in (DEFAULT_MODEL, None)
     for row in tables(DIFFERENCES)[0]:
         assert len(row) == 3, row
-
-
-def test_the_requirements_are_as_many_as_their_page_says() -> None:
-    shown = [where for table in tables(REFERENCE / "requirements.md") for _, _, where in table]
-    met = sum(where.startswith("`") for where in shown)
-    assert met + shown.count("declared") == len(shown)
-    said = f"{len(shown)} requirements: {met} met, {len(shown) - met} declared."
-    assert said in (REFERENCE / "requirements.md").read_text("utf-8")

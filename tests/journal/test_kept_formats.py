@@ -105,7 +105,7 @@ SHARED = (
 
 CHANGED = (
     "{} is not written as its stored sample has it. People have data in that format: raise its number and keep what "
-    "reads the sample, as docs/versions.md says; then store a sample of the new format with "
+    "reads the sample, as docs/reference/versions.md says; then store a sample of the new format with "
     "`python -m tests.journal.test_kept_formats`, and name it in KEPT."
 )
 

@@ -82,7 +82,7 @@ def test_wheel_and_source_distribution_hold_the_package_the_licence_and_the_type
     licences = [f"{root}.dist-info/licenses/{name}" for name in project()["license-files"]]
     assert packed.issuperset(licences)
     assert {name for name in packed - ours if ".dist-info/" not in name} == plugin
-    assert ours | {"LICENSE", "README.md", "pyproject.toml", "hatch_build.py", "docs/install.md"} <= shipped
+    assert ours | {"LICENSE", "README.md", "pyproject.toml", "hatch_build.py", "docs/how-to/install.md"} <= shipped
 
 
 @pytest.mark.slow
@@ -109,7 +109,7 @@ def test_a_package_index_can_render_the_readme(dist: Path) -> None:
     home = project()["urls"]["Homepage"]
     targets = re.findall(r'href="([^"]+)"', html)
 
-    assert f"{home}/blob/main/docs/install.md" in targets
+    assert f"{home}/blob/main/docs/how-to/install.md" in targets
     assert [target for target in targets if not target.startswith(("https://", "#"))] == []
     assert html.count("<h1") == 1
     assert html.count("<table") == (ROOT / "README.md").read_text("utf-8").count("\n| ---")

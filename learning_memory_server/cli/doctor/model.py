@@ -100,7 +100,7 @@ def _check_libraries(obstacle: str) -> Iterator[Finding]:
     if any(name.startswith("nvidia-cuda-runtime") for name in packages):
         yield yellow(
             "torch brought gigabytes of CUDA libraries that are not used here. To save the space, install a CPU "
-            "build of torch; docs/install.md says how."
+            "build of torch; docs/how-to/install.md says how."
         )
 
 
