@@ -1,7 +1,7 @@
 """A memory for coding agents. Importing any part of it first forbids libraries to report what they do.
 
 onnxruntime reads this when it is imported, and otherwise sends a device id and the interpreter's path to its vendor.
-huggingface_hub says to its server, with each download, which agent runs it. The other libraries: docs/explain/privacy.md.
+huggingface_hub says to its server, with each download, which agent runs it. See docs/explain/privacy.md.
 """
 
 import os
