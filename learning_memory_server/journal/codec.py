@@ -22,6 +22,7 @@ import msgspec
 from learning_memory_server.errors import JournalUnavailableError, LearningMemoryError
 from learning_memory_server.journal import checks
 from learning_memory_server.model.advice import Advice, Trial
+from learning_memory_server.model.answer import Answer
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory
@@ -192,8 +193,10 @@ SERVER: Final = RecordKind[Any]("server", "servers", own="urls owner left", noun
 PROJECT: Final = RecordKind(
     "project", "projects", Naming, own="id created_at name into", noun="project line", is_archived=False
 )
+ANSWER: Final = RecordKind("answer", "answers", Answer, own="id said created_at files", is_archived=False)
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
-    each.kind: each for each in (GHAP, VALUE, VERDICT, ADVICE, TRIAL, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT)
+    each.kind: each
+    for each in (GHAP, VALUE, VERDICT, ADVICE, TRIAL, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT, ANSWER)
 }
 """Every kind of record. The journal has an attribute for the log of each."""
 

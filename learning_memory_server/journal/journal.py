@@ -46,7 +46,7 @@ class Journal:
             each.file: Log(path / each.file, monthly=each.is_monthly, disk=disk, names=self.names) for each in kinds
         } | {PROJECT.file: said}
         self.entries, self.values, self.verdicts, self.advice, self.trials, *others = self.logs.values()
-        self.failures, self.memories, self.clusters, self.servers, _said = others
+        self.failures, self.memories, self.clusters, self.servers, _said, self.answers = others
         self._open = path / "open"
         self._disk = disk
         self._unreadable = 0

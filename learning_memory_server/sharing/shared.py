@@ -162,7 +162,11 @@ class SharedLessons:
     def discount(self, entry: Ghap) -> float:
         """Return what the score of an entry loses: that of a shared lesson which is not settled."""
         is_settled = not isinstance(entry, SharedEntry) or entry.is_settled
-        return 0.0 if is_settled or self.effects().get(entry.id, (0, 0))[1] else _DISCOUNT
+        return 0.0 if is_settled or self.is_confirmed(entry) else _DISCOUNT
+
+    def is_confirmed(self, entry: Ghap) -> bool:
+        """Return whether an entry of your own says that a shared lesson helped."""
+        return bool(self.effects().get(entry.id, (0, 0))[1])
 
     def look(self) -> None:
         """Begin to look whether git has something else by now, unless that was done a moment ago."""

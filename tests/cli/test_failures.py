@@ -101,7 +101,7 @@ def test_what_followed_is_said_to_people_although_no_agent_is_told(run: Run, jou
                 times=number + 1,
             )
         )
-    followed = "in 5 of 6 sessions `sudo pytest tests/soil.py` followed"
+    followed = "in 5 of 6 own sessions `sudo pytest tests/soil.py` followed, and the error stayed away in 5"
 
     assert followed in printed(run("failures"))
     shown = printed(run("show", error_id("garden", broken)))

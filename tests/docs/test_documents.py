@@ -33,7 +33,7 @@ FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|cluster
 MADE_ELSEWHERE: Final = re.compile(
     r"(?:settings(?:\.local)?|\.?mcp|server|about|shared|compared|hub|sessions|qdrant-owner"
     r"|claude_desktop_config|learning-memory|modules|tokenizer|config_sentence_transformers)\.json"
-    r"|(?:values|verdicts|advice|trials|failures|servers|clusters|projects|old)\.jsonl|(?:learned|bench)\.md|config\.toml"
+    r"|(?:values|verdicts|advice|trials|failures|servers|clusters|projects|answers|old)\.jsonl|(?:learned|bench)\.md|config\.toml"
 )
 """Files that this program, another one or its user makes."""
 

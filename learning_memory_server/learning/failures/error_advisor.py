@@ -16,12 +16,14 @@ import structlog
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.failures.changes import Edit
+from learning_memory_server.learning.failures.cures import approved, cure_id, without_never
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import looks, parse, program
 from learning_memory_server.learning.failures.pending import PendingFailures, Ran
-from learning_memory_server.learning.failures.remedies import line_about, mended, remedy_for, seen
+from learning_memory_server.learning.failures.remedies import Remedy, line_about, mended, remedy_for, seen
 from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
@@ -73,8 +75,8 @@ class ErrorAdvisor:
     journal. What could not be recorded is not answered either.
     """
 
-    def __init__(self, failures: FailureLog, redaction: RedactionGate) -> None:
-        self._failures = failures
+    def __init__(self, failures: FailureLog, redaction: RedactionGate, answers: Answers | None = None) -> None:
+        self._failures, self._answers = failures, answers
         self._pending = PendingFailures(redaction)
 
     async def saw(self, ran: Ran, may_tell: Callable[[], bool] = lambda: True) -> Known:
@@ -140,12 +142,20 @@ class ErrorAdvisor:
             return ""
         return f"This command failed in {len(sessions) + 1} sessions of this project, and never worked here."
 
+    def _remedy(self, failure: Failure, known: Sequence[Failure], folder: str | None) -> Remedy | None:
+        """Return what the rule allows, else what a person has approved; nothing that a person never wants told."""
+        answers = self._answers
+        if answers and any(answers.is_never(cure_id(each)) for each in known):
+            known = without_never(known, answers.is_never)
+        remedy = remedy_for(failure.command, known, named=failure.named, session=failure.session, folder=folder)
+        return remedy or (approved(failure.command, known, folder, answers.files_of_yes) if answers else None)
+
     def _recorded(self, failure: Failure, folder: str | None, may_tell: Callable[[], bool]) -> Known:
         """Record a failure, and return what is known of it."""
         # Nothing here awaits, so what is known cannot change before it is written.
         before = self._failures.find(failure.id)
         known = self._failures.of(failure.project, failure.signature)
-        remedy = remedy_for(failure.command, known, named=failure.named, session=failure.session, folder=folder)
+        remedy = self._remedy(failure, known, folder)
         fact = "" if remedy else self._in_vain(failure)
         if (remedy or fact) and not may_tell():
             remedy, fact = None, ""

@@ -63,7 +63,7 @@ _VARIABLES: Final = re.compile(
 )
 _SIMPLE: Final = re.compile(r"[\w.:+-]{0,20}")
 """A value that names neither a file nor an address."""
-_NEVER: Final = re.compile(
+NEVER: Final = re.compile(
     r"(?<![\w./])(?:rm|rmdir|rmi|del|delete|remove|drop\w*|destroy|flush\w*|reset|prune|purge|wipe|"
     r"truncate|downgrade|rollback|revert|force|hard|kill|pkill|killall|apply|deploy\w*|publish\w*|push|upload|unlock|dd|"
     r"mkfs\S*|shred|sudo|doas|su|chmod|chown|uninstall|revoke)(?![\w./])"
@@ -115,7 +115,7 @@ def remedy_for(
             text is None
             or not _is_witnessed(edit, witnesses, hints)
             or not _is_allowed(edit, hints, recent[0].signature)
-            or _NEVER.search(text)
+            or NEVER.search(text)
             or not _fits(edit, now, folder)
         ):
             continue
@@ -234,22 +234,6 @@ def _fits(edit: Edit, now: Command, folder: str | None) -> bool:
 def seen(known: Sequence[Failure]) -> int:
     """Return how often an error was seen, by the failures of it that are kept."""
     return max(len(known), *(each.times for each in known)) if known else 0
-
-
-def followed(known: Sequence[Failure]) -> str:
-    """Say which other command followed an error most often, and in how many sessions; nothing if none did.
-
-    For a person, who can judge it: an agent is told only what `remedy_for` returns.
-    """
-    found: dict[object, dict[str, str]] = {}
-    for each in known:
-        if each.remedy and each.remedy != each.command and (made := mended(each.command, each.remedy)):
-            found.setdefault(made.edits or each.remedy, {})[each.session] = each.remedy
-    if not found:
-        return ""
-    best = max(found.values(), key=len)
-    sessions = len({each.session for each in known})
-    return f"in {len(best)} of {sessions} session{'s' * (sessions != 1)} `{[*best.values()][-1]}` followed"
 
 
 def line_about(known: Sequence[Failure], command: str, remedy: Remedy) -> str:

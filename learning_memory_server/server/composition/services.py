@@ -23,6 +23,7 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES
 from learning_memory_server.index.writer import IndexWriter
+from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
@@ -33,6 +34,7 @@ from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
+from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model import limits
@@ -120,12 +122,20 @@ class Kept:
         self.failure_log = FailureLog(journal.failures)
         self.memory_log = MemoryLog(journal.memories, backends.chunkers(settings))
         self.servers = ServerLog(journal.servers)
+        self.answers = Answers(journal.answers)
         self.claims = claims_of(settings)
 
     def read_journal(self) -> None:
         """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
         self.collector.load()
-        for records in (self.value_log, self.verdicts, self.advice_log, self.failure_log, self.memory_log):
+        for records in (
+            self.value_log,
+            self.verdicts,
+            self.advice_log,
+            self.failure_log,
+            self.memory_log,
+            self.answers,
+        ):
             records.forgotten_ids()
 
     def note_server(self, url: str, owner: str) -> None:
@@ -190,7 +200,7 @@ class Services(Indexed):
         finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere)
         self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
-        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction)
+        self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
         self.session_context = SessionContext(collector, self.values, self.advisor)
         self.anchoring = Anchoring(collector, self.redaction)
         self.validity = self.advisor.validity
@@ -204,6 +214,7 @@ class Services(Indexed):
             clock,
             check_in_calls=settings.check_in_calls,
         )
+        self.review = Review(self.answers, self.failure_log, collector, self.shared)
         self.projects = Projects(self)
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, FrameStore(settings.storage_path / "map"))

@@ -145,7 +145,10 @@ async def test_the_commands_say_what_the_hook_says(shield: Shield) -> None:
     refused = shown["kubectl apply -f a"]
     assert not any("remedy" in each for each in (refused, *refused["failures"]))
     # A person may know better.
-    assert refused["followed"] == "in 2 of 2 sessions `kubectl apply -f a --context prod` followed"
+    assert (
+        refused["followed"]
+        == "in 2 of 2 own sessions `kubectl apply -f a --context prod` followed, and the error stayed away in 2"
+    )
     assert not await shield.told("another", "kubectl apply -f a", "error: refused")
     assert "This worked: python3 a.py (" in await shield.told("another", "python a.py")
 

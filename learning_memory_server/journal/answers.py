@@ -1,0 +1,31 @@
+"""What a person has answered: whether agents may be told something unasked. It stays on this machine."""
+
+from learning_memory_server.journal.codec import ANSWER
+from learning_memory_server.journal.log import Log
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.answer import Answer, Said
+
+
+class Answers(Records[Answer]):
+    """The answers in the journal."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(log, ANSWER)
+
+    def said(self, name: str) -> Said | None:
+        """Return what a person has said last of something, None if nothing, or if that was taken back."""
+        found = self.find(name)
+        return found.said if found and found.said is not Said.UNDO else None
+
+    def is_yes(self, name: str) -> bool:
+        """Return whether agents may be told something because a person has said so."""
+        return self.said(name) in {Said.YES, Said.RULE}
+
+    def is_never(self, name: str) -> bool:
+        """Return whether a person wants something told to no agent unasked."""
+        return self.said(name) is Said.NEVER
+
+    def files_of_yes(self, name: str) -> tuple[str, ...] | None:
+        """Return the files that were noted with a yes, None without one."""
+        found = self.find(name)
+        return found.files if found and self.is_yes(name) else None

@@ -1,0 +1,225 @@
+"""What followed on an error: every cure, with how it fared, for a person; and those that a person has approved.
+
+An agent is told by rule only what `remedies.remedy_for` returns. Anything else waits for a person's yes, which is for
+the digest of both commands.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from learning_memory_server.learning.failures.changes import applied
+from learning_memory_server.learning.failures.parse import RUNNER_WORDS, Command, head, parse, program
+from learning_memory_server.learning.failures.remedies import NEVER, Remedy, mended, remedy_for
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.limits import COMMAND_MAX
+from learning_memory_server.model.lines import shortened
+from learning_memory_server.redaction.base import MARKER
+from learning_memory_server.system.files import read
+from learning_memory_server.system.invisible import hides
+
+_CURE: Final = "cure_"
+_ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
+_SHOWN: Final = 120
+"""Characters of a cure in a sentence."""
+_FETCHES: Final = re.compile(
+    r"\b(?:curl|wget|iwr|irm|iex|invoke-\w+|npx|bunx|uvx|pipx|dlx|eval|source|install|add|sync|upgrade|migrate)\b"
+    r"|\b(?:npm|pnpm|yarn) (?:ci|exec|x|create|init)\b|\b(?:docker|podman) (?:run|pull)\b|--with\b|://"
+    r"|\bgit (?:clean|checkout|restore|clone|submodule)\b|--(?:no-verify|privileged|admin)\b",
+    re.IGNORECASE,
+)
+"""What a command fetches and runs, or throws away, besides what is never told by rule."""
+_INTERPRETERS: Final = frozenset("python py node bash sh zsh ruby perl php deno bun pwsh powershell source .".split())
+_RECIPES: Final = {
+    **dict.fromkeys(("make", "gmake"), "Makefile"),
+    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), "package.json"),
+    "just": "justfile",
+    "rake": "Rakefile",
+}
+"""The files that say what a program runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cure:
+    """What a command was changed to when an error was mended, in one or more sessions."""
+
+    cases: tuple[Failure, ...]  # the failures that it mended, oldest first
+    sessions: int  # how many sessions it followed in
+    met: int  # how many sessions met the error
+    away: int  # after which of those that it followed in the error did not come at it
+    is_own: bool  # whether these are sessions of this machine
+
+    @property
+    def last(self) -> Failure:
+        """The case to show: the last that can be approved, one of this machine before others."""
+        return max(self.cases, key=lambda each: (flaw(each) is None, not each.imported))
+
+    @property
+    def days(self) -> int:
+        """On how many days it was found."""
+        return len({each.created_at.date() for each in self.cases})
+
+    @property
+    def fared(self) -> str:
+        """What a person reads of it."""
+        whose = "own" if self.is_own else "imported"
+        plural = "s" * (self.met != 1)
+        text = shortened(ascii_of(self.last.remedy or ""), _SHOWN)
+        return (
+            f"in {self.sessions} of {self.met} {whose} session{plural} `{text}` followed, and the error stayed away "
+            f"in {self.away}"
+        )
+
+
+def cure_id(failure: Failure) -> str:
+    """Return the id of what mended a failure: a digest of its error and of both commands."""
+    error = failure.id.rpartition("_")[0]
+    parts = "\0".join((error, failure.command, failure.remedy or ""))
+    return f"{_CURE}{_short(parts)}"
+
+
+def cures_of(known: Sequence[Failure]) -> list[Cure]:
+    """Return the cures of an error, what followed in most sessions first."""
+    own = [each for each in known if not each.imported] or list(known)
+    found: dict[object, list[Failure]] = {}
+    for each in known:
+        if each.remedy and each.remedy != each.command and (made := mended(each.command, each.remedy)):
+            found.setdefault(made.edits or each.remedy, []).append(each)
+    cures = []
+    for edits, cases in found.items():
+        sessions = {each.session for each in cases if each in own}
+        again = {
+            each.session
+            for each in own
+            for case in cases
+            if each.session == case.session
+            and (each.command == case.remedy or ((made := mended(case.command, each.command)) and made.edits == edits))
+        }
+        met = len({each.session for each in own})
+        cures.append(Cure(tuple(cases), len(sessions), met, len(sessions - again), not own[0].imported))
+    return sorted(cures, key=lambda each: -each.sessions)
+
+
+def followed(known: Sequence[Failure]) -> str:
+    """Say which other command followed an error most often, and how that fared; nothing if none did."""
+    return next((each.fared for each in cures_of(known)), "")
+
+
+def is_by_rule(cure: Cure, known: Sequence[Failure]) -> bool:
+    """Return whether agents are told a cure without a person's yes."""
+    told = remedy_for(cure.last.command, known, named=cure.last.named)
+    made = mended(cure.last.command, cure.last.remedy or "")
+    return bool(told and made and (change := mended(cure.last.command, told.text)) and change.edits & made.edits)
+
+
+def flaw(failure: Failure) -> str | None:
+    """Return why no person can approve what mended a failure, None if one can: both commands must be whole and seen."""
+    for text in (failure.command, failure.remedy or ""):
+        if text.endswith(_ELLIPSIS) or len(text) >= COMMAND_MAX:
+            return "it was too long to be kept whole"
+        if MARKER.search(text):
+            return "it has a mark of redaction"
+        if len(text.splitlines()) != 1 or not text.isprintable() or hides(text):
+            return "it has several lines, or something that nobody sees"
+    return None
+
+
+def is_risky(text: str) -> bool:
+    """Return whether a command may destroy, publish, fetch and run, or ask for rights, or cannot be read surely."""
+    command = parse(text)
+    plain = re.sub(r"[\"'\\]", "", text)
+    is_piped = any(
+        step.joined in {"|", "|&"} and program(step.call or ("",)) in _INTERPRETERS for step in command.steps
+    )
+    writes = any(step.redirections for step in command.steps)
+    return not command.is_certain or is_piped or writes or bool(NEVER.search(plain) or _FETCHES.search(plain))
+
+
+def ascii_of(text: str) -> str:
+    """Return a text with everything but ASCII escaped."""
+    return text.encode("ascii", "backslashreplace").decode()
+
+
+def files_of(text: str, folder: str) -> tuple[str, ...]:
+    """Return the files in a folder that a command runs, each after a digest of its content, as they are now."""
+    names = [name for name in dict.fromkeys(_run_by(parse(text))) if name[0] not in "/~"]
+    return tuple(f"{_digest(Path(folder, name), Path(folder))} {name}" for name in names)
+
+
+def _run_by(command: Command) -> Iterator[str]:
+    """Yield the names of files: programs that are called by a path, scripts, and what a runner reads."""
+    below = ""
+    for step in command.steps:
+        if step.folder is not None:
+            below = f"{Path(below, step.folder)}/"
+        elif words := step.call:
+            for runner in RUNNER_WORDS:
+                words = words[len(runner) :] if words[: len(runner)] == runner and len(words) > len(runner) else words
+            name = program(words)
+            script = next((word for word in words[1:] if not word.startswith("-")), "")
+            if "/" in words[0]:
+                yield below + words[0]
+            if name in _INTERPRETERS and script and "-m" not in words:
+                yield below + script
+            if name in _RECIPES or head(words)[1] in _RECIPES:
+                yield below + _RECIPES[name]
+
+
+def _digest(path: Path, folder: Path) -> str:
+    """Return what changes with a file; nothing if there is none."""
+    with suppress(OSError, ValueError):
+        real = path.resolve()
+        if not real.is_relative_to(folder.resolve()):
+            return _short(str(real))
+        if real.is_file():
+            about = real.stat()
+            return _short(read(real) or f"{about.st_size} {about.st_mtime_ns}")
+    return ""
+
+
+def _short(data: bytes | str) -> str:
+    data = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def approved(
+    command: str, known: Sequence[Failure], folder: str | None, answer: Callable[[str], tuple[str, ...] | None]
+) -> Remedy | None:
+    """Return what a person has approved for a command that failed.
+
+    `answer` returns the files that a cure with a yes ran, None without a yes.
+    """
+    for each in reversed(known):
+        files = answer(cure_id(each)) if each.remedy and flaw(each) is None else None
+        if files is None or not each.remedy:
+            continue
+        text = each.remedy if each.command == command else _edited(command, each)
+        # A file that the cure runs has changed since, or cannot be seen from here.
+        if text and files == files_of(each.remedy, folder or ""):
+            return Remedy(text, 1.0, each)
+    return None
+
+
+def without_never(known: Sequence[Failure], is_never: Callable[[str], bool]) -> list[Failure]:
+    """Return the failures of an error without those that were mended in a way that a person wants told to no agent."""
+    return [
+        each
+        for cure in cures_of(known)
+        if not any(is_never(cure_id(case)) for case in cure.cases)
+        for each in cure.cases
+    ]
+
+
+def _edited(command: str, failure: Failure) -> str | None:
+    """Return a command with the edits of a cure, None if they say nothing about it, or more than they did there."""
+    made = mended(failure.command, failure.remedy or "")
+    if not made or not made.edits or not made.is_exact:
+        return None
+    text: str | None = command
+    for edit in made.edits:
+        text = text and applied(parse(text), edit)
+    return text if text and (not is_risky(text) or is_risky(failure.remedy or "")) else None

@@ -1,0 +1,31 @@
+"""What a person says of something that agents may be told unasked only with a yes."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from learning_memory_server.model.stored import Stored
+
+
+class Said(StrEnum):
+    """An answer."""
+
+    YES = "yes"
+    RULE = "rule"
+    """Yes, and it stands in a file that clients load."""
+    NEVER = "never"
+    LATER = "later"
+    UNDO = "undo"
+    """Takes the answer before back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Stored):
+    """A person's answer. A later line replaces an earlier one."""
+
+    id: str  # the id of what it is about; that of a cure is a digest of both commands
+    project: str
+    said: Said
+    created_at: datetime
+    # The files of the project that a cure runs, each after a digest of its content, empty if there is none.
+    files: tuple[str, ...] = ()
