@@ -23,7 +23,7 @@ from learning_memory_server.cli.command import (
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page
-from learning_memory_server.system import files
+from learning_memory_server.system import files, timeouts
 
 commands = Commands()
 
@@ -48,7 +48,8 @@ async def dashboard(
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
         try:
-            await connection.run("complete")
+            # After a large import the index takes minutes: the map says how much of it is there.
+            await connection.run("complete", within=timeouts.DASHBOARD_INDEX)
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no map.")
         packed = (await connection.run("picture", project=project, folders=folders_here(settings)))["document"]

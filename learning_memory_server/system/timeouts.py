@@ -41,6 +41,7 @@ ADVICE: Final = 0.05
 FRESHNESS: Final = 0.02
 # A page of the dashboard, for the index to catch up: what it lacks now is on the next page.
 DASHBOARD_SETTLE: Final = 0.2
+DASHBOARD_INDEX: Final = 2.0  # The command, before it is made
 # A cancelled `add_memory`, to clean up the index. Before that, it is always undone in the journal.
 WITHDRAWAL: Final = 5.0
 MEMORY_PROGRESS: Final = 0.5  # Between two reports of progress while a long memory is indexed

@@ -6,6 +6,7 @@ Entries are named by their position in `entries`, to keep the document small.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from learning_memory_server.errors import LearningMemoryError
-from learning_memory_server.index.document import Collection, point_id
+from learning_memory_server.index.document import Collection, is_on, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.values.log import Standing, weigh_all
@@ -132,7 +133,7 @@ class Dashboard:
         return {axis.value: {**places[axis], **found} for axis, found in zip(Axis, clusters, strict=True)}
 
     async def _places(self, entries: Sequence[Ghap]) -> dict[Axis, dict[str, Any]]:
-        """Return where the entries are that are in the index, on each axis."""
+        """Return where the entries are that are in the index, on each axis, and how many `wanted` to be."""
         import numpy as np
 
         def matrix_of(axis: Axis, found: Mapping[str, NDArray[np.float32]]) -> None:
@@ -158,7 +159,8 @@ class Dashboard:
 
         def place_all() -> dict[Axis, dict[str, Any]]:
             numbers = {point_id("ghap", entry.id): number for number, entry in enumerate(entries)}
-            return {axis: place(axis, numbers) for axis in Axis}
+            wanted = Counter(axis for entry in entries for axis in Axis if is_on(axis, entry))
+            return {axis: place(axis, numbers) | {"wanted": wanted[axis]} for axis in Axis}
 
         return await asyncio.to_thread(place_all)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page
 
-VIEWS = (*("overview", "entries", "map", "failures", "values", "advice", "shared", "memories", "open", "calibration"),)
+VIEWS = ("overview", "entries", "failures", "advice", "values", "memories", "calibration", "map")
 
 
 class Seen:
@@ -54,3 +54,8 @@ class Seen:
 
 def count(page: Page, selector: str) -> int:
     return int(page.locator(selector).count())
+
+
+def commands(page: Page) -> list[str]:
+    """The commands that a view offers."""
+    return page.locator(".act code").all_text_contents()

@@ -52,7 +52,7 @@ def test_it_has_the_theme_of_the_chat_not_of_the_system(browser: Browser, filled
 def test_its_frame_is_as_high_as_a_low_view_and_no_higher_than_the_chat_allows(browser: Browser, filled: Path) -> None:
     chat = Chat(browser, filled.read_text("utf-8"), containerDimensions={"maxHeight": 700})
     chat.wait_for_said(SIZE)
-    chat.show("open")
+    chat.show("memories")
     chat.wait_for_said(SIZE, 2)
     low = chat.app.evaluate("Math.ceil(document.body.getBoundingClientRect().height)")
     chat.show("map")
@@ -83,7 +83,7 @@ def test_it_fills_the_screen_if_the_chat_offers_that(browser: Browser, filled: P
     while chat.app.evaluate("innerHeight") != 900:
         chat.app.page.wait_for_timeout(50)
     assert not chat.app.get_by_role("button", name="Full screen").is_visible()
-    chat.show("open")
+    chat.show("memories")
     assert chat.sizes == [(900, 800)]
     chat.change(displayMode="inline")
     chat.wait_for_said(SIZE, 2)
@@ -95,7 +95,7 @@ def test_it_leaves_a_frame_of_a_given_height_alone_and_answers_what_the_chat_ask
     browser: Browser, filled: Path
 ) -> None:
     chat = Chat(browser, filled.read_text("utf-8"), containerDimensions={"height": 400})
-    chat.show("open")
+    chat.show("memories")
     assert chat.ask("ui/resource-teardown")["result"] == chat.ask("ping")["result"] == {}
     assert chat.ask("tools/list")["error"]["code"] == -32601
     assert chat.sizes == []

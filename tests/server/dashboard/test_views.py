@@ -1,18 +1,18 @@
-"""The overview, the table of entries, addresses, the search of all kinds and the map's zoom, in a real Chromium."""
+"""The table of entries, addresses, the search of all kinds and the map's zoom, in a real Chromium."""
 
 import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page
 
 from learning_memory_server.cli.app import declared
-from learning_memory_server.model.failure import Failure, failure_id
+from learning_memory_server.model.entry import Lesson, Resolution
+from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import CALLER, entry, learn, nothing
-from tests.server.dashboard.seen import VIEWS, Seen, count
+from tests.server.dashboard.seen import VIEWS, Seen, commands, count
 from tests.support import NOON
 from tests.tool_names import NAMES
 
@@ -24,62 +24,11 @@ def seen(look: Look, whole: Path) -> Seen:
     return look(whole)
 
 
-def commands(shown: Page) -> list[str]:
-    """The commands that a view offers."""
-    return shown.locator(".act code").all_text_contents()
-
-
-def test_the_overview_says_what_matters_with_a_command_for_each_line(seen: Seen) -> None:
-    shown = seen.view("overview")
-    assert shown.evaluate("location.hash") == "#overview"
-    main = shown.locator("main").inner_text()
-    for words in (
-        "16 confirmed, 15 falsified, 2 abandoned",
-        "16 of 31 judged entries held, 52 %. Agents stated 62 % and 52 % held: 10 points too sure.",
-        "Told 3 times, helped 1, misled 2, unknown 0 (as agents say)",
-        "Helped most, 1 time: Watch for this",
-        "Draw the first page within a second",
-        "since today",
-        "Wrong for the same reason 6 times",
-        "Failed 2 times: ",
-        "1 lesson",
-    ):
-        assert words in main, words
-    offered = commands(shown)
-    for command in ("calibration", "status", "show root_cause_0", f"forget {entry(4).id}"):
-        assert f"learning-memory-server {command}" in offered
-    # Three takeaways of this week, and each line with its command.
-    week = shown.locator("section", has=shown.get_by_text("This week's takeaways")).locator(".rows > li")
-    assert week.count() == 3
-    assert week.locator(".act").count() == 3
-
-
-def test_reasons_that_differ_are_not_called_the_same(look: Look, whole: Path, tmp_path: Path) -> None:
-    text = whole.read_text("utf-8")
-    assert '"is_one_text":true' in text
-    page = tmp_path / "page.html"
-    page.write_text(text.replace('"is_one_text":true', '"is_one_text":false'), "utf-8")
-    main = look(page).view("overview").locator("main").inner_text()
-    assert "6 wrong guesses about " in main
-    assert "same reason" not in main
-
-
-def test_what_followed_an_error_is_shown_where_agents_are_told_nothing(look: Look, write: Callable[..., Path]) -> None:
-    async def fill(services: Services) -> None:
-        for session in ("e" * 16, "f" * 16):
-            name = failure_id(CALLER.project, "It is locked", session, "apt-get update")
-            services.failure_log.add(
-                Failure(name, CALLER.project, session, "It is locked", "apt-get update", NOON, "sudo apt-get update")
-            )
-
-    seen = look(write(fill))
-    for name in ("overview", "failures"):
-        main = seen.view(name).locator("main").inner_text()
-        assert "So far, in 2 of 2 sessions `sudo apt-get update` followed." in main
-
-
-def test_every_command_that_an_empty_page_offers_exists(look: Look, write: Callable[..., Path]) -> None:
+def test_an_empty_page_has_one_tab_and_every_command_that_it_offers_exists(
+    look: Look, write: Callable[..., Path]
+) -> None:
     seen = look(write(nothing))
+    assert seen.view("overview").locator("nav a").all_inner_texts() == ["Overview"]
     for name in VIEWS:
         for command in commands(seen.view(name)):
             assert command.split()[1] in declared(), command
@@ -88,23 +37,25 @@ def test_every_command_that_an_empty_page_offers_exists(look: Look, write: Calla
 def test_the_picker_shows_one_project_everywhere(seen: Seen) -> None:
     shown = seen.view("overview")
     shown.select_option("#project", "acme/blog")
-    shown.get_by_text("2 of 3 judged entries held.").wait_for()
-    assert "learning-memory-server calibration --project acme/blog" in commands(shown)
+    shown.get_by_text("In all: 3 entries (2 confirmed").wait_for()
     shown.locator("nav [data-view=failures]").click()
     shown.wait_for_selector('html[data-drawn="failures"]', state="attached")
     assert "fixture" in shown.locator("main").inner_text()
     assert "Missing script" not in shown.locator("main").inner_text()
     shown.go_back()
     shown.go_back()
-    shown.get_by_text("16 of 31 judged entries held").wait_for()
+    shown.get_by_text("In all: 33 entries").wait_for()
     assert shown.locator("#project").input_value() == ""
 
 
-def test_the_table_has_the_lesson_first_and_facets_and_sorts(seen: Seen) -> None:
+def test_the_table_has_what_was_believed_happened_and_learned_and_facets_and_sorts(seen: Seen) -> None:
     shown = seen.view("entries")
     assert count(shown, "[data-entry]") == 33
-    assert shown.locator("thead th").first.inner_text() == "Lesson"
-    assert shown.locator("[data-entry]").first.locator("td").first.inner_text().startswith("Watch for this: ")
+    assert shown.locator("thead th").all_inner_texts()[:3] == ["Believed", "Happened", "Learned"]
+    believed, happened, learned = shown.locator("[data-entry]").first.locator("td").all_inner_texts()[:3]
+    assert believed.startswith(("The nightly import", "The invoice"))
+    assert happened.endswith((": it stopped", ": it went on"))
+    assert learned.startswith("Watch for this: ")
     assert shown.locator("[aria-sort]").inner_text() == "Resolved ↓"
     shown.select_option("[data-facet=outcome]", "falsified")
     shown.get_by_text("15 of 33 entries match.").wait_for()
@@ -133,12 +84,48 @@ def test_the_table_has_the_lesson_first_and_facets_and_sorts(seen: Seen) -> None
     assert "a later entry contradicts it" in shown.locator("dialog[open]").inner_text()
 
 
+def test_no_column_shows_another_in_its_place_and_the_most_relevant_is_first(
+    look: Look, write: Callable[..., Path]
+) -> None:
+    async def fill(services: Services) -> None:
+        bare = Resolution(OutcomeStatus.CONFIRMED, "The parser took it", NOON, lesson=Lesson("Reading the grammar"))
+        by_the_way = Resolution(
+            OutcomeStatus.CONFIRMED, "A parser was slow on the way", NOON, lesson=Lesson("x", "Ask")
+        )
+        taught = Resolution(OutcomeStatus.CONFIRMED, "It stopped", NOON, lesson=Lesson("x", "A parser needs a limit"))
+        given = {"goal": "Read the file", "hypothesis": "It has a mark"}
+        await learn(
+            services, *(entry(number, resolution=end, **given) for number, end in enumerate((taught, bare, by_the_way)))
+        )
+
+    seen = look(write(fill))
+    shown = seen.view("entries")
+    cells = shown.locator("[data-entry]", has_text="The parser took it").locator("td").all_inner_texts()
+    assert cells[:3] == ["It has a mark\nRead the file", "The parser took it", ""]
+    shown.fill("#search", "parsers")
+    shown.get_by_text("The most relevant first.").wait_for()
+    assert shown.locator("td.learned").first.inner_text() == "A parser needs a limit"
+    assert shown.locator("[aria-sort]").count() == 0
+
+
+def test_failures_are_by_project_and_cost_with_cure_and_trend(seen: Seen) -> None:
+    shown = seen.view("failures")
+    assert shown.locator("h3.group").all_inner_texts() == ["acme/shop", "acme/blog"]
+    first = shown.locator("[data-error]").first
+    assert first.locator("td").all_inner_texts()[1] == "2 times"
+    assert first.locator(".cure").inner_text() == "docker compose up\ntold 1 time, and 0 then worked"
+    label = first.locator(".bars").get_attribute("aria-label")
+    assert label == "Failed commands of the last six weeks, oldest first: 0, 0, 0, 0, 0, 0"
+    assert shown.locator("[data-error]").last.locator(".cure").inner_text() == "none known"
+
+
 def test_everything_has_an_address_and_details_begin_with_the_takeaway(seen: Seen) -> None:
     first = entry(1)
     shown = seen.view(f"entries?show={first.id}")
     panel = shown.locator("dialog[open]")
     assert panel.locator("h2").inner_text().startswith("Watch for this: The product page")
-    assert f"learning-memory-server show {first.id}" in commands(shown)
+    for verb in ("share", "forget"):
+        assert f"learning-memory-server {verb} {first.id}" in commands(shown)
     panel.get_by_role("link", name="product").first.click()
     seen.wait_for("location.hash.includes('show=full_')")
     assert "Members" in panel.inner_text()
@@ -154,7 +141,7 @@ def test_everything_has_an_address_and_details_begin_with_the_takeaway(seen: See
     for name in ids:
         seen.go(f"overview?show={name}")
         assert name[:20] in shown.locator("#detail-title").inner_text()
-        assert f"learning-memory-server show {name}" in commands(shown)
+        assert not any(" show " in each for each in commands(shown))
     seen.go("overview?show=ghap_of_another_page")
     assert "This page does not have it" in shown.locator("dialog[open]").inner_text()
 
@@ -249,12 +236,39 @@ def test_an_address_that_means_nothing_shows_a_page_all_the_same(seen: Seen, wor
     assert shown.evaluate("LM.parse('nowhere?project=x').view") == "overview"
 
 
+def test_there_are_at_most_eight_tabs_also_in_a_search(seen: Seen) -> None:
+    names = "all => all.map((one) => one.dataset.view)"
+    assert seen.view("overview").eval_on_selector_all("nav a", names) == list(VIEWS)
+    assert seen.view("search?q=import").eval_on_selector_all("nav a", names) == ["search", *VIEWS[1:]]
+
+
+def test_shared_lessons_are_the_other_half_of_the_entries(seen: Seen) -> None:
+    shown = seen.view("entries")
+    shown.get_by_role("button", name="shared").click()
+    shown.locator("[data-shared]").first.wait_for()
+    assert count(shown, "[data-shared]") == 2
+    assert "2 lessons by 2 authors" in shown.locator("main").inner_text()
+    assert "of=shared" in shown.evaluate("location.hash")
+
+
+def test_the_map_says_how_much_of_it_is_there(look: Look, whole: Path, tmp_path: Path) -> None:
+    text = whole.read_text("utf-8")
+    assert '"wanted":33' in text
+    assert "placed" not in look(whole).view("map").locator("main").inner_text()
+    page = tmp_path / "page.html"
+    page.write_text(text.replace('"wanted":33', '"wanted":5000'), "utf-8")
+    assert "33 of 5,000 placed" in look(page).view("map").locator("main").inner_text()
+
+
 async def few(services: Services) -> None:
     await learn(services, *(entry(number) for number in range(3)))
 
 
 def test_three_entries_are_too_few_to_draw(look: Look, write: Callable[..., Path]) -> None:
     calibration = look(write(few)).view("calibration")
+    assert (
+        "Agents stated 41 % and 67 % held: 26 points too unsure. Based on 3" in calibration.locator("main").inner_text()
+    )
     assert "2 of 3" in calibration.locator(".figures").inner_text()
     assert count(calibration, '[aria-label^="Stated"] [data-mark="rule"] line') == 0
     assert "Too few to draw" in calibration.locator("main").inner_text()

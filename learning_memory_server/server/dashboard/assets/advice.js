@@ -1,41 +1,48 @@
 "use strict";
-// Advice: what agents were told unasked, what was withheld, and what came of it.
+// Advice: what was asked, what was said, and what the agent did next.
 
 LM.adviceText = (item) => {
   const value = LM.value.get(item.id), entry = LM.data.entries[LM.number.get(item.id)] ?? LM.sharedLesson.get(item.id);
   if (item.kind === "value") return value ? LM.valueLink(value) : LM.make("span", {class: "soft"}, "a value that was removed");
-  return entry ? LM.thing(item.id, LM.short(LM.takeaway(entry) || entry.goal, 160)) : LM.entryLink(item.id);
+  return entry ? LM.thing(item.id, LM.short(LM.takeaway(entry) || entry.goal, 400)) : LM.entryLink(item.id);
 };
 LM.adviceWords = (advice) => {
   const about = (id) => LM.data.entries[LM.number.get(id)] ?? LM.value.get(id) ?? LM.sharedLesson.get(id) ?? {};
   return LM.texts([about(advice.entry).goal, advice.channel, ...advice.items.map((item) => { const one = about(item.id); return [one.text, one.goal, one.lesson, one.surprise, item.effect, LM.reasons[item.reason]]; })]);
 };
 LM.foundAdvice = () => LM.data.advice.filter((each) => LM.isOfProject(each) && LM.hasWords(each, () => LM.adviceWords(each)));
+LM.foundReminders = () => LM.select(LM.data.errors).flatMap((error) => error.failures.filter((failure) => failure.shown));
 
 LM.views.push({
   name: "advice",
   title: "Advice",
-  say: "What your agents were told unasked, and what was withheld to measure whether it helps.",
-  count: () => LM.foundAdvice().length,
+  say: "What agents were about to do, what they were told unasked, and what they did next.",
+  things: () => [...LM.data.advice, ...LM.mending.values()].filter((each) => each.items || each.shown),
+  empty: ["Nothing has been told unasked yet.", "An agent that starts an entry like earlier ones is told what they taught, and you see it here. To see what a new session in a project would be told:", "context"],
+  count: () => LM.foundAdvice().length + LM.foundReminders().length,
   draw: (view) => {
-    const advice = LM.foundAdvice().reverse();
-    if (!LM.data.advice.length) {
-      view.append(LM.nothing("Nothing has been told unasked yet.", "An agent that starts an entry like earlier ones is told what they taught, and you see it here. To see what a new session in a project would be told:", "context"));
-      return;
-    }
-    if (!advice.length) return view.append(LM.nothingFound());
-    view.append(LM.card(null, null, LM.make("p", {class: "say"}, "Told ", LM.make("span", {class: "told"}, LM.told().words), "."),
-      LM.list(advice, (each) => {
-        const entry = LM.data.entries[LM.number.get(each.entry)];
-        return LM.make("li", {},
-          LM.make("div", {class: "facts"}, each.withheld ? LM.badge("withheld", "withheld") : LM.badge("shown", "shown"), entry ? LM.outcome(entry.outcome_status) : LM.make("span", {}, "still open"), LM.make("span", {}, LM.date(each.at)), LM.make("span", {}, LM.channels[each.channel] ?? each.channel), each.withheld ? LM.make("span", {}, `at random, with a chance of ${LM.percent(each.probability)}`) : null),
-          LM.make("div", {class: "labelled"}, LM.make("span", {}, "For:"), LM.entryLink(each.entry)),
-          LM.make("ul", {class: "items"}, each.items.map((item) => LM.make("li", {}, LM.make("div", {class: "labelled"}, item.effect ? LM.badge(item.effect) : null, LM.make("span", {class: "soft small"}, item.kind === "value" ? "value:" : "lesson:"), LM.adviceText(item)), LM.make("div", {class: "soft small"}, LM.matched(item))))),
-        );
-      }),
-    ));
+    const told = d3.sort([...LM.foundAdvice(), ...LM.foundReminders()], (each) => -new Date(each.at));
+    if (!told.length) return view.append(LM.nothingFound());
+    view.append(LM.card(null, null, LM.make("p", {class: "say"}, "Told ", LM.make("span", {class: "told"}, LM.told().words), "."), LM.list(told, (each) => LM.make("li", {class: "told-row"}, each.items ? LM.adviceParts(each) : LM.reminderParts(each)))));
   },
 });
+LM.exchange = (head, asked, said, next) => [LM.make("div", {class: "facts"}, head), LM.make("dl", {class: "steps"}, Object.entries({Asked: asked, Said: said, Then: next}).map(([name, part]) => [LM.make("dt", {}, name), LM.make("dd", {}, part)]))];
+LM.adviceParts = (advice) => {
+  const entry = LM.data.entries[LM.number.get(advice.entry)], open = LM.opened.get(advice.entry);
+  const belief = (entry ?? open)?.hypothesis;
+  return LM.exchange(
+    [LM.make("span", {}, LM.date(advice.at)), LM.make("span", {}, LM.channels[advice.channel] ?? advice.channel), advice.withheld ? [LM.badge("withheld", "withheld"), LM.make("span", {}, `at random, with a chance of ${LM.percent(advice.probability)}`)] : null],
+    [LM.entryLink(advice.entry), belief ? LM.make("div", {class: "soft small"}, "Believed: ", LM.line(belief, 200)) : null],
+    LM.make("ul", {}, advice.items.map((item) => LM.make("li", {}, LM.adviceText(item), LM.make("div", {class: "soft small labelled"}, item.effect ? LM.badge(item.effect) : null, LM.make("span", {}, LM.matched(item)))))),
+    entry ? [LM.outcome(entry.outcome_status), " ", LM.line(entry.outcome_result, 240)] : open ? "The entry is still open." : "The entry was forgotten.");
+};
+LM.reminderParts = (failure) => {
+  const before = LM.mending.get(failure.shown), code = (text) => LM.make("code", {class: "text", dir: "auto"}, LM.short(text, 240));
+  return LM.exchange([LM.make("span", {}, LM.date(failure.at)), LM.make("span", {}, "when a command failed")],
+    [LM.thing(failure.id, LM.short(failure.signature, 160)), LM.make("div", {}, code(failure.command))],
+    before?.remedy ? ["This fixed it before: ", code(before.remedy)] : "What fixed it before, which is no longer shown.",
+    failure.worked ? ["This worked: ", code(failure.worked)] : "Nothing fixed it this time.");
+};
 // Why an item was shown, and how well it matched.
 LM.reasons = {
   similar: "it says something similar",

@@ -10,7 +10,7 @@ LM.read = (text) => {
   LM.number = new Map(data.entries.map((entry, number) => [entry.id, number]));
   LM.value = new Map(data.values.map((value) => [value.id, value]));
   LM.sharedLesson = new Map(data.shared.map((entry) => [entry.id, entry]));
-  LM.mending = new Map(data.errors.flatMap((error) => error.failures.map((failure) => [failure.id, failure])));
+  LM.mending = new Map(data.errors.flatMap((error) => error.failures.map((failure) => [failure.id, Object.assign(failure, {signature: error.signature})])));
   LM.memory = new Map(data.memories.map((memory) => [memory.id, memory]));
   LM.opened = new Map(data.open.map((entry) => [entry.id, entry]));
   LM.madeAt = new Date(data.made_at);
@@ -79,7 +79,8 @@ LM.count = (number, noun, nouns) => `${number.toLocaleString("en")} ${number ===
 LM.day = d3.utcFormat("%-d %b %Y");
 LM.date = (text) => LM.day(new Date(text));
 LM.percent = (share) => `${Math.round(100 * share)} %`;
-LM.takeaway = (entry) => (entry.lesson && (entry.lesson.takeaway || entry.lesson.what_worked)) || entry.surprise || "";
+// What an entry taught: its takeaway, else why its belief was wrong. What worked once is no lesson.
+LM.takeaway = (entry) => entry.lesson?.takeaway || entry.root_cause?.description || "";
 // Stale: its files changed, or a later entry replaced it.
 LM.isStale = (entry) => Boolean(entry.superseded_by || entry.freshness);
 // Below this many judged entries a share says little, so counts are shown instead.
@@ -141,20 +142,20 @@ LM.axis = () => (Object.hasOwn(LM.axes, LM.at.axis) ? LM.at.axis : "full");
 LM.key = (colour) =>
   LM.make("span", {class: "key"}, Object.values(LM.outcomes).map((outcome) => LM.make("span", {}, LM.sign({...outcome, colour: colour ?? outcome.area}), outcome.name)));
 // A hundred rows at a time: thousands would take seconds.
-LM.more = (things, row, list, box) => {
-  const add = (from) => {
-    list.append(...things.slice(from, from + 100).map(row));
-    if (things.length > from + 100) {
-      const rest = things.length - from - 100;
-      const more = LM.make("button", {type: "button", class: "more", click: () => { more.remove(); add(from + 100); }}, `Show ${LM.count(Math.min(rest, 100), "more", "more")} of ${rest.toLocaleString("en")}`);
+LM.more = (things, row, list, box, first = 100) => {
+  const add = (from, to) => {
+    list.append(...things.slice(from, to).map(row));
+    if (things.length > to) {
+      const rest = things.length - to;
+      const more = LM.make("button", {type: "button", class: "more", click: () => { more.remove(); add(to, to + 100); }}, `Show ${LM.count(Math.min(rest, 100), "more", "more")} of ${rest.toLocaleString("en")}`);
       box.append(more);
     }
   };
-  add(0);
+  add(0, first);
 };
-LM.list = (things, row, className = "rows") => {
+LM.list = (things, row, className = "rows", first = 100) => {
   const list = LM.make("ul", {class: className});
   const box = LM.make("div", {}, list);
-  LM.more(things, row, list, box);
+  LM.more(things, row, list, box, first);
   return box;
 };

@@ -11,6 +11,12 @@ LM.forecasts = (entries) =>
     return confidence === undefined ? [] : [{at: entry.at, confidence, held: entry.outcome_status === "confirmed" ? 1 : 0}];
   });
 LM.brier = (forecasts) => d3.mean(forecasts, (one) => (one.confidence - one.held) ** 2);
+LM.sureness = (forecasts) => {
+  const [said, held] = [d3.mean(forecasts, (one) => one.confidence), d3.mean(forecasts, (one) => one.held)].map((share) => Math.round(100 * share));
+  const judgement = said === held ? "just right" : `${LM.count(Math.abs(said - held), "point")} too ${said > held ? "sure" : "unsure"}`;
+  const few = forecasts.length < LM.few ? ` Based on ${LM.count(forecasts.length, "entry", "entries")}: too few to rely on.` : "";
+  return `Agents stated ${said} % and ${held} % held: ${judgement}.${few}`;
+};
 // Ten bins of equal width, as the command `calibration` has them.
 LM.bins = (forecasts) =>
   d3.rollups(forecasts, (group) => {
@@ -24,15 +30,14 @@ LM.views.push({
   title: "Calibration",
   say: "Whether predictions come true as often as your agents say they will, and whether that improves.",
   hasEntries: true,
+  things: () => LM.judged(LM.data.entries),
+  empty: ["Nothing has been judged yet.", "An entry counts here once it is confirmed or falsified. See what is open:", "status"],
   draw: (view) => {
     const entries = LM.found();
     const judged = LM.judged(entries);
-    if (!LM.judged(LM.data.entries).length) {
-      view.append(LM.nothing("Nothing has been judged yet.", "An entry counts here once it is confirmed or falsified. See what is open:", "status"));
-      return;
-    }
     if (!judged.length) return view.append(LM.nothingFound());
     const forecasts = LM.forecasts(entries);
+    view.append(LM.make("p", {class: "sentence"}, forecasts.length ? LM.sureness(forecasts) : "No entry states how sure its agent was, so nothing can be said of that."));
     const saving = LM.told().saving ?? {interval: null, shown: {sessions: 0}, withheld: {sessions: 0}};
     const calls = (number) => `${number >= 0 ? "" : "−"}${Math.abs(number).toFixed(1)}`;
     const fact = (name, figure, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, figure, LM.make("small", {}, more)));
@@ -52,8 +57,6 @@ LM.views.push({
       const width = Math.max(260, cards[0].clientWidth - (LM.isNarrow() ? 28 : 40));
       cards[0].append(LM.reliability(forecasts, width));
       cards[1].append(LM.overTime(forecasts, width));
-    } else {
-      view.append(LM.card("Confidence and outcome", null, LM.make("p", {class: "nothing"}, "No entry has a stated confidence yet, so there is nothing to compare outcomes with. Agents state one when they start an entry, if their instructions ask for it.")));
     }
     const columns = LM.make("div", {class: "columns"});
     view.append(columns);

@@ -1,20 +1,20 @@
 "use strict";
-// The entries as a table, the lesson first.
+// The entries as a table: what was believed, what happened, and what was learned.
 
 LM.views.push({
   name: "entries",
   title: "Entries",
-  say: "What was believed, tried and learned, one row per entry. Click a row to see all of it.",
+  say: "What was believed, what happened, and what was learned, one row per entry. Click a row's belief to see all of it.",
   hasEntries: true,
+  things: () => [...LM.data.entries, ...LM.data.shared],
+  empty: ["No entry has been resolved yet.", "Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"],
   count: () => LM.found().length,
   draw: (view) => {
-    if (!LM.data.entries.length) {
-      view.append(LM.nothing("No entry has been resolved yet.", "Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"));
-      return;
-    }
-    view.append(LM.facetTools());
-    const found = LM.sorted(LM.found());
-    view.append(found.length ? LM.entryTable(found) : LM.nothingFound());
+    const shared = LM.select(LM.data.shared), isShared = LM.at.of === "shared";
+    if (LM.data.shared.length) view.append(LM.make("div", {class: "tools"}, LM.switcher("Whose lessons", {own: "made here", shared: "by your team"}, isShared ? "shared" : "own", (of) => LM.go({of: of === "own" ? "" : of}))));
+    if (!isShared) view.append(LM.facetTools());
+    const found = isShared ? shared : LM.sorted(LM.found());
+    view.append(!found.length ? LM.nothingFound() : isShared ? LM.sharedList(found) : LM.entryTable(found));
   },
 });
 
@@ -41,22 +41,25 @@ LM.facetTools = () => {
   );
 };
 
-// What the table is sorted by: the newest first, unless the address says otherwise; a second click turns it around.
+// What the table is sorted by: in a search the most relevant first, else the newest, unless the address says otherwise; a
+// second click turns it around. A column shows what an entry has, and nothing in its place.
 LM.columns = {
-  resolved: {title: "Resolved", of: (entry) => -entry.at},
-  outcome: {title: "Outcome", of: (entry) => entry.outcome_status},
-  domain: {title: "Domain", of: (entry) => entry.domain},
-  strategy: {title: "Strategy", of: (entry) => entry.strategy},
-  project: {title: "Project", of: (entry) => entry.project},
-  confidence: {title: "Sure", of: (entry) => -(LM.stated(entry) ?? -1)},
+  believed: {title: "Believed", cell: (entry) => [LM.thing(entry.id, LM.hit(entry.hypothesis, 200)), LM.make("div", {class: "soft small"}, LM.line(entry.goal, 110))]},
+  happened: {title: "Happened", cell: (entry) => LM.hit(entry.outcome_result, 200)},
+  learned: {title: "Learned", cell: (entry) => [LM.hit(LM.takeaway(entry), 240), LM.isStale(entry) ? [" ", LM.badge("stale", "stale")] : null]},
+  outcome: {title: "Outcome", of: (entry) => entry.outcome_status, cell: (entry) => LM.outcome(entry.outcome_status)},
+  resolved: {title: "Resolved", of: (entry) => -entry.at, cell: (entry) => LM.day(entry.at)},
+  project: {title: "Project", of: (entry) => entry.project, cell: (entry) => LM.line(entry.project, 60)},
+  confidence: {title: "Sure", of: (entry) => -(LM.stated(entry) ?? -1), cell: (entry) => { const stated = LM.stated(entry); return stated === undefined ? "" : LM.percent(stated); }},
 };
+LM.hit = (text, most) => (text ? (LM.words.length && LM.marked(text, most)) || LM.line(text, most) : "");
 LM.sorting = () => {
   const [name, turn] = (LM.at.sort ?? "").split("-");
-  return Object.hasOwn(LM.columns, name) ? {name, isTurned: turn === "turned"} : {name: "resolved", isTurned: false};
+  return Object.hasOwn(LM.columns, name) && LM.columns[name].of ? {name, isTurned: turn === "turned"} : {name: LM.words.length ? "relevance" : "resolved", isTurned: false};
 };
 LM.sorted = (entries) => {
   const {name, isTurned} = LM.sorting();
-  if (name === "resolved" && !isTurned) return entries;
+  if (name === "relevance") return LM.byRelevance(entries, LM.kinds[0].texts);
   const sorted = d3.sort(entries, LM.columns[name].of);
   return isTurned ? sorted.reverse() : sorted;
 };
@@ -65,26 +68,16 @@ LM.entryTable = (entries) => {
   const {name: by, isTurned} = LM.sorting();
   const columns = Object.entries(LM.columns).filter(([name]) =>
     name === "project" ? LM.projects.length > 1 && !LM.at.project : name !== "confidence" || LM.data.entries.some((entry) => LM.stated(entry) !== undefined));
-  const first = {resolved: "descending", confidence: "descending"};
-  const direction = (name) => { const natural = first[name] ?? "ascending"; return !isTurned ? natural : natural === "ascending" ? "descending" : "ascending"; };
-  const head = LM.make("tr", {}, LM.make("th", {scope: "col"}, "Lesson"), columns.map(([name, column]) =>
-    LM.make("th", {scope: "col", class: name, "aria-sort": by === name ? direction(name) : null},
-      LM.make("button", {type: "button", class: "sort", click: () => LM.go({sort: by === name && !isTurned ? `${name}-turned` : name})}, column.title, LM.make("span", {"aria-hidden": "true"}, by !== name ? "" : direction(name) === "ascending" ? " ↑" : " ↓")))));
-  const cells = {
-    resolved: (entry) => LM.day(entry.at),
-    outcome: (entry) => LM.outcome(entry.outcome_status),
-    domain: (entry) => entry.domain,
-    strategy: (entry) => entry.strategy,
-    project: (entry) => LM.line(entry.project, 60),
-    confidence: (entry) => { const stated = LM.stated(entry); return stated === undefined ? "" : LM.percent(stated); },
-  };
-  const row = (entry) => LM.make("tr", {"data-entry": entry.id},
-    LM.make("td", {class: "lesson"}, LM.thing(entry.id, LM.short(LM.takeaway(entry) || entry.outcome_result || entry.goal, 220)),
-      LM.make("div", {class: "soft small"}, LM.line(entry.goal, 140), LM.isStale(entry) ? [" ", LM.badge("stale", "stale")] : null),
-      LM.words.length ? LM.make("div", {class: "soft small"}, LM.marked([entry.hypothesis, entry.outcome_result, entry.surprise, entry.action, entry.prediction].filter(Boolean).join(" · "), 160)) : null),
-    columns.map(([name]) => LM.make("td", {class: name}, cells[name](entry))));
+  const isFalling = (name) => (name === "resolved" || name === "confidence") !== isTurned;
+  const title = (name, column) => (!column.of ? column.title
+    : LM.make("button", {type: "button", class: "sort", click: () => LM.go({sort: by === name && !isTurned ? `${name}-turned` : name})}, column.title, LM.make("span", {"aria-hidden": "true"}, by !== name ? "" : isFalling(name) ? " ↓" : " ↑")));
+  const head = LM.make("tr", {}, columns.map(([name, column]) => LM.make("th", {scope: "col", class: name, "aria-sort": by !== name ? null : isFalling(name) ? "descending" : "ascending"}, title(name, column))));
+  return LM.table(by === "relevance" ? "The most relevant first." : null, head, entries, (entry) =>
+    LM.make("tr", {"data-entry": entry.id}, columns.map(([name, column]) => LM.make("td", {class: name, "data-title": column.of ? null : column.title}, column.cell(entry)))));
+};
+LM.table = (say, head, things, row) => {
   const body = LM.make("tbody", {});
-  const card = LM.make("section", {class: "card"}, LM.make("table", {class: "entries"}, LM.make("thead", {}, head), body));
-  LM.more(entries, row, body, card);
+  const card = LM.make("section", {class: "card"}, say && LM.make("p", {class: "say"}, say), LM.make("table", {class: "entries"}, LM.make("thead", {}, head), body));
+  LM.more(things, row, body, card);
   return card;
 };

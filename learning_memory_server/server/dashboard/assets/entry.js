@@ -14,8 +14,8 @@ LM.reveal = (id) => {
   if (number !== undefined) LM.show(id, LM.entryParts(LM.data.entries[number], number));
   else if (LM.opened.has(id)) LM.show(id, LM.openParts(LM.opened.get(id)));
   else if (shared) LM.show(id, LM.entryParts(shared));
-  else if (LM.value.has(id)) LM.show(id, LM.make("div", {class: "value"}, LM.valueParts(LM.value.get(id))), LM.act("show", id));
-  else if (LM.memory.has(id)) LM.show(id, LM.memoryParts(LM.memory.get(id), true), LM.act("show", id));
+  else if (LM.value.has(id)) LM.show(id, LM.make("div", {class: "value"}, LM.valueParts(LM.value.get(id))), LM.decisions(["Worth sharing:", "share", id], ["Not worth keeping:", "forget", id]));
+  else if (LM.memory.has(id)) LM.show(id, LM.memoryParts(LM.memory.get(id), true), LM.decisions(["Not worth keeping:", "forget", id]));
   else if (error) LM.show(error.id, LM.errorParts(error));
   else if (cluster) LM.show(`${id}, ${LM.axisName(axis)}`, LM.clusterParts(axis, cluster));
   else LM.show(id, LM.make("p", {}, "This page does not have it: it was forgotten, or belongs to another project. Look it up in everything that is stored:"), LM.act("show", id));
@@ -52,7 +52,6 @@ LM.entryParts = (entry, number) => {
     LM.staleNote(entry),
     entry.author === undefined ? null : LM.make("p", {class: "small"}, LM.plain(entry.shared)),
     effects?.shown ? LM.make("p", {class: "soft small"}, `Shown unasked for ${LM.count(effects.shown, "entry", "entries")}: helped ${effects.helped}, misled ${effects.misled}, according to agents.`) : null,
-    LM.act("show", entry.id),
     LM.part("Goal", LM.takeaway(entry) ? entry.goal : ""),
     LM.part("Hypothesis", entry.hypothesis),
     LM.part("Action", entry.action),
@@ -69,20 +68,26 @@ LM.entryParts = (entry, number) => {
       : [],
     places.length ? [LM.make("h3", {}, "Clusters"), LM.make("ul", {class: "links"}, places)] : [],
     LM.aboutEntry(entry.id),
+    entry.author === undefined ? LM.decisions(["Wrong or outdated:", ...LM.wrong(entry.id)], ["Worth sharing:", "share", entry.id], ["Not worth keeping:", "forget", entry.id]) : null,
   ];
 };
+// What a person can decide about what is shown, each with its command.
+LM.decisions = (...ways) => LM.make("ul", {class: "decisions"}, ways.map(([when, ...words]) => LM.make("li", {}, LM.make("span", {class: "soft small"}, when), LM.act(...words))));
+LM.wrong = (id) => ["forget", id];
 LM.openParts = (entry) => [
   LM.make("div", {class: "facts"}, LM.badge("unattested", "open"), LM.make("span", {}, `started ${LM.date(entry.created_at)}`), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), entry.confidence === undefined ? null : LM.make("span", {}, `${LM.percent(entry.confidence)} confident`), LM.line(entry.project, 60)),
   LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(entry.goal)),
-  LM.act("show", entry.id),
   LM.part("Hypothesis", entry.hypothesis),
   LM.part("Action", entry.action),
   LM.part("Prediction", entry.prediction),
+  LM.decisions(["If nobody comes back to it:", "forget", entry.id]),
 ];
 LM.staleNote = (entry) => {
   if (!LM.isStale(entry)) return null;
-  return LM.make("p", {class: "notice"}, LM.make("strong", {}, "Stale: "), [LM.plain(entry.freshness), entry.superseded_by && "a later entry contradicts it"].filter(Boolean).join("; "), entry.superseded_by ? [": ", LM.entryLink(entry.superseded_by)] : ".");
+  return LM.make("p", {class: "notice"}, LM.make("strong", {}, "Stale: "), LM.staleWords(entry), entry.superseded_by ? [": ", LM.entryLink(entry.superseded_by)] : ".");
 };
+
+LM.staleWords = (entry) => [LM.plain(entry.freshness), entry.superseded_by && "a later entry contradicts it"].filter(Boolean).join("; ");
 
 // The values that an entry supports or contradicts.
 LM.aboutEntry = (id) => {
@@ -115,9 +120,8 @@ LM.clusterParts = (axis, cluster) => {
   const lessons = cluster.members.map((number) => LM.data.entries[number]).filter((entry) => LM.takeaway(entry));
   return [
     LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(cluster.takeaway ?? (lessons.length ? LM.short(LM.takeaway(lessons[0]), 400) : LM.short(cluster.label || cluster.cluster_id, 200)))),
-    LM.make("div", {class: "facts"}, LM.make("span", {}, LM.count(cluster.size, "entry", "entries")), Object.entries(cluster.outcomes).map(([status, count]) => LM.make("span", {}, `${count} ${LM.outcomes[status].name}`)), LM.make("span", {}, `${LM.date(cluster.first_seen)} to ${LM.date(cluster.last_seen)}`)),
-    LM.act("show", cluster.cluster_id),
-    LM.part("Cluster", LM.short(cluster.label || cluster.cluster_id, 200)),
+    LM.make("div", {class: "facts"}, Object.entries(cluster.outcomes).map(([status, count]) => LM.make("span", {}, `${count} ${LM.outcomes[status].name}`)), LM.make("span", {}, `${LM.date(cluster.first_seen)} to ${LM.date(cluster.last_seen)}`)),
+    LM.make("p", {class: "soft"}, LM.clusterTitle(axis, cluster), LM.short(cluster.label || cluster.cluster_id, 200)),
     causes.length ? LM.part("Root causes", causes.map(([name, count]) => `${name} ${count}`).join(", ")) : [],
     values.length ? [LM.make("h3", {}, "Values"), LM.make("ul", {class: "links"}, values.map((value) => LM.make("li", {}, LM.badge(LM.standing(value)), LM.valueLink(value))))] : [],
     LM.make("h3", {}, "Members"),

@@ -4,14 +4,12 @@
 LM.views.push({
   name: "map",
   title: "Map",
-  say: "Each sign is an entry. Similar entries are near each other, and clusters, which keep recurring, are outlined.",
+  say: "Each sign is an entry. Similar entries are near each other, and clusters, which keep recurring, are outlined and named by what they taught.",
   hasEntries: true,
+  things: () => LM.data.entries,
+  empty: ["Nothing is on the map yet.", "Each resolved entry becomes a sign here. Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"],
   count: () => LM.found().length,
   draw: (view) => {
-    if (!LM.data.entries.length) {
-      view.append(LM.nothing("Nothing is on the map yet.", "Each resolved entry becomes a sign here. Add this memory to your agent, or let it learn from past sessions. In a project's folder, run:", "start"));
-      return;
-    }
     const name = LM.axis(), axis = LM.data.axes[name];
     const shown = new Set(LM.found().map((entry) => LM.number.get(entry.id)));
     const points = axis.of.map((number, at) => {
@@ -22,6 +20,7 @@ LM.views.push({
     view.append(...LM.kept(
       LM.make("div", {class: "tools"}, LM.axisSwitcher(), LM.key("var(--soft)")),
       axis.notice && LM.make("p", {class: "notice"}, LM.plain(axis.notice)),
+      axis.of.length < axis.wanted && LM.make("p", {class: "notice"}, `${axis.of.length.toLocaleString("en")} of ${axis.wanted.toLocaleString("en")} placed: the index is computed in the background. Later, make this page again: `, LM.act("dashboard")),
     ));
     if (!points.length) {
       view.append(axis.of.length ? LM.nothingFound() : LM.nothing("Nothing to draw.", ...LM.emptyAxis[name]));
@@ -44,18 +43,19 @@ LM.views.push({
 });
 
 LM.emptyAxis = {
-  full: ["The index has no vectors yet. They are computed in the background. In a minute, make this page again:", "dashboard"],
-  strategy: ["The index has no vectors yet. They are computed in the background. In a minute, make this page again:", "dashboard"],
+  full: ["No entry has been placed yet."],
+  strategy: ["No entry has been placed yet."],
   surprise: ["No surprise has been recorded yet. Agents record one when they falsify an entry."],
   root_cause: ["No root cause has been recorded yet. Agents record one when they falsify an entry."],
 };
 
+// A cluster by what it taught, else by its commonest words.
+LM.clusterName = (cluster) => cluster.takeaway || cluster.label || cluster.cluster_id;
 LM.clusterRow = (cluster) =>
   LM.anchor(
     {show: cluster.cluster_id}, {"data-cluster": cluster.cluster_id},
     LM.make("span", {class: "dot", style: {background: cluster.colour}}),
-    LM.make("span", {class: "name", dir: "auto"}, LM.short(cluster.label || cluster.cluster_id, 80)),
-    LM.make("span", {class: "n"}, cluster.size.toLocaleString("en")),
+    LM.make("span", {class: "name", dir: "auto"}, LM.make("span", {class: "soft small"}, `${LM.clusterTitle(LM.axis(), cluster)}${LM.short(cluster.label, 60)}`), LM.make("span", {}, LM.short(LM.clusterName(cluster), 120))),
     LM.make("span", {class: "mix"}, Object.keys(LM.outcomes).map((status) => LM.make("i", {style: {width: `${(100 * (cluster.outcomes[status] ?? 0)) / cluster.size}%`, background: LM.outcomes[status].area}}))),
   );
 
@@ -104,7 +104,7 @@ LM.drawMap = (all, clusters, width, height, transform) => {
         ...[points.filter((point) => !point.cluster), points.filter((point) => point.cluster)].map((some, isMember) =>
           Plot.dot(some, {...common, symbol: (point) => point.entry.outcome_status, r: crowd, fill: isMember ? (point) => point.cluster.colour : "var(--noise)", fillOpacity: isMember ? 0.85 : 0.6, stroke: "var(--card)", strokeWidth: crowd > 3 ? 0.8 : 0.3}),
         ),
-        Plot.text(LM.placed(clusters.flatMap((cluster) => (byCluster.has(cluster) ? [{cluster, members: LM.core(byCluster.get(cluster)).filter((point) => transform.k === 1 || isSeen(point))}] : [])).filter(({members}) => members.length), points, x, y, width, height), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12}),
+        Plot.text(LM.placed(LM.groups(clusters, byCluster, points, transform.k === 1 ? () => true : isSeen), x, y, width, height), {x: "x", y: "y", text: "text", fill: "var(--ink)", stroke: "var(--card)", strokeWidth: 4, fontWeight: 600, fontSize: 12, lineHeight: 1.15}),
         Plot.tip(points, Plot.pointer(LM.tip({...common, title, maxRadius: 24}))),
       ],
     },
@@ -123,32 +123,37 @@ LM.core = (members) => {
   return members.filter((_, at) => far[at] <= limit);
 };
 
-// Names at their clusters, largest first. One that would cover another, or another outline, is left out: zooming in makes
-// room, and the list next to the map has all.
-LM.placed = (clusters, points, x, y, width, height) => {
-  const taken = [];
-  const signs = points.map((point) => [x(point.x), y(point.y)]);
-  const room = LM.isNarrow() ? 9 : 15;
-  const outlines = clusters.map(({cluster, members}) => {
-    const [left, right] = d3.extent(members, (point) => x(point.x)), [top, bottom] = d3.extent(members, (point) => y(point.y));
-    return {cluster, box: [left - room, top - room, right + room, bottom + room]};
-  });
+// What is named: clusters, the largest first; where these are few, also lessons that are in none, the newest first.
+LM.groups = (clusters, byCluster, points, isSeen) => [
+  ...clusters.filter((cluster) => byCluster.has(cluster)).map((cluster) => ({name: LM.clusterName(cluster), members: LM.core(byCluster.get(cluster)).filter(isSeen), size: byCluster.get(cluster).length})).sort((a, b) => b.size - a.size),
+  ...points.filter((point) => !point.cluster && LM.takeaway(point.entry)).slice(0, 40).map((point) => ({name: LM.takeaway(point.entry), members: [point], size: 1})),
+].filter(({members}) => members.length);
+
+// Names above or below what they name. One that would cover another is left out: zooming in makes room, and the list next to
+// the map has all. So the largest is always named, however crowded the map is.
+LM.placed = (groups, x, y, width, height) => {
+  const taken = [], [most, column] = LM.isNarrow() ? [4, 22] : [8, 32];
   const covers = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
-  return clusters.flatMap(({cluster, members}) => {
-    const text = LM.short(cluster.label.split(", ").slice(0, 2).join(", ") || cluster.cluster_id, LM.isNarrow() ? 18 : 30);
-    const half = text.length * 3.5 + 4;
-    const gap = LM.isNarrow() ? 20 : 27;
+  const placed = [];
+  for (const {name, members} of groups) {
+    const lines = LM.wrapped(LM.short(name, 2 * column), column);
+    const half = d3.max(lines, (line) => line.length) * 3.8 + 6, tall = lines.length * 8 + 3;
     const at = Math.min(Math.max(x(d3.mean(members, (point) => point.x)), half), width - half);
-    const [above, below] = [Math.max(y(d3.max(members, (point) => point.y)) - gap, 8), Math.min(y(d3.min(members, (point) => point.y)) + gap, height - 8)];
-    // Above or below, rather where no other outline is.
-    for (const [middle, free] of [[above, gap - 10], [below, gap - 10], [above, 2], [below, 2]]) {
-      const box = [at - half, middle - 9, at + half, middle + 9];
-      // In a crowd there is always something below; a name on a few signs of a small map would only hide them.
-      if (points.length <= 400 && signs.some(([left, down]) => left > box[0] - free && left < box[2] + free && down > box[1] - free && down < box[3] + free)) continue;
-      if (taken.some((other) => covers(box, other)) || outlines.some((other) => other.cluster !== cluster && covers(box, other.box))) continue;
+    const gap = tall + (LM.isNarrow() ? 14 : 20);
+    const [top, bottom] = [y(d3.max(members, (point) => point.y)), y(d3.min(members, (point) => point.y))];
+    for (const middle of [top - gap, bottom + gap, (top + bottom) / 2].map((one) => Math.min(Math.max(one, tall), height - tall))) {
+      const box = [at - half, middle - tall, at + half, middle + tall];
+      if (taken.some((other) => covers(box, other))) continue;
       taken.push(box);
-      return [{x: at, y: middle, text}];
+      placed.push({x: at, y: middle, text: lines.join("\n")});
+      break;
     }
-    return [];
-  });
+    if (placed.length === most) break;
+  }
+  return placed;
+};
+// A text in one line, or in two of about the same length.
+LM.wrapped = (text, column) => {
+  const cut = text.length <= column ? -1 : text.lastIndexOf(" ", Math.ceil(text.length / 2) + 3);
+  return cut < 1 ? [text] : [text.slice(0, cut), text.slice(cut + 1)];
 };

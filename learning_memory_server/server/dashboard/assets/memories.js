@@ -1,17 +1,15 @@
 "use strict";
-// Memories and open entries.
+// Memories.
 
 LM.views.push({
   name: "memories",
   title: "Memories",
   say: "Texts that your agents kept, latest first: notes, decisions and documents.",
+  things: () => LM.data.memories,
+  empty: ["No text has been kept yet.", "Ask an agent to remember something, such as a decision and its reasons. To find it again:", "search", "the decision on retries"],
   count: () => LM.select(LM.data.memories).length,
   draw: (view) => {
     const memories = LM.select(LM.data.memories);
-    if (!LM.data.memories.length) {
-      view.append(LM.nothing("No text has been kept yet.", "Ask an agent to remember something, such as a decision and its reasons. To find it again:", "search", "the decision on retries"));
-      return;
-    }
     view.append(memories.length ? LM.make("section", {class: "card"}, LM.list(memories, (memory) => LM.make("li", {}, LM.memoryParts(memory, false)))) : LM.nothingFound());
   },
 });
@@ -27,25 +25,3 @@ LM.memoryParts = (memory, isWhole) => {
     memory.characters > memory.text.length ? LM.make("p", {class: "soft small"}, `The first ${memory.text.length.toLocaleString("en")} of ${LM.count(memory.characters, "character")}; the command shows the rest.`) : null,
   ];
 };
-
-LM.views.push({
-  name: "open",
-  title: "Open",
-  say: "Entries that were started and not resolved yet, latest first. Ask an agent in their project to resolve or abandon them.",
-  count: () => LM.select(LM.data.open).length,
-  draw: (view) => {
-    const open = LM.select(LM.data.open);
-    if (!LM.data.open.length) {
-      view.append(LM.nothing("Nothing is open.", "Every entry that was started is resolved. See what a new session in a project would be told:", "context"));
-      return;
-    }
-    if (!open.length) return view.append(LM.nothingFound());
-    view.append(LM.make("section", {class: "card"}, LM.list(open, (entry) => LM.make("li", {},
-      LM.make("h3", {}, LM.thing(entry.id, LM.short(entry.goal, 200))),
-      LM.make("div", {class: "facts"}, LM.make("span", {}, `started ${LM.date(entry.created_at)}`), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), entry.confidence === undefined ? null : LM.make("span", {}, `${LM.percent(entry.confidence)} confident`), LM.line(entry.project, 60)),
-      LM.make("p", {class: "text", dir: "auto"}, LM.make("span", {class: "soft"}, "Believes: "), LM.plain(entry.hypothesis)),
-      LM.make("p", {class: "text", dir: "auto"}, LM.make("span", {class: "soft"}, "Does: "), LM.plain(entry.action)),
-      LM.make("p", {class: "text", dir: "auto"}, LM.make("span", {class: "soft"}, "Expects: "), LM.plain(entry.prediction)),
-    ))));
-  },
-});

@@ -44,6 +44,17 @@ LM.hasWords = (thing, texts = () => LM.texts(thing)) => {
   });
 };
 
+// The most relevant first: a word counts for more in the first of a thing's texts, whole, and in a short text.
+LM.byRelevance = (things, texts) => {
+  if (!LM.words.length) return things;
+  const stems = LM.words.flatMap(LM.tokens).map(LM.stem);
+  const score = (thing) => d3.sum(stems, (stem) => d3.max(texts(thing), (text, at) => {
+    const found = text ? LM.tokens(text.toLowerCase()).map(LM.stem).filter((word) => word.startsWith(stem)) : [];
+    return found.length ? ((found.includes(stem) ? 1 : 0.6) + 0.1 * Math.min(found.length, 3) + 4 / (text.length + 40)) / (1 + 0.3 * at) : 0;
+  }));
+  return d3.sort(things.map((thing) => [score(thing), thing]), ([one]) => -one).map(([, thing]) => thing);
+};
+
 // A part of a text around the first word that was found, with all such words marked.
 LM.marked = (text, most = 200) => {
   const wanted = LM.words.flatMap(LM.tokens).map((word) => [word, LM.stem(word)]);
@@ -59,15 +70,15 @@ LM.marked = (text, most = 200) => {
 
 // What can be found: for each kind its things, their name, their address, and the texts that a hit is shown from.
 LM.kinds = [
-  {view: "entries", title: "Entries", things: () => LM.data.entries, filter: LM.matches, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.outcome_result, entry.surprise, entry.root_cause?.description, entry.lesson?.what_worked, entry.lesson?.takeaway, entry.action, entry.prediction]},
-  {view: "open", title: "Open entries", things: () => LM.data.open, name: (entry) => entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.action, entry.prediction]},
+  {view: "entries", title: "Entries", things: () => LM.data.entries, filter: LM.matches, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.lesson?.takeaway, entry.goal, entry.root_cause?.description, entry.hypothesis, entry.outcome_result, entry.surprise, entry.lesson?.what_worked, entry.action, entry.prediction]},
+  {kind: "open", view: "overview", title: "Open entries", things: () => LM.data.open, name: (entry) => entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.action, entry.prediction]},
   {view: "values", title: "Values", things: () => LM.data.values, name: (value) => value.text, texts: (value) => [value.text]},
   {view: "failures", title: "Errors of commands", things: () => LM.data.errors, name: (error) => error.signature, texts: (error) => [error.signature, error.command, error.remedy]},
-  {view: "shared", title: "Shared lessons", things: () => LM.data.shared, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.outcome_result, entry.author, LM.takeaway(entry)]},
+  {kind: "shared", view: "entries", of: "shared", title: "Shared lessons", things: () => LM.data.shared, name: (entry) => LM.takeaway(entry) || entry.goal, texts: (entry) => [entry.goal, entry.hypothesis, entry.outcome_result, entry.author, LM.takeaway(entry)]},
   {view: "memories", title: "Memories", things: () => LM.data.memories, name: (memory) => memory.metadata.title || memory.text, texts: (memory) => [memory.text, JSON.stringify(memory.metadata)]},
 ];
 LM.clustersFound = () => Object.entries(LM.data.axes).flatMap(([axis, found]) => found.clusters.filter((cluster) => LM.hasWords(cluster, () => LM.texts([cluster.label, cluster.takeaway, cluster.cluster_id]))).map((cluster) => ({axis, cluster})));
-LM.hitsOf = (kind) => (kind.view === "entries" ? LM.found() : LM.select(kind.things()));
+LM.hitsOf = (kind) => LM.byRelevance(kind.filter ? kind.things().filter(kind.filter) : LM.select(kind.things()), kind.texts);
 LM.hitCount = () => d3.sum(LM.kinds, (kind) => LM.hitsOf(kind).length) + LM.clustersFound().length;
 
 LM.views.push({
@@ -84,13 +95,13 @@ LM.views.push({
     if (!kinds.length && !clusters.length) return view.append(LM.nothing("Nothing was found.", "Try fewer words, or search by meaning:", "search", LM.words.join(" "), ...LM.inProject()));
     for (const kind of kinds) {
       const most = 6, more = kind.hits.length - most;
-      view.append(LM.make("section", {class: "card hits", "data-kind": kind.view},
+      view.append(LM.make("section", {class: "card hits", "data-kind": kind.kind ?? kind.view},
         LM.make("h3", {}, `${kind.title} `, LM.make("span", {class: "n"}, kind.hits.length.toLocaleString("en"))),
         LM.make("ul", {class: "rows tight"}, kind.hits.slice(0, most).map((thing) => {
           const where = kind.texts(thing).filter(Boolean).map((text) => LM.marked(text)).find(Boolean);
           return LM.make("li", {}, LM.anchor({show: thing.id}, {class: "text short", dir: "auto"}, LM.short(kind.name(thing), 140)), where && LM.make("div", {class: "soft small"}, where));
         })),
-        more > 0 ? LM.make("p", {class: "small"}, LM.anchor({view: kind.view}, {}, `All ${kind.hits.length.toLocaleString("en")} in ${kind.title}`)) : null,
+        more > 0 ? LM.make("p", {class: "small"}, LM.anchor({view: kind.view, of: kind.of}, {}, `All ${kind.hits.length.toLocaleString("en")} in ${kind.title}`)) : null,
       ));
     }
     if (clusters.length) view.append(LM.card("Clusters", null, LM.make("ul", {class: "links"}, clusters.slice(0, 12).map(({axis, cluster}) => LM.make("li", {}, LM.make("span", {class: "soft small"}, LM.axisName(axis)), LM.clusterLink(axis, cluster))))));

@@ -1,11 +1,14 @@
 "use strict";
 // What is shown, and what happens when something is typed, chosen, resized or printed.
 
+// A view of nothing has no tab, and the overview gives way to what was found.
+LM.isEmpty = (view) => Boolean(view.things && !view.things().length);
+LM.isHidden = (view) => LM.isEmpty(view) || Boolean(view.isHidden?.());
 LM.render = () => {
   const current = LM.views.find((view) => view.name === LM.at.view);
   const main = document.getElementById("view");
   document.getElementById("views").replaceChildren(
-    ...LM.views.filter((view) => !view.isHidden?.() || view === current).map((view) =>
+    ...LM.views.filter((view) => !LM.isHidden(view) || view === current).map((view) =>
       LM.anchor({view: view.name, show: ""}, {"data-view": view.name, "aria-current": view === current ? "page" : null}, view.title, view.count ? LM.make("span", {class: "n"}, view.count().toLocaleString("en")) : null)),
   );
   main.replaceChildren(...LM.kept(LM.make("h2", {}, current.title), LM.make("p", {class: "lead"}, current.say), LM.chips(current.hasEntries)));
@@ -13,7 +16,8 @@ LM.render = () => {
   const search = document.getElementById("search"), picker = document.getElementById("project");
   if (document.activeElement !== search) search.value = LM.at.q ?? "";
   if (picker) picker.value = LM.at.project ?? "";
-  current.draw(main);
+  if (LM.isEmpty(current)) main.append(LM.nothing(...current.empty));
+  else current.draw(main);
   document.querySelector("nav [aria-current]").scrollIntoView({block: "nearest", inline: "center"});
   document.documentElement.dataset.drawn = current.name;
 };

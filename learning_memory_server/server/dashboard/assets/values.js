@@ -24,14 +24,12 @@ LM.views.push({
   name: "values",
   title: "Values",
   say: "Principles that your agents drew from clusters, with the evidence for and against each.",
+  things: () => LM.data.values,
+  empty: ["No value has been made yet.", "In a retrospective, an agent sums up what a cluster has in common. Ask yours for one. It would be about these:", "clusters", "root_cause"],
   count: () => LM.select(LM.data.values).length,
   draw: (view) => {
     const order = {supported: 0, unattested: 1, contested: 2, superseded: 3};
     const values = LM.select(LM.data.values).sort((a, b) => order[LM.standing(a)] - order[LM.standing(b)] || b.support.supporting - a.support.supporting || (a.created_at < b.created_at ? 1 : -1));
-    if (!LM.data.values.length) {
-      view.append(LM.nothing("No value has been made yet.", "In a retrospective, an agent sums up what a cluster has in common. Ask yours for one. It would be about these:", "clusters", "root_cause"));
-      return;
-    }
     if (!values.length) return view.append(LM.nothingFound());
     view.append(LM.make("div", {class: "cards"}, values.map((value) => LM.make("article", {class: `card value${value.superseded_by ? " gone" : ""}`, "data-value": value.id}, LM.valueParts(value)))));
   },

@@ -1,0 +1,108 @@
+"""The overview in a real Chromium: this week against last, and what there is to decide, with its commands."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.failure import Failure, failure_id
+from learning_memory_server.server.composition.services import Services
+from tests.server.dashboard.conftest import IN_CHROMIUM, Look
+from tests.server.dashboard.making import CALLER, entry, learn
+from tests.server.dashboard.seen import Seen, commands
+from tests.support import NOON
+
+pytestmark = IN_CHROMIUM
+
+
+@pytest.fixture
+def seen(look: Look, whole: Path) -> Seen:
+    return look(whole)
+
+
+def aged(number: int, now: datetime, days: int) -> Ghap:
+    """A lesson of some days ago."""
+    made = entry(number)
+    at = now - timedelta(days=days)
+    return replace(made, created_at=at, resolution=replace(made.outcome, resolved_at=at))
+
+
+def test_the_overview_asks_for_decisions_each_with_its_command(seen: Seen) -> None:
+    shown = seen.view("overview")
+    assert shown.evaluate("location.hash") == "#overview"
+    main = shown.locator("main").inner_text()
+    for words in (
+        "In all: 33 entries (16 confirmed, 15 falsified, 2 abandoned), 1 open; 2 command errors in 4 failed commands",
+        "Told 3 times, helped 1, misled 2, unknown 0 (as agents say)",
+        "Helped most, 1 time: Watch for this",
+        "Open: 1 entry",
+        "Draw the first page within a second",
+        "since today",
+        "Wrong for the same reason 6 times",
+        "Failed 2 times: ",
+        "Stale: 1 lesson",
+    ):
+        assert words in main, words
+    offered = commands(shown)
+    (still_open,) = shown.evaluate("LM.data.open.map((entry) => entry.id)")
+    for command in (f"forget {still_open}", f"share {entry(0).id}", f"forget {entry(4).id}"):
+        assert f"learning-memory-server {command}" in offered
+    # What is read here is not offered once more, and no command quotes a stored text.
+    assert all(re.fullmatch(r"learning-memory-server (?!show)[a-z-]+( [\w-]+)?", each) for each in offered), offered
+
+
+def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[..., Path]) -> None:
+    async def fill(services: Services) -> None:
+        now = services.clock()
+        await learn(services, *(aged(number, now, days) for number, days in enumerate((1, 2, 8, 9, 10, 20))))
+        before = None
+        # The third comes although it was told; only the fourth is mended.
+        for number, days in enumerate((20, 10, 6, 5)):
+            name = failure_id(CALLER.project, "Missing script", f"{number}" * 16, "npm tset")
+            cure = "npm test" if number in {0, 3} else None
+            failure = Failure(name, CALLER.project, f"{number}" * 16, "Missing script", "npm tset", NOON, cure)
+            services.failure_log.add(
+                replace(failure, created_at=now - timedelta(days=days), shown=before, times=number + 1)
+            )
+            before = before or name
+
+    shown = look(write(fill)).view("overview")
+    figures = {
+        each.locator("dt").inner_text(): [int(number) for number in re.findall(r"\d+", each.locator("dd").inner_text())]
+        for each in shown.locator(".figures > div").all()
+    }
+    assert figures == {
+        "New lessons this week": [2, 3],
+        "Command errors": [2, 1],
+        "Repeated although told": [2, 0],
+        "Cures used": [1, 0],
+    }
+    assert "2 this week, 1 last week." in shown.locator("main").inner_text()
+
+
+def test_reasons_that_differ_are_not_called_the_same(look: Look, whole: Path, tmp_path: Path) -> None:
+    text = whole.read_text("utf-8")
+    assert '"is_one_text":true' in text
+    page = tmp_path / "page.html"
+    page.write_text(text.replace('"is_one_text":true', '"is_one_text":false'), "utf-8")
+    main = look(page).view("overview").locator("main").inner_text()
+    assert "6 wrong guesses about " in main
+    assert "same reason" not in main
+
+
+def test_what_followed_an_error_is_shown_where_agents_are_told_nothing(look: Look, write: Callable[..., Path]) -> None:
+    async def fill(services: Services) -> None:
+        for session in ("e" * 16, "f" * 16):
+            name = failure_id(CALLER.project, "It is locked", session, "apt-get update")
+            services.failure_log.add(
+                Failure(name, CALLER.project, session, "It is locked", "apt-get update", NOON, "sudo apt-get update")
+            )
+
+    seen = look(write(fill))
+    for name in ("overview", "failures"):
+        main = seen.view(name).locator("main").inner_text()
+        assert "So far, in 2 of 2 sessions `sudo apt-get update` followed. Agents are told nothing." in main
