@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.document import Collection, Document, WholeDocument, documents_of, point_id
+from learning_memory_server.index.document import Collection, Document, WholeDocument, digest_of, documents_of, point_id
 from learning_memory_server.index.engines.base import CollectionSpec, Filter
 from learning_memory_server.index.engines.edge import EdgeStore
 from learning_memory_server.index.engines.vectors import VECTOR
@@ -20,6 +21,10 @@ FULL, STRATEGY = Collection.EXPERIENCES_FULL, Collection.EXPERIENCES_STRATEGY
 
 
 def ignore(_done: int, _total: int) -> None:
+    pass
+
+
+def ignored(_done: int) -> None:
     pass
 
 
@@ -98,6 +103,26 @@ async def test_an_interrupted_rebuild_resumes_where_it_stopped(parts: Parts) -> 
     assert steps[0] == (128, 200)
     assert steps[-1] == (200, 200)
     assert (await parts.index.counts())[FULL] == 200
+
+
+async def test_a_renewal_does_not_resume_an_earlier_rebuild_whose_points_have_earlier_texts(parts: Parts) -> None:
+    earlier, later = (
+        [WholeDocument(FULL, point_id("ghap", str(n)), f"{text} {n}", {}) for n in range(300)]
+        for text in ("earlier", "later")
+    )
+
+    def documents() -> Iterator[Document]:
+        yield from earlier[:200]
+        raise StorageUnavailableError("gone")
+
+    await parts.ready()
+    with pytest.raises(StorageUnavailableError):
+        await parts.index.rebuild(FULL, documents, ignored)
+
+    await parts.index.rebuild(FULL, lambda: list(later), ignored, outdated={each.point_id for each in later})
+
+    stored = (await parts.index.digests())[FULL]
+    assert stored == {each.point_id: digest_of(each) for each in later}
 
 
 async def test_only_the_requested_axis_is_rebuilt(parts: Parts) -> None:
