@@ -72,21 +72,15 @@ class Reranker(Protocol):
 
 
 PROBE: Final = "The nightly import failed: after the 3rd retry, pool.close() was never called. 接続が閉じられない é"
-"""Words, digits, code, and what tokenizers treat specially. Changing it rebuilds every index.
-
-An identity says what a model claims to be. The probe shows what it does: the same weights may give other vectors in
-another version of the server that runs them.
-"""
+"""Words, digits, code, and special tokens: the vector shows whether two models are the same. Changing it rebuilds
+indexes."""
 
 _AGREEMENT: Final = 0.999
 """A cosine that the same model exceeds on any runtime and processor, and that no other model reaches."""
 
 
 def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
-    """Return whether two vectors of the probe come from the same model: have the same direction, up to rounding.
-
-    `kept` may be anything that was read; only a vector of the same length can agree.
-    """
+    """Return whether two vectors of the probe have the same direction, up to rounding; `kept` may be anything."""
     import numpy as np
 
     try:

@@ -1,8 +1,4 @@
-"""How onnxruntime can run a model's ONNX file, by the other files of the model.
-
-They follow the layout of sentence-transformers: `modules.json` lists the parts, `1_Pooling/config.json` says how the
-vectors of a text's tokens become one, `config_sentence_transformers.json` has the prompts.
-"""
+"""How onnxruntime can run a model's ONNX file, by the other files of the model, in sentence-transformers' layout."""
 
 import json
 import re
@@ -86,16 +82,13 @@ class Graph:
 
 
 def read_graph(folder: Path, name: str, files: Collection[str], wanted: str = "") -> Graph:
-    """Return how to run a model.
+    """Return how to run a model; `NotRunnableError` if its files do not say.
 
     Args:
         folder: Where its files are; the ONNX file itself need not be there yet.
         name: The model's name. Where no file has prompts, it decides.
         files: The paths of all ONNX files that the model brings.
         wanted: The one to run; empty for the usual one.
-
-    Raises:
-        NotRunnableError: If no file is there, or the other files do not say how to run it.
     """
     file = _choose(name, files, wanted)
     if not (folder / TOKENIZER).is_file():

@@ -10,11 +10,7 @@ from learning_memory_server.embedding.base import EmbeddingIdentity, Runtime, Ve
 
 
 class HashingEmbedder:
-    """Texts are the nearer, the more words they share. Deterministic on every machine.
-
-    Each word adds or subtracts 1 at an index, sign and index taken from its hash (feature hashing, Weinberger et al.
-    2009), and the sum is normalised to length 1.
-    """
+    """Texts are near if they share words: feature hashing (Weinberger et al. 2009), the same on every machine."""
 
     runtime: Runtime = "hashing"
     tokenizer = None

@@ -22,11 +22,7 @@ def load_packaged() -> Embedder:
 
 
 def load_ahead(raw: Mapping[str, object], load: Callable[[], Embedder] = load_packaged) -> Callable[[], Embedder]:
-    """Start loading the packaged model in a thread, if it is the one in use, and return what waits for it.
-
-    Half of the loading runs without the GIL, so it costs a process little while it imports other things. Other models
-    wait for the first use: loading one may block the interpreter for seconds.
-    """
+    """Start to load the packaged model in a thread, if it is in use, and return a function that waits for it."""
     backend, model = raw.get("embedding_backend"), raw.get("embedding_model")
     if backend not in (None, "sentence-transformers") or model not in (None, DEFAULT_MODEL):
         return load

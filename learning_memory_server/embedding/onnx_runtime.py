@@ -22,28 +22,20 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.base import Runtime
 
 WEIGHTS: Final = "weights.bin"
-"""The weights are in their own file, which is mapped: of the word vectors, half of a small model, only those in use
-are read."""
+"""The weights are in a mapped file of their own: only the word vectors in use are read."""
 META: Final = "meta.json"
 
 _BATCH_TOKENS: Final = 512
-"""Tokens in a batch of the packaged model, padding included. Larger batches are no faster on one thread (a text of 250
-words takes 53 ms, and 62 with 2,048 tokens), and the runtime keeps the RAM of its largest batch: 30 MB, and 120 with
-2,048.
+"""Tokens in a batch of the packaged model, padding included: the runtime keeps the RAM of its largest batch.
 
-Texts of other models are run one by one. A quantised graph scales its numbers by the largest of the whole batch: the
-same text has a cosine of .993 to itself in company. That costs a tenth of the time of texts of 80 tokens."""
+Texts of other models are run one by one, because a quantised graph scales by the largest number of the batch.
+"""
 _INPUTS: Final = {"input_ids", "attention_mask", "token_type_ids"}
 _TOKEN_VECTORS: Final = ("last_hidden_state", "token_embeddings")
 
 
 def open_packaged(source: ModelSource | None = None) -> OnnxEmbedder:
-    """Load the packaged model.
-
-    Raises:
-        EmbeddingUnavailableError: If a file was changed.
-        Exception: Whatever the libraries raise for a file that is missing.
-    """
+    """Load the packaged model, or raise `EmbeddingUnavailableError` if a file was changed."""
     source = source or packaged_source()
     meta = json.loads((source.folder / META).read_text("utf-8"))
     files = {**meta["files"], WEIGHTS: source.weights}
@@ -54,16 +46,12 @@ def open_packaged(source: ModelSource | None = None) -> OnnxEmbedder:
 
 
 class OnnxEmbedder:
-    """A model on one thread of the CPU.
+    """A model on one thread of the CPU. Raises `EmbeddingUnavailableError` if the graph is not that of a text model.
 
     Args:
         source: The model; it has a graph.
         packed: The matrices that the graph expects unpacked, by name: rows, columns, and where in `WEIGHTS`.
         batch_tokens: The most tokens of several texts that are run together, padding included.
-
-    Raises:
-        EmbeddingUnavailableError: If the graph is not that of a text model.
-        Exception: Whatever the libraries raise for files that do not work.
     """
 
     runtime: Runtime = "onnxruntime"

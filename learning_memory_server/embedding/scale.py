@@ -1,8 +1,7 @@
 """The scale of a model's cosines, so that one table of thresholds holds for every model.
 
-A *closeness* is a cosine on the scale of the default model: texts about different things have .088 on it, equal ones 1.
-Other models crowd all texts together: .42 and .73 were seen for unrelated ones. Their scale is measured once, with 66
-packed texts, in the background. The hashing backend has none: it sees shared words and no meaning.
+A *closeness* is a cosine on the scale of the default model, with .088 for unrelated texts and 1 for equal ones. The
+scale of another model is measured once, with 66 packed texts. The hashing backend has none.
 """
 
 from __future__ import annotations
@@ -54,15 +53,11 @@ _KNOWN: Final = {("all-MiniLM-L6-v2", 384): DEFAULT_SCALE}
 
 
 class ModelScale:
-    """The scale of the model in use.
+    """The scale of the model in use, which a file keeps by the digest of the model's identity.
 
     Attributes:
         known: The scale; None until it is known.
-        failure: Why the last attempt to measure it failed; empty if none did.
-
-    Args:
-        embeddings: The model.
-        file: Keeps what was measured, by the digest of a model's identity; None to keep nothing.
+        failure: The reason why the last attempt to measure it failed; empty if none did.
     """
 
     def __init__(self, embeddings: EmbeddingService, file: Path | None) -> None:
@@ -112,11 +107,7 @@ def known_scale(identity: EmbeddingIdentity, file: Path | None) -> Scale | None:
 
 
 async def measured(embeddings: EmbeddingService) -> Scale:
-    """Measure a model's scale: 66 short texts.
-
-    Raises:
-        EmbeddingUnavailableError: If the model fails, or tells no texts apart.
-    """
+    """Measure a model's scale, or raise `EmbeddingUnavailableError` if it does not tell texts apart."""
     import numpy as np
 
     packed = json.loads(_PACKED.read_bytes())

@@ -40,10 +40,7 @@ class ModelState(StrEnum):
 
 @dataclass
 class LazyModel(Generic[T]):
-    """Loads a model in a thread when it is first needed, and again, after a pause, if that failed.
-
-    A later attempt may succeed: the model may have been downloaded since, or its server started.
-    """
+    """Loads a model in a thread when it is first needed, and again, after a pause, if that failed."""
 
     name: str  # what errors call the model, such as "embedding model"
     load: Callable[[], T]  # slow; called until it succeeds once
@@ -81,10 +78,7 @@ class LazyModel(Generic[T]):
 
     @contextmanager
     def errors(self, what_happened: str) -> Iterator[None]:
-        """Turn whatever the model's library raises into an `EmbeddingUnavailableError` that does not quote it.
-
-        `what_happened` is the rest of the sentence about the model, such as "failed".
-        """
+        """Turn errors of the model's library into an `EmbeddingUnavailableError` with their types only."""
         try:
             yield
         except LearningMemoryError:
@@ -121,11 +115,7 @@ class _LocalModel:
 
 
 class _ServedModel(_LocalModel):
-    """One kind of request to a model on a server, with a circuit before it.
-
-    A request always comes to its own end, only its caller leaves: Ollama aborts loading a model when the client that
-    asked for it disconnects. If a request still hangs when the circuit closes, later ones do not wait for it.
-    """
+    """One kind of request to a model on a server, with a circuit before it. Only callers leave a request early."""
 
     def __init__(
         self, kind: str, probe: Callable[[], Awaitable[object]], on_closed: Callable[[], None] = lambda: None
@@ -138,10 +128,7 @@ class _ServedModel(_LocalModel):
 
     @asynccontextmanager
     async def in_time(self, within: float | None) -> AsyncIterator[None]:
-        """Limit how long the block waits for the model, and open the circuit if it does not answer.
-
-        While the circuit is open, this fails at once where a caller waits. The background gives the server a moment.
-        """
+        """Limit the block's time, and open the circuit after it, which fails waiting callers immediately."""
         until = None
         if within is not None or is_waited_for():
             self.circuit.require_closed()
@@ -171,11 +158,8 @@ class _ServedModel(_LocalModel):
 class EmbeddingService:
     """Loads a model and runs it: queries first, documents in small batches.
 
-    A model in this process has one thread, because two runs at the same time are slower than one after the other. On a
-    server, queries and documents have a thread and a circuit each (see `waiting`).
-
-    Whatever needs the model waits until it is loaded, and no longer than the seconds `within`. It raises
-    `EmbeddingUnavailableError` if the model cannot be loaded, fails, or does not answer in time.
+    A model in this process has one thread. On a server, queries and documents have a thread and a circuit each. All
+    wait for the loaded model, at most `within` seconds, and raise `EmbeddingUnavailableError`.
 
     Attributes:
         listeners: Called each time that the model's server has come back.
@@ -183,7 +167,7 @@ class EmbeddingService:
     Args:
         load: Loads the model; see `LazyModel`.
         retry_seconds: The least time between a failure to load and the next attempt.
-        reach: Asks the server that runs the model whether it is there; None for a model in this process.
+        reach: Asks the server that runs the model for a sign of life; None for a model in this process.
     """
 
     def __init__(
@@ -234,10 +218,7 @@ class EmbeddingService:
             return (await self._model.get()).identity
 
     async def embed_documents(self, texts: Sequence[str], within: float | None = None) -> Vectors:
-        """Return an array of shape (len(texts), dimension), once the model is loaded.
-
-        Where a caller waits (see `waiting`), or with a limit, this fails at once while the model's server is away.
-        """
+        """Return an array of shape (len(texts), dimension), once the model is loaded."""
         async with self._documents.in_time(within):
             if len(texts) <= _BATCH:
                 return await self._embed_batch(texts)
@@ -254,11 +235,7 @@ class EmbeddingService:
         return vectors
 
     async def embed_query(self, text: str, within: float | None = None) -> Vectors:
-        """Return an array of shape (dimension,), once the model is loaded. It is read-only.
-
-        Queries that wait at the same time are embedded as one batch. The last few hundred are cached, so that a
-        repeated query, or its next page, costs nothing.
-        """
+        """Return a read-only array of shape (dimension,), cached for repeated queries, once the model is loaded."""
         if self.state is ModelState.READY:
             known = (self.start().result().identity, text)
             if known in self._cached:

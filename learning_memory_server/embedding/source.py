@@ -59,11 +59,7 @@ def find_snapshot(model: str) -> Path | None:
 
 
 def check_first_use(model: str, snapshot: Path, digests: Mapping[str, str]) -> None:
-    """Compare digests with those of the first use, and record those that are new.
-
-    Raises:
-        EmbeddingUnavailableError: If one differs.
-    """
+    """Record digests at the first use; later raise `EmbeddingUnavailableError` if one differs."""
     repository = snapshot.parent.parent
     record = read_object(repository / RECORD)
     known = record.get("digests")
@@ -112,8 +108,7 @@ class ModelSource:
     folder: Path
     weights: str  # the SHA-256 of its weights
     definition: str
-    """What else determines the vectors; empty for the default model, whose tokenizer and graph never change without its
-    weights."""
+    """Everything else that determines the vectors; empty for the default model."""
     graph: Graph | None  # how onnxruntime runs it; None if only the library can
     obstacle: str = ""  # why onnxruntime cannot
 
@@ -123,11 +118,10 @@ class ModelSource:
 
 
 def find_source(model: str) -> ModelSource:
-    """Return where a model's files are and what they are. No network is used, and no model library imported.
+    """Return a model's files and their identity, without a network or a model library.
 
     Args:
-        model: The absolute path of a folder, or a name in the local cache. `/` and the path of an ONNX file in the
-            folder may follow, if it is not to be the usual one.
+        model: The absolute path of a folder, or a name in the local cache; then `/` and an ONNX file, if needed.
     """
     folder = _find_folder(model, "embedding model", "embedding_model", f" for {DEFAULT_MODEL}")
     stated, wanted = split_file(model)
@@ -195,10 +189,7 @@ def find_reranker(model: str) -> Path:
 
 
 def is_reranker(folder: Path) -> bool:
-    """Return whether, by its files, a model scores a query and a text together.
-
-    The library would turn any model into a re-ranker by giving it a last layer of random weights.
-    """
+    """Return whether, by its files, a model scores a query and a text together."""
     described = read_object(folder / "config_sentence_transformers.json").get("model_type")
     architectures = read_object(folder / "config.json").get("architectures") or [""]
     return described == "CrossEncoder" or (
@@ -207,10 +198,7 @@ def is_reranker(folder: Path) -> bool:
 
 
 def require_library(obstacle: str = "") -> None:
-    """Check that the optional dependency for other models is installed. It is not imported, which takes seconds.
-
-    `obstacle` is why onnxruntime alone cannot run the model.
-    """
+    """Check that the optional library is installed, without an import; `obstacle` says why onnxruntime cannot do."""
     for package in ("sentence-transformers", "torch"):
         if util.find_spec(package.replace("-", "_")) is None:
             reason = f"{obstacle}, and " if obstacle else ""

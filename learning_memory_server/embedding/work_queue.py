@@ -44,10 +44,7 @@ class Job(Generic[T]):
 
 
 class DaemonThread(Executor):
-    """Runs one thing after another in a thread that does not keep the process alive.
-
-    The thread ends when nothing is left to run.
-    """
+    """Runs one thing after another in a thread that does not keep the process alive and ends when nothing is left."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -107,8 +104,7 @@ def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
 QUERIES_AT_ONCE: Final = 8
 """The most queries that are embedded at once. A server needs one request for them, and a local model is no slower."""
 _QUERY_CHARACTERS: Final = 1_000
-"""The most characters in a batch of queries, padding included, so that short queries do not wait for long ones: 250
-tokens take 50 ms."""
+"""The most characters in a batch of queries, padding included: about 50 ms."""
 
 
 class WorkQueue:
@@ -123,11 +119,7 @@ class WorkQueue:
         self._unanswered: set[Job[Any]] = set()
 
     async def embed_query(self, model: Embedder, text: str) -> Vectors:
-        """Return an array of shape (dimension,).
-
-        Queries that wait at the same time are embedded as one batch, and those with the same text once: a search asks
-        several collections at once.
-        """
+        """Return an array of shape (dimension,). Waiting queries are one batch, equal ones are embedded once."""
         query = self._asked.get(text)
         if query is None or query.model is not model or query.result.done():
             query = self._asked[text] = _Query(model, text)

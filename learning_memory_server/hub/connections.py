@@ -1,8 +1,7 @@
-"""The lines of a front's connection, and the connection of a command: its operation, signs of life, the reply.
+"""The connections of fronts and commands; and first calls, answered before the MCP SDK is imported.
 
-And a session's first calls, answered before the MCP SDK is there: importing it is half of a hub's start. Only plain
-calls are, of protocols whose results have one form: a small `tools/call` after the handshake. Whatever else arrives is
-kept for the SDK's session, which reads on from there.
+Early answers are for plain calls only: a small `tools/call` after the handshake, of protocols with the same form of
+results. Other lines are kept for the SDK's session.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ log = structlog.get_logger()
 
 @dataclass(slots=True)
 class FrontLines:
-    """Reads and writes lines, and handles the private ones, which are for the hub.
+    """Reads and writes lines, and handles the private ones.
 
-    `on_drain` is called when the front asks the hub to shut down, and returns whether it waits for that now.
-    `asked_again` has the ids of requests that the front has sent before, to another hub.
+    `on_drain` is called when the front asks the hub to end, and returns whether it waits. `asked_again` has the ids of
+    requests that another hub got before.
     """
 
     reader: asyncio.StreamReader
@@ -77,10 +76,7 @@ async def answer(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> dict[str, Any]:
-    """Do the work, report its progress to the command, and return its reply or its failure.
-
-    If the command leaves before that, the work is cancelled, and this raises `OSError`.
-    """
+    """Do the work, report its progress, and return its reply or failure. If the command leaves: `OSError`."""
 
     def report(doing: str, done: int = 0, total: int = 0) -> None:
         writer.write(discovery.progress(doing, done, total))
@@ -126,10 +122,7 @@ async def _show_life(
 
 
 async def describe(services: Services) -> dict[str, Any]:
-    """Return the state of the model, the index and the journal.
-
-    `points` is None if the index is not open, or its server does not answer.
-    """
+    """Return the state of the model, the index and the journal; `points` is None if the index does not answer."""
     points = None
     if services.index.is_open:
         try:
@@ -178,10 +171,7 @@ class EarlyCalls:
         self._is_greeted = False
 
     async def serve(self) -> bool:
-        """Answer calls, one after the other, until one must be left to the SDK or nothing comes for a moment.
-
-        Returns whether the client is still there. Raises `ConnectionError` if it leaves before it has its answer.
-        """
+        """Answer calls until one is for the SDK or none comes; False, or `ConnectionError`, if the client left."""
         while (line := await self._next()) is not None:
             if not line:
                 return False
@@ -196,10 +186,7 @@ class EarlyCalls:
         return True
 
     async def keep_until(self, work: asyncio.Future[Any]) -> bool:
-        """Keep what arrives until some work is done; a front that asks for a sign of life gets one meanwhile.
-
-        Returns whether the client is still there. If not, this does not wait for the work.
-        """
+        """Keep lines and answer pings until some work is done, or the client has left: then return False."""
         while not work.done():
             reading = self._read_ahead()
             await asyncio.wait([reading, work], return_when=asyncio.FIRST_COMPLETED)

@@ -53,8 +53,7 @@ log = structlog.get_logger()
 _LOOK_SECONDS: Final = 1.0
 """Seconds between checks that the hub is still needed."""
 _TURN_SECONDS: Final = 0.0005
-"""How long a CPU-bound thread may keep the GIL while another wants it. A call does a dozen reads and writes and must
-reacquire it after each: with Python's default of 5 ms, a clustering thread stalled calls for 60 ms."""
+"""How long a CPU-bound thread keeps the GIL: with Python's 5 ms, a clustering thread stalled calls for 60 ms."""
 
 
 def run(

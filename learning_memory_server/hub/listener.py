@@ -17,11 +17,7 @@ from learning_memory_server.system.paths import APPLICATION
 
 @contextmanager
 def open_door(place: discovery.Place) -> Iterator[Door]:
-    """Listen while the block runs, at the first place that only this user can use.
-
-    If neither of the data's own places is one, or the path of the second is too long for a socket, that is a new folder
-    in /tmp, which the lock file of the journal names.
-    """
+    """Listen while the block runs, in the first folder of this user alone, else in a new one in /tmp."""
     made: list[Path] = []
     try:
         door = _first_door(place, made)

@@ -58,16 +58,13 @@ class VectorIndex:
     """Documents in, hits out. Everything in it can be rebuilt from the journal.
 
     Methods that open the index raise `EmbeddingUnavailableError` or `StorageUnavailableError` if that is not possible;
-    the others raise them if it is not open. All raise `StorageUnavailableError` if the engine failed.
+    the others raise them if it is not open or the engine failed.
 
     Args:
         open_store: Opens the engine for vectors of one identity; may be slow.
-        shapes: What the documents of a collection have in common, where that matters.
-        is_on_server: Whether the engine is on a server, so that it may be waited for in vain.
+        shapes: Common properties of the documents of a collection.
+        is_on_server: Whether the engine is on a server, so that it may not answer.
         scales: The file that keeps the scales of models; None to keep none.
-
-    Attributes:
-        scale: That of the model; see `embedding.scale`.
     """
 
     def __init__(
@@ -135,10 +132,7 @@ class VectorIndex:
         return vector
 
     async def write(self, documents: Sequence[Document], vectors: Vectors | None = None) -> None:
-        """Write documents to their collections.
-
-        `vectors` has the shape (len(documents), dimension); None to compute them. This never waits for the model.
-        """
+        """Write documents with `vectors` of shape (len(documents), dimension), computed if None. Never waits."""
         store = self.require_open()
         if vectors is None:
             vectors = await embed(self.embeddings, documents)
@@ -162,10 +156,7 @@ class VectorIndex:
         progress: Callable[[int], None],
         outdated: Container[str] | None = None,
     ) -> None:
-        """Build a collection again. What it has answers in the meantime.
-
-        A rebuild that computes every vector resumes an interrupted one. Whatever else is written to the collection
-        during the rebuild is certain to be there afterwards only if `documents` returns it.
+        """Build a collection again, while its present content answers. A rebuild of every vector can be resumed.
 
         Args:
             documents: Returns all documents that belong in it, as of each call.
@@ -202,10 +193,7 @@ class VectorIndex:
         return {collection: await store.former_ids(collection) for collection in Collection}
 
     async def is_intact(self) -> bool:
-        """Return whether each collection has as many points as it should.
-
-        A write between the two looks makes them differ, so a difference counts once it has been seen three times.
-        """
+        """Return whether each collection has as many points as it should, in one of three looks."""
         store = self.require_open()
         for _ in range(_LOOKS):
             counts = await self.counts()
@@ -228,8 +216,7 @@ class VectorIndex:
             is_shown: Rejects points that should no longer be in the index, by their payload.
             timer: Gets the times of the model and of the engine.
             model_within: The most seconds to wait for the query's vector; None for no limit.
-            expected: Returns how many points a server must have that match. Called if fewer were found than wanted; if
-                it has more than that, it has lost points: `LostPointsError`.
+            expected: Returns how many matching points a server must have; `LostPointsError` if it returns fewer.
         """
         store = self.require_open()
         timer = timer or SearchTimer(query.collection)
@@ -357,10 +344,7 @@ def _vectors_in(records: Iterable[Record]) -> dict[str, Vectors]:
 
 
 async def all_done(requests: Iterable[Awaitable[T]]) -> list[T]:
-    """Make requests at once, and return the results in order. If any fails, wait for the others, and raise its error.
-
-    A request that was left alone would still be using a connection when the store is closed.
-    """
+    """Make requests concurrently, and return the results in order. If any fails, wait for the others, then raise."""
     results = await asyncio.gather(*requests, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):

@@ -15,10 +15,7 @@ log = structlog.get_logger()
 
 
 class OutdatedPoints:
-    """The ids of points that must be rebuilt because their records were rewritten.
-
-    They are in a file that outlasts the process, and exists only while there are such points.
-    """
+    """The ids of points that must be rebuilt because their records were rewritten, in a file while there are any."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -33,10 +33,7 @@ class Moved:
 
 @dataclass
 class IndexMove:
-    """Fills a target index with everything that belongs there. Points that it already has are skipped.
-
-    The target builds its points like every index; only vectors are taken from the source.
-    """
+    """Fills a target index. Points that it has are skipped, and only vectors are taken from the source."""
 
     source: VectorStore | VectorIndex  # where vectors can be copied from; nothing in it is changed
     target: VectorIndex

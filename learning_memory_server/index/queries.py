@@ -121,10 +121,7 @@ class Found:
 
     @property
     def score(self) -> float:
-        """How well it matches, from 0 to 1; comparable with other scores of the same search.
-
-        In mode `reranked`, a score below 0.01 may only mean that the model did not read it: only the best 20.
-        """
+        """The match, from 0 to 1, comparable in one search. A re-ranked score below 0.01 may be of an unread text."""
         return self.explanation.score
 
 
@@ -177,10 +174,10 @@ class SearchResult(Generic[FoundT]):
 
 
 def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[FoundT], LeftOut | None]:
-    """Return the results of one search that are strong enough, and what was left out if any were not.
+    """Return the results of one search that are strong enough, and the rest as left out.
 
-    A `min_score` that the caller names is compared with the score that is shown instead. A lexical search, one for a
-    text without terms, and one with a model whose scale is not known leave nothing out by themselves.
+    A lexical search, a text without terms, and a model with an unknown scale leave nothing out. `min_score` is compared
+    with the shown score.
     """
     if not found:
         return [], None
@@ -200,10 +197,7 @@ def passing(found: Sequence[FoundT], min_score: float | None) -> tuple[list[Foun
 
 
 def strengths(found: Sequence[Found], query: str, best: str) -> list[float]:
-    """Return how strong the results of one search are, in units of what the best needs; `best` is the best one's text.
-
-    Results of several searches are compared by it. Where words alone count, those of the question that the best has do.
-    """
+    """Return the strengths of the results of one search in units of the needed one; `best` is the best text."""
     if not found:
         return []
     if least := found[0].explanation.basis.least:

@@ -28,11 +28,7 @@ _WRITE_BATCH: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How points are made from the journal, apart from the model. A collection with another recipe is rebuilt.
-
-    This is the only place for these numbers: raise one when you change what it describes. A collection stores them
-    under these names, and tests pin what the present numbers describe.
-    """
+    """How points are made from the journal, apart from the model. Raise a number to have collections rebuilt."""
 
     form: str = ""
     """Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`."""
@@ -43,10 +39,7 @@ class Recipe:
     """How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory."""
 
     def origin(self, identity: EmbeddingIdentity) -> str:
-        """Return a name for the model and the way vectors are made.
-
-        Results that were computed from other vectors are outdated.
-        """
+        """Return a name for the model and the way vectors are made; results of other vectors are outdated."""
         return ".".join(filter(None, (identity.digest, str(self.vectors), self.form)))
 
 
@@ -83,10 +76,9 @@ class Blueprints:
         )
 
     async def ensure(self, store: VectorStore, specs: Sequence[CollectionSpec]) -> list[str]:
-        """Ensure that collections exist and are what they should be.
+        """Ensure that collections exist, and return a sentence about each that is empty now.
 
-        Return a sentence about each that was not: it is empty now, and has to be filled from the journal. If some are
-        missing, and the key may not create them, the hint of the error names all of them.
+        If collections are missing and the key may not create them, the error names all of them.
         """
         notices: list[str] = []
         forbidden: list[ForbiddenCollectionError] = []
@@ -135,11 +127,10 @@ def points_of(documents: Sequence[Document], vectors: Vectors) -> list[Point]:
 
 
 async def embed(model: EmbeddingService, documents: Sequence[Document]) -> Vectors:
-    """Return an array of shape (len(documents), dimension) of unit vectors. If you change it, raise `Recipe.vectors`.
+    """Return unit vectors of shape (len(documents), dimension). If you change it, raise `Recipe.vectors`.
 
-    A document with parts gets the vector half-way between the vector of its text and the mean of its parts' vectors. A
-    model's vector of a text with many parts mostly says what they share: what only one part says is nearly lost in it,
-    and what lies beyond the model's window is lost altogether. Decision 9 has figures.
+    A document with parts gets the vector half-way between its text's and the mean of its parts'. Decision 9 has
+    figures.
     """
     texts = [text for document in documents for text in (document.text, *document.parts)]
     made = await model.embed_documents(texts)
@@ -172,10 +163,9 @@ async def refill(
     vectors_for: Callable[[list[Document]], Awaitable[Vectors]],
     progress: Callable[[int], None],
 ) -> int:
-    """Write every document that an interrupted rebuild has not written yet, finish, and return how many there are.
+    """Write the documents that an interrupted rebuild lacks, finish, and return how many there are.
 
-    `documents` returns all that belong there, as of each call. `progress` gets the number of points just written, first
-    that of those that were there already.
+    `documents` returns all that belong there, as of each call. `progress` gets the number of points just written.
     """
     there = set(rebuild.ids)
     progress(len(there))

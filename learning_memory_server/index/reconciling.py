@@ -1,8 +1,4 @@
-"""Makes the index have exactly what the journal says it should have.
-
-The order of events does not matter: whatever is written, forgotten, late or interrupted, a comparison and a catch-up
-bring the two together.
-"""
+"""Synchronize the index with the journal, by comparison and catch-up in any order of events."""
 
 import asyncio
 from collections import Counter
@@ -23,8 +19,7 @@ from learning_memory_server.system.ram import trim_heap
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""
 _LEAST_SHARE: Final = 0.5
-"""The share of its documents that a collection has when searches begin to use it. One that has less is being built, and
-ranking the journal by terms finds more."""
+"""The share of its documents from which a collection is searched instead of the journal."""
 _SORTED_AT_ONCE: Final = 64
 """How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
 _STEP: Final = 8
@@ -136,11 +131,7 @@ class Reconciler:
         self.is_flushed = changes == self._index.changes
 
     async def catch_up(self) -> int:
-        """Write what is pending at the start and return how many points were written.
-
-        What becomes pending meanwhile may be left for the next time. Otherwise calls that never stop writing would keep
-        the index from ever being complete.
-        """
+        """Write the documents that are pending at the start, and return how many points were written."""
         written = 0
         # One at a time: two would embed the same documents.
         async with self._catching_up:

@@ -1,8 +1,4 @@
-"""Writing to the index: nothing is lost, and no caller waits for long.
-
-A caller waits for one attempt, a second at most. Two more are made in the background; then what is written stays
-pending until the writer catches up.
-"""
+"""Writing to the index: one attempt while the caller waits, two in the background, and then catching up."""
 
 import asyncio
 from collections.abc import Callable, Container, Coroutine, Iterable, Iterator, Sequence
@@ -42,10 +38,7 @@ log = structlog.get_logger()
 
 
 class IndexWriter:
-    """The only way into the index. What it could not write is pending: in the journal and not in the index.
-
-    What waits for the index raises `StorageUnavailableError` or `EmbeddingUnavailableError` if it is not available now.
-    """
+    """The only way into the index. Raises `StorageUnavailableError` or `EmbeddingUnavailableError` while it is away."""
 
     def __init__(self, index: VectorIndex, sources: Sequence[DocumentSource], outdated: OutdatedPoints) -> None:
         self._index = index
@@ -77,12 +70,7 @@ class IndexWriter:
         return self.reconciler.pending if self.reconciler.is_known else None
 
     async def write(self, documents: Sequence[Document], within: float = timeouts.WRITE) -> bool:
-        """Index the documents. Return whether they are in the index now.
-
-        The caller waits for one attempt, and `within` seconds at most. Whatever fails or is late, the documents stay
-        pending. Two more attempts are made in the background, one and two seconds apart. This never waits for a model
-        that is still loading.
-        """
+        """Index the documents, and return whether they are there within the time; if not, they stay pending."""
         # Pending until written, so that catching up covers a cancelled call too.
         self.reconciler.add(documents)
         return await self._in_time(self._try_write(documents), within, "documents.postponed", len(documents))
@@ -104,10 +92,7 @@ class IndexWriter:
         self._wake.set()
 
     def invalidate(self, error: LearningMemoryError) -> None:
-        """Let the index be compared with the journal again if a search, a write or a count failed with such an error.
-
-        A server that did not answer is compared once it does, one that lost points now, and not searched until then.
-        """
+        """Let the index be compared with the journal after such an error: immediately if points were lost."""
         if isinstance(error, LostPointsError):
             self.reconciler.lose()
             self._wake.set()
@@ -122,19 +107,12 @@ class IndexWriter:
             await asyncio.wait(tasks)
 
     async def rebuild(self, collections: Sequence[Collection], progress: Callable[[int, int], None]) -> int:
-        """Rebuild collections from the journal, and return how many points they have.
-
-        The present ones answer until then. An interrupted rebuild is resumed. `progress` is called with the number of
-        points done, and their total.
-        """
+        """Rebuild collections or resume that, and return the number of points; `progress` gets done and total."""
         async with self._rebuilding:
             return await self._rebuild(collections, progress)
 
     async def renew(self, progress: Callable[[int, int], None] = lambda _done, _total: None) -> None:
-        """Rebuild the outdated points, and copy all others to new files: the engine's files keep what it deletes.
-
-        The earlier texts leave the index first. The next `complete` does what fails or is interrupted.
-        """
+        """Rebuild the outdated points, and copy all others to new files: the engine's files keep deleted texts."""
         if not self._outdated.ids():
             return
         async with self._rebuilding:
@@ -217,10 +195,7 @@ class IndexWriter:
             self.reconciler.invalidate()
 
     async def run(self, used: asyncio.Event | None = None) -> None:
-        """Open the index and keep it complete and flushed, until cancelled. Retries after failures.
-
-        With `used`, wait for it first: an index that is not used stays closed.
-        """
+        """Open the index if it is `used`, and keep it complete and flushed, until cancelled."""
         if used is not None:
             await used.wait()
         quiet = False
@@ -245,10 +220,7 @@ class IndexWriter:
             quiet = await self._idle()
 
     async def settle(self, within: float = timeouts.SETTLE) -> None:
-        """Wait, `within` seconds at most, until the index is open and has caught up for the first time.
-
-        An index that is open but has not caught up by then is good enough.
-        """
+        """Wait until the index is open and, if there is time, has caught up for the first time."""
         with suppress(TimeoutError):
             async with asyncio.timeout(within):
                 with each_request_within(within):
@@ -269,11 +241,7 @@ class IndexWriter:
         await self._index.discard()
 
     async def _in_time(self, work: Coroutine[None, None, None], within: float, postponed: str, count: int) -> bool:
-        """Do some work, and return whether it succeeded in time. Late work continues; a cancelled call cancels it.
-
-        What it is done to is kept already, so not even an unexpected failure is the caller's. `postponed` is what the
-        log says if it fails or is late, with the `count` of things it is done to.
-        """
+        """Do some work, and return whether it succeeded in time. Late work continues; a cancelled call cancels it."""
         failures: list[str] = []
         with each_request_within(timeouts.REQUEST_SHARE * within):
             task = self._start(_collecting(work, failures))

@@ -295,12 +295,7 @@ class JournalRecord:
 
     @classmethod
     def from_line(cls, line: bytes) -> JournalRecord:
-        """Return the record in `line`, which ends with a line feed.
-
-        Raises:
-            DamagedLineError: If the line is torn, edited or not a record.
-            JournalUnavailableError: If it is in another format.
-        """
+        """Return the record in a whole line; `DamagedLineError`, or `JournalUnavailableError` for another format."""
         # In a line that is as it was written, the checksum covers the bytes without it. Writing these again to check it
         # takes four times as long, and a start reads every line.
         before, _, after = line.rpartition(_SUM)

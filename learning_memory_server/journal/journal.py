@@ -1,7 +1,4 @@
-"""The journal as a whole.
-
-`journal/README.md` in the repository describes its files and format.
-"""
+"""The journal as a whole. `journal/README.md` in the repository describes its files and format."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -31,11 +28,7 @@ from learning_memory_server.system import files
 
 
 class Journal:
-    """One log for each kind of record, and a file for each open entry.
-
-    What reads or writes raises `JournalUnavailableError` if a file or folder cannot be used, or is in another
-    format; then nothing is changed.
-    """
+    """A log for each kind of record, and a file for each open entry. Raises `JournalUnavailableError`; see `Log`."""
 
     def __init__(self, path: Path, *, disk: Disk = files) -> None:
         self.path = path
@@ -57,22 +50,14 @@ class Journal:
         return *(self.path / each.file for each in KINDS.values() if each.is_monthly), self._open
 
     def recover(self, at: datetime) -> list[Path]:
-        """Repair what a crash can leave behind, and return the files that torn lines were moved to.
-
-        Needs the journal's lock. If the process died after recording that an entry is resolved or forgotten and before
-        removing its open file, that file is removed now.
-        """
+        """Repair the effects of a crash, with the journal's lock, and return the files of torn lines."""
         self._refuse_other_formats()
         set_aside = [path for log in self.logs.values() for path in log.recover(at)]
         self._sweep()
         return set_aside
 
     def purge(self) -> Purge:
-        """Remove what is forgotten from the files. The tombstones stay, so that no copy brings it back.
-
-        Needs the journal's lock. A crash at any moment loses nothing else, and another purge completes the work.
-        Files with unreadable bytes are kept and named, for a person to decide about.
-        """
+        """Remove what is forgotten from the files, with the journal's lock; tombstones and unreadable bytes stay."""
         self._sweep()
         purges = [log.purge() for log in self.logs.values()]
         return Purge(
@@ -81,10 +66,7 @@ class Journal:
         )
 
     def rewrite(self, changes: Mapping[bytes, bytes]) -> int:
-        """Replace lines of the logs and contents of open files, and return how many were replaced.
-
-        Needs the journal's lock. A crash at any moment leaves every file either as it was or rewritten.
-        """
+        """Replace lines and open files, each file in one step, with the journal's lock. Return their number."""
         self._sweep()
         replaced = 0
         for path in self.open_files():

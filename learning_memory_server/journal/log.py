@@ -54,10 +54,7 @@ def journal_errors(path: Path) -> Iterator[None]:
 
 
 def matching(folder: Path, pattern: str) -> list[Path]:
-    """Return the paths in the folder whose names match the pattern, sorted by name; none if the folder is missing.
-
-    Unlike `Path.glob`, it does not take an unreadable folder for an empty one.
-    """
+    """Return the paths in the folder whose names match, sorted; none if it is missing, an error if it is unreadable."""
     with journal_errors(folder):
         try:
             with os.scandir(folder) as found:
@@ -92,11 +89,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LogContent:
-    """The content of a log: its readable records, oldest first, without those that are forgotten.
-
-    `forgotten` has the kind and the id of those. Some of the `tombstones` say more, such as how many points a memory
-    had.
-    """
+    """The content of a log: its readable records, oldest first, without the `forgotten` ones by kind and id."""
 
     records: list[JournalRecord] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
@@ -123,11 +116,7 @@ class LogContent:
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """How many lines a purge removed from each file, and which files are doubtful.
-
-    Those have unreadable bytes, which may contain forgotten data. They are unchanged; a person should look at them. If
-    nothing is forgotten, none is.
-    """
+    """The lines that a purge removed from each file, and the files with unreadable bytes for a person to look at."""
 
     removed: dict[Path, int] = field(default_factory=dict)
     doubtful: list[Path] = field(default_factory=list)
@@ -143,9 +132,8 @@ SET_ASIDE: Final = ".corrupt-"
 class Log:
     """Records in `{path}.jsonl`, or in `{path}/YYYY-MM.jsonl` by the month they were written in.
 
-    Reading never changes a file, so it is safe while another process writes. Only the process that has locked the
-    journal may append or `recover`. What reads or writes raises `JournalUnavailableError` if a file or folder cannot be
-    used, or is in another format; then nothing is changed.
+    Reading never changes a file. Only the process that has locked the journal may append or `recover`. Raises
+    `JournalUnavailableError` if a file or folder cannot be used, or has another format; then nothing is changed.
     """
 
     def __init__(self, path: Path, *, monthly: bool = False, disk: Disk = files, names: Names | None = None) -> None:
@@ -164,10 +152,7 @@ class Log:
         """Files that were longer or shorter before an append than this process had left them."""
 
     def append(self, records: Sequence[JournalRecord]) -> None:
-        """Write the records and wait for the disk.
-
-        A crash in between leaves the first few of them, complete. No caller has had them acknowledged.
-        """
+        """Write the records and wait for the disk. After a crash in between, the first few may be there, complete."""
         if records:
             if names := self.names:
                 records = [replace(record, data=names.as_written(record.data)) for record in records]
@@ -215,20 +200,13 @@ class Log:
         return appended[still:]
 
     def read(self) -> LogContent:
-        """Return everything that can be read and is not forgotten.
-
-        A tombstone counts wherever it is in the log: neither a clock that was set back nor a copy merged from
-        several journals may bring anything back.
-        """
+        """Return everything that can be read and is not forgotten. A tombstone counts wherever it is in the log."""
         content = LogContent.of(self._parsed())
         self._damaged = len(content.damage)
         return content
 
     def records(self) -> Iterator[JournalRecord]:
-        """Yield every readable record, forgotten ones and tombstones included; `read` takes more RAM.
-
-        Its project is what people call it now; see `names`.
-        """
+        """Yield every readable record, forgotten ones and tombstones included, with the present names of projects."""
         damaged = 0
         for line in self._parsed():
             if line.record is None:
@@ -244,10 +222,7 @@ class Log:
         return self._damaged
 
     def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that a readable line is about; tombstones count.
-
-        The fixed form of lines allows a text search, which is faster than decoding every line.
-        """
+        """Return those of the ids that a readable line is about, by a text search in the fixed form of lines."""
         sought = {json.dumps(record_id).encode() for record_id in ids}
         named = re.compile(rb'"id":("(?:[^"\\]|\\.)*"),"kind":"%s"' % kind.encode())
         found = set()
@@ -259,11 +234,7 @@ class Log:
         return found
 
     def recover(self, at: datetime) -> list[Path]:
-        """Move the torn last line of each segment to a file `*.corrupt-<time>`, and return those files.
-
-        A line is torn if it has no line feed, which is written last. Other damage is left alone: a crash does not
-        cause it, so a person should look at it.
-        """
+        """Move the last line of each segment, if it lacks its line feed, to a returned file `*.corrupt-<time>`."""
         return [aside for path in self.segments() if (aside := self._recover(path, at))]
 
     def _recover(self, path: Path, at: datetime) -> Path | None:
@@ -288,12 +259,7 @@ class Log:
         return None
 
     def purge(self) -> Purge:
-        """Rewrite the files without the lines about forgotten ids.
-
-        Tombstones stay, and so do damaged lines, byte for byte. Each file is replaced in one step, so a crash
-        leaves every file either as it was or purged, and another purge completes the work. Nothing may be appended
-        at the same time.
-        """
+        """Rewrite the files without the lines about forgotten ids, each file in one step. Nothing may append."""
         lines = list(self._parsed())
         content = LogContent.of(lines)
         forgotten = content.forgotten
@@ -308,11 +274,7 @@ class Log:
         return Purge(self.rewrite(removed), sorted(doubtful))
 
     def rewrite(self, changes: Mapping[bytes, bytes]) -> dict[Path, int]:
-        """Replace lines, wherever they are in the log or in what `recover` set aside; an empty replacement removes one.
-
-        Returns how many lines of each file were replaced. Each file is replaced in one step, so a crash leaves every
-        file either as it was or rewritten. Nothing may be appended at the same time.
-        """
+        """Replace lines, also set-aside ones, or remove them by an empty replacement. Return the number by file."""
         rewritten: dict[Path, int] = {}
         for path in (*self.segments(), *self.set_aside_files()) if changes else ():
             lines = [line for _, line, _ in _lines(path)]

@@ -1,7 +1,4 @@
-"""The names that people give to projects, and the projects that they merged: applied when a record is read.
-
-What is written keeps the id that it was written under, so all of it can be undone.
-"""
+"""The names that people give to projects, and merged projects, applied on reading, so that it can be undone."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import replace
@@ -51,11 +48,7 @@ class Names(Records[Naming]):
         return data if identity == data.get("project") else data | {"project": identity}
 
     def rename(self, project: str, name: str, known: Collection[str], at: datetime) -> None:
-        """Call a project something else; by its id, it has its former name again.
-
-        Raises:
-            InvalidInputError: If another project has the name, or had it.
-        """
+        """Rename a project, back if to its id. Raises `InvalidInputError` if another project has or had the name."""
         identity = self.id_of(project)
         others = {each for each in known if each != project} | {each.id for each in self.all() if each.id != identity}
         if name in others:

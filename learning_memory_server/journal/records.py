@@ -39,11 +39,7 @@ _NOTHING: Final[Mapping[str, Any]] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Forgetting(Generic[T]):
-    """What was forgotten, or would be; `unknown` ids name nothing, not even something forgotten.
-
-    Those in `before` were already forgotten. Their points may still be in the index if the process died between writing
-    the journal and the index.
-    """
+    """Forgotten things, now (`found`) and `before`, and `unknown` ids. Earlier ones may still be in the index."""
 
     found: tuple[T, ...] = ()
     before: tuple[str, ...] = ()
@@ -61,10 +57,7 @@ class Forgetting(Generic[T]):
 
 
 class Records(Generic[T]):
-    """The things of one kind in a `log`, which is read once, at first use; other threads wait for it.
-
-    A write is on the disk when the call returns, and visible here only then. Nothing here awaits.
-    """
+    """The things of one kind in a `log`, read once at first use. Writes are on the disk before they are visible."""
 
     def __init__(self, log: Log, codec: RecordKind[T]) -> None:
         self.log = log
@@ -95,10 +88,7 @@ class Records(Generic[T]):
         return frozenset(self._tombstones)
 
     def add(self, *things: T, at: datetime | None = None) -> None:
-        """Write things to the log, all or none; `at` is the time of the lines, by default that of each thing.
-
-        If they could not be written, none is visible here either.
-        """
+        """Write things to the log, all or none; `at` is the time of the lines, by default that of each thing."""
         loaded = self._loaded()
         self.log.append([JournalRecord.of(self._codec, each, at) for each in things])
         loaded.update((each.id, each) for each in things)
@@ -128,10 +118,7 @@ class Records(Generic[T]):
     def forget(
         self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False, also: Mapping[str, T] = _NOTHING
     ) -> Forgetting[T]:
-        """Forget things permanently. Once this returns, no read finds them; if it cannot be written, none is forgotten.
-
-        With `unknown_too`, unknown ids are recorded, too, so that what they name elsewhere is never imported.
-        """
+        """Forget things permanently, or raise; with `unknown_too` also ids that must never be imported."""
         forgetting = self.look_up(ids, also)
         details = {each.id: self._tombstone_details(each) for each in forgetting.found}
         if unknown_too:

@@ -1,7 +1,4 @@
-"""Secrets in stored lines and files: where they are, and the same lines and files without them.
-
-What arrives is redacted before it is stored. What was stored earlier, or before a pattern was known, is found here.
-"""
+"""Secrets in stored lines and files, which were stored before a pattern was known, and the same without them."""
 
 import hashlib
 import json
@@ -141,14 +138,11 @@ def scan_journal(
     report: Callable[[int, int], None],
     only: Container[tuple[str, str]] | None = None,
 ) -> Iterator[tuple[bytes, Scanned]]:
-    """Look for secrets in every open entry and every line of a journal, and change nothing.
-
-    Yields the content of each file and line that was looked at, as it is, and what was found. Later lines come later.
-    Nothing is locked: another process may write to the journal at the same time.
+    """Look for secrets in every open entry and every line of a journal. Yield each text and the findings.
 
     Args:
-        report: Called with the number of bytes looked at so far, and the number in all.
-        only: The kinds and ids of the records to look at; None for all. Lines and files that name none are looked at.
+        report: Called with the number of bytes so far, and the number in all.
+        only: The kinds and ids of the records to look at, besides lines and files that name none; None for all.
     """
     total, done = journal.size(), 0
     for text, look in _texts(journal, scanner):

@@ -16,10 +16,7 @@ from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootC
 
 
 class Anchor(NamedTuple):
-    """A file that an experience is about, as it was when that was resolved.
-
-    In the journal it is an array, so that a hundred thousand of them are read in no time.
-    """
+    """A file that an experience is about, as it was then; an array in the journal, to be read fast."""
 
     file: str  # its name in the project, with `/`
     blob: str = ""  # Git's id of its content, with line feeds as line ends
@@ -30,11 +27,7 @@ class Anchor(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Run(Stored):
-    """How a test or build command ended. Its output is not kept.
-
-    The command is on one line and without paths of the machine. The counts are those of tests, if the output has them;
-    `failed` includes those that could not be run.
-    """
+    """The end of a test or build command, on one line without paths; its output is not kept, only counts of tests."""
 
     at: datetime
     command: str
@@ -95,10 +88,7 @@ class Revision(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Resolution(Stored):
-    """How an entry ended. `auto_captured` marks an outcome that a tool recorded, not the agent.
-
-    `cited` is what helped or misled and was not shown unasked; the advice has the rest.
-    """
+    """The end of an entry, captured automatically if a tool recorded it; `cited` helped or misled without advice."""
 
     status: OutcomeStatus
     result: str
@@ -211,12 +201,16 @@ class Ghap(Recorded):
 
     @property
     def tier(self) -> Tier:
-        """How complete and trustworthy the entry is; the first rule that matches wins.
+        """The completeness of the entry; the first rule that matches wins.
 
-        abandoned: the status is abandoned. bronze: the hypothesis has fewer than four words, or says the same as the
-        prediction (the Jaccard similarity of their case-folded words is at least 0.8).
-        gold: the entry is complete (confirmed with a lesson; falsified with surprise, root cause and
-        lesson) or its outcome was captured automatically. silver: the rest.
+        abandoned: the status is abandoned.
+
+        bronze: the hypothesis has fewer than four words, or the same as the prediction (a Jaccard similarity of at
+        least 0.8).
+
+        gold: confirmed with a lesson; falsified with surprise, root cause and lesson; or captured automatically.
+
+        silver: the rest.
         """
         end = self.outcome
         if end.status is OutcomeStatus.ABANDONED:
@@ -235,12 +229,7 @@ class Ghap(Recorded):
         return WEIGHTS[self.tier]
 
     def revised(self, at: datetime, **changes: Unpack[Changes]) -> Ghap:
-        """Return the entry with the given parts replaced; those that are None stay.
-
-        The old hypothesis, action and prediction go to the history when one of them really changes, and their
-        confidence with them: none was stated for the new ones yet. A new strategy, note or confidence alone adds
-        no iteration.
-        """
+        """Return the entry with the given parts replaced. A changed statement moves the old ones to the history."""
         parts: dict[str, Any] = {
             name: str(part).strip() if name in _TRIED else part for name, part in changes.items() if part is not None
         }

@@ -44,10 +44,7 @@ def error_id(project: str, signature: str) -> str:
 
 
 def failure_id(project: str, signature: str, session: str, command: str) -> str:
-    """Return the id of a failure, which begins with its error's.
-
-    It is the same for the same four, anywhere: a command that fails again and again in one session is one failure.
-    """
+    """Return the id of a failure, the same for the same four; it begins with its error's id."""
     return f"{error_id(project, signature)}_{_digest(session, command, length=12)}"
 
 

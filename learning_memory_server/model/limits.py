@@ -1,11 +1,7 @@
-"""Limits: what may be given, how much of it is kept, and how much a reply shows.
+"""Limits that an agent or a person can notice: of input, of storage, and of replies.
 
-Every length and count is here that an agent or a person can notice. Three kinds stay elsewhere: what an archive may
-hold, in `journal/archive/reading.py`; the layout of a terminal, in `cli/out.py`; and what only bounds the work of
-one algorithm, where it is used. What may be waited for is in `system/timeouts.py`.
-
-Anything given over a limit is an error: nothing is silently clamped or truncated. Lengths are in characters after
-stripping white space at both ends. Every front reads this, so only errors are imported.
+Input over a limit is an error, never truncated. Lengths are in characters, stripped. Elsewhere are archives
+(`journal/archive/reading.py`), terminals (`cli/out.py`) and times (`system/timeouts.py`).
 """
 
 from __future__ import annotations
@@ -22,8 +18,7 @@ if TYPE_CHECKING:
 FRAME_MAX: Final = 64 * 1024 * 1024
 """Bytes of the longest JSON-RPC message."""
 STATEMENT_MAX: Final = 1_000
-"""One limit for goal, hypothesis, action and prediction. A limit for one of them alone needs its own constant, in
-`server/tools/arguments.py` for agents and in `journal/archive/contents.py` for imported files."""
+"""The limit of goal, hypothesis, action and prediction."""
 NARRATIVE_MAX: Final = 2_000
 """One limit for result, surprise, root_cause.description, lesson.what_worked, lesson.takeaway and note."""
 VALUE_MAX: Final = 500
@@ -55,8 +50,7 @@ ANCHOR_LINES_MAX: Final = 32
 DIGEST: Final = 8
 """Characters of a line's digest."""
 COMMAND_MAX: Final = 400
-"""Characters that are kept of a command that failed, or mended an error. Longer ones are scripts, of which the
-beginning is enough to recognize them."""
+"""Characters that are kept of a command: the beginning is enough to recognize a script."""
 FAILURES_KEPT: Final = 20
 """How many of the newest failures of an error are kept, and count for its remedy. With 12 or 50, the same is shown."""
 PROJECT_FAILURES_KEPT: Final = 2_000
@@ -135,10 +129,7 @@ PROJECTS_NAMED: Final = 20
 
 
 def checked_text(field: str, value: object, limit: int, measured: Callable[[str], str] = str) -> str:
-    """Return `value` stripped, or refuse what is not text, is empty, or has more than `limit` characters then.
-
-    `field` is the name to show, such as `lesson.takeaway`; `measured` maps the text to what is measured.
-    """
+    """Return `value` stripped, or refuse what is not text, empty or `measured` above `limit`; `field` is its name."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.")
     text = value.strip()

@@ -10,10 +10,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def one_line(text: str) -> str:
-    """Return a text on one line, without control characters, and with names of characters that would hide something.
-
-    A terminal would obey them, and a reader would see another text than the model.
-    """
+    """Return a text on one line, without control characters, and with names of characters that would hide something."""
     return " ".join(without_controls(shown(text)).split())
 
 

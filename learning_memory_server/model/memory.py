@@ -15,11 +15,7 @@ from learning_memory_server.model.stored import Recorded, Stored
 
 @dataclass(frozen=True, slots=True)
 class Chunking(Stored):
-    """How a text is divided into chunks, which may overlap.
-
-    `spans` has the first character of each chunk and the one after its last, in order; `by` names the chunker. Chunkers
-    that would divide a text differently have different names.
-    """
+    """The chunks of a text, which may overlap: first character and the one after the last, in order; `by` a chunker."""
 
     by: str
     spans: tuple[tuple[int, int], ...]
@@ -69,11 +65,7 @@ def new_memory_id() -> str:
 
 
 def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str] = str) -> dict[str, Any]:
-    """Return the metadata, or refuse it.
-
-    It is refused if it is too large or not JSON data, if its timestamp is invalid, or if its title, source, language or
-    tags are not texts. `measured` maps it as JSON, and each text with a limit, to what is measured.
-    """
+    """Return the metadata, or refuse it by size (`measured`), JSON, timestamp, or types of known fields."""
     checked = {key: value for key, value in metadata.items() if value is not None}
     try:
         compact = json.dumps(checked, ensure_ascii=False, allow_nan=False, separators=(",", ":"))

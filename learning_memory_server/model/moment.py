@@ -20,10 +20,7 @@ _FIRST_SEEN: Final[dict[datetime, datetime]] = {}
 
 
 def as_seen(moment: datetime) -> datetime:
-    """Return the time by which something is ordered: that of the first look at it, if it was in the future then.
-
-    A clock that was wrong, or somebody else's file, must not lead every list until 2031. It never changes.
-    """
+    """Return the time to sort by: the first look, if it was in the future then. It never changes."""
     seen = _FIRST_SEEN.get(moment)
     if seen is None and moment > (now := utc_now()):
         seen = _FIRST_SEEN.setdefault(moment, now)
@@ -31,10 +28,7 @@ def as_seen(moment: datetime) -> datetime:
 
 
 def parse_moment(field: str, text: str) -> datetime:
-    """Return the moment that an ISO 8601 date or datetime names, in UTC, or raise InvalidInputError.
-
-    A bare date means midnight UTC, and a time without an offset is in UTC.
-    """
+    """Return the moment of an ISO 8601 text in UTC, or raise `InvalidInputError`. A bare date means midnight UTC."""
     stripped = text.strip()
     try:
         if len(stripped) <= len("2026-01-31"):

@@ -17,10 +17,5 @@ _WORD: Final = re.compile(
 
 
 def words(text: str) -> list[str]:
-    """Return the case-folded words of a text.
-
-    Apostrophes and hyphens belong to a word: "doesn't" and "off-by-one" are one each. Where words are not spaced, a
-    Chinese or Japanese character counts as one, and so do four letters of Thai, Lao, Burmese or Khmer, vowel signs and
-    tones not counted: about as many as their words have.
-    """
+    """Return the case-folded words of a text; a Chinese or Japanese character and four letters of Thai are one."""
     return _WORD.findall(text.casefold())

@@ -57,28 +57,21 @@ class Support:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the share that supports it.
-
-        Three of three give 0.44 to 1, twelve of twelve 0.76 to 1: a few entries are weak evidence.
-        """
+        """The 95 % interval of the share that supports it: three of three give 0.44 to 1."""
         return wilson_interval(self.supporting, self.supporting + self.contradicting)
 
     @property
     def status(self) -> Status:
-        """Unattested without a verdict for or against it; contested if as many contradict as support it, or more.
-
-        One contradiction contests a value that nothing supports: an agent gave it with the entry in front of it.
-        """
+        """Unattested without a verdict; contested if as many contradict as support it, or more."""
         if not self.supporting and not self.contradicting:
             return Status.UNATTESTED
         return Status.CONTESTED if self.contradicting >= self.supporting else Status.SUPPORTED
 
 
 def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
-    """Return the bounds of Wilson's 95 % score interval of a share, each from 0 to 1; without trials, 0 and 1.
+    """Return Wilson's 95 % score interval of a share; 0 and 1 without trials, which may be weighted.
 
-    Source: E. B. Wilson, Probable inference, the law of succession, and statistical inference, JASA 22 (1927), 209-212.
-    The number of trials is not a whole number if they are weighted.
+    Source: E. B. Wilson, Probable inference, JASA 22 (1927), 209-212.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"{successes} of {trials} is not a share")
@@ -96,10 +89,7 @@ def wilson_interval(successes: float, trials: float) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class Verdict(Recorded):
-    """Whether an entry supports a value. A later verdict on the same value and entry replaces an earlier one.
-
-    `requests` names the calls that gave it or one that it replaces; see `Caller.request`. The project is the value's.
-    """
+    """Whether an entry supports a value; a later verdict replaces an earlier one, and keeps its `requests`."""
 
     value_id: str
     ghap_id: str

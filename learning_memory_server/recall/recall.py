@@ -1,8 +1,6 @@
-"""Search of experiences, and what all searches share: the index while it is ready and in time, else the journal.
+"""Search of experiences, and the common part of all searches: the index while it is in time, else the journal.
 
-Re-ranking, in which a model reads the query together with each of the best results and orders them, never delays or
-breaks a search: without a model, or while it is loading, failing or slow, results keep their order, and their mode
-tells. At the end, what is too weak is left out. The lexical search needs no index, so it is available immediately.
+Re-ranking never delays or breaks a search: without its model, results keep their order, and their mode says so.
 """
 
 from __future__ import annotations
@@ -78,12 +76,12 @@ class Reranking:
         texts: Callable[[int], Sequence[str]],
         seconds: float = timeouts.RERANKING,
     ) -> list[Explanation]:
-        """Return the results' new explanations, in the same order; their scores may imply a different one.
+        """Return the results' new explanations in the same order, or the given ones if the model is not ready.
 
         Args:
             found: The results' explanations, best first; at least `depth` of them if there are that many.
             texts: Returns the indexed texts of the first n results; called in a thread.
-            seconds: How long this may take.
+            seconds: The most seconds that this may take.
         """
         model = self._model
         if model is None or not found or seconds <= 0 or self._pause.left:
@@ -183,10 +181,7 @@ class Recall:
         seconds: float,
         best: Callable[[list[FoundT]], list[FoundT]],
     ) -> tuple[list[FoundT], SearchMode, LeftOut | None]:
-        """Re-rank what was found, best first, take the best, and leave out what is too weak.
-
-        `texts` and `seconds` are those of `Reranking.rerank`.
-        """
+        """Re-rank the results, best first, take the best, and leave out the weak ones; see `Reranking.rerank`."""
         before = [each.explanation for each in found]
         after = await self.reranking.rerank(query.text, before, texts, seconds)
         ranked = [replace(each, explanation=new) for each, new in zip(found, after, strict=True)]
@@ -203,10 +198,7 @@ class ExperienceSearcher:
     shared: SharedLessons = field(default_factory=SharedLessons)
 
     async def search_experiences(self, query: ExperienceQuery) -> SearchResult[FoundExperience]:
-        """Return the entries that match best. Filters apply before the best are chosen.
-
-        Forgotten entries are never returned, even while the index still has them.
-        """
+        """Return the entries that match best after filters. Forgotten entries are never returned."""
         self.shared.look()
         return await self.recall.search(query, timeouts.SEARCH, self._search_index, self._rank_journal)
 
@@ -254,10 +246,7 @@ class ExperienceSearcher:
 
 
 def _siblings(axis: Axis) -> tuple[Collection, ...]:
-    """Return the collections with other vectors of the same entries: for axis full, those of the other axes.
-
-    That raised recall@5 / nDCG@10 from 95.1 / 94.6 to 95.9 / 96.0 % for 70 questions to 81 real entries.
-    """
+    """Return the collections with other vectors of the same entries: for axis full, those of the other axes."""
     return tuple(Collection.of(other) for other in Axis if other is not axis) if axis is Axis.FULL else ()
 
 
@@ -274,11 +263,7 @@ def search_lexical(entries: Iterable[Ghap], query: ExperienceQuery) -> SearchRes
 
 
 def rank(query: str, texts: Sequence[tuple[T, str]], limit: int) -> list[tuple[T, float]]:
-    """Return up to `limit` keys whose texts share terms with the query, with their BM25 scores, best first.
-
-    The scores are those of an index over the same texts: BM25 with the same terms and weights. Ties keep the order of
-    `texts`. Takes about 0.4 s for 10,000 texts of 75 words.
-    """
+    """Return up to `limit` keys with the BM25 scores of their texts, best first; ties keep the order of `texts`."""
     wanted = set(terms(query))
     frequency = dict.fromkeys(wanted, 0)
     weights: list[tuple[T, dict[str, float]]] = []
@@ -317,15 +302,7 @@ _ANY_LEAP_YEAR: Final = 2000
 
 
 def with_iso_dates(text: str) -> str:
-    """Return a question followed by its dates in ISO.
-
-    "25 May 2023", "May 25th, 2023" and the like are followed by 2023-05-25. A date without a year is followed by its
-    month and day as numbers, such as 05 25. Words like "yesterday" have no date here, nor have names that are other
-    words, such as "may", unless something else says that they are months.
-
-    With it, 15 questions with a written date find 80 % of the turns of conversations that are dated in ISO among the
-    first ten, and 60 % without; of those dated in words, 80 % either way.
-    """
+    """Return a question followed by its dates in ISO, such as 2023-05-25 for "25 May 2023", 05 25 without a year."""
     written = [found for pattern in _DATES for found in pattern.finditer(text)]
     others = [_numbers(found.groupdict()) for found in written if _is_date(found)]
     return " ".join([text, *dict.fromkeys(other for other in others if other)])

@@ -1,7 +1,4 @@
-"""Secrets known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ...".
-
-Some names promise a secret, as `DB_PASSWORD` and `clientSecret` do; `next_page_token` and `cache_key` do not.
-"""
+"""Secrets known by the name before them: `PASSWORD=...`, `"apiKey": "..."`, `--token ...`, "the password is ..."."""
 
 import re
 from collections.abc import Iterator

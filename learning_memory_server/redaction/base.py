@@ -32,10 +32,7 @@ class Redactor(Protocol):
     """Replaces the secrets in texts. Implementations are pure and can be called by several threads at once."""
 
     def redact(self, text: str) -> Redacted:
-        """Return the text without its secrets; redacting that again changes nothing.
-
-        Raises `InvalidSettingsError` if a user's pattern takes too long.
-        """
+        """Return the text without its secrets, idempotently. Raises `InvalidSettingsError` for a slow pattern."""
         ...
 
 
@@ -58,9 +55,5 @@ def marker(kind: str) -> str:
 
 
 def shortened_markers(text: str) -> str:
-    """Return a text with each marker as one character, to check the text's length.
-
-    A marker is longer than most secrets, and a secret has at least one character. So what was within a limit before
-    its secrets were replaced is within it now.
-    """
+    """Return a text with each marker as one character, so that redaction never exceeds a limit of length."""
     return MARKER.sub("*", text)

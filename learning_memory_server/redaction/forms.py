@@ -34,11 +34,7 @@ anywhere: Final = partial(Form, inside=True)
 
 
 class FormDetector:
-    """Finds secrets by their form.
-
-    `shortest` is how long the shortest of them is without white space. Hints are looked for in words of that length
-    only: a search of a megabyte for 200 hints takes a tenth of a second.
-    """
+    """Finds secrets by their form, in words of at least `shortest` characters."""
 
     def __init__(self, forms: Sequence[Form], shortest: int = 1) -> None:
         self._forms = tuple(forms)

@@ -48,13 +48,9 @@ class RedactedData(NamedTuple):
 
 
 def redact_data(redactor: Redactor, data: Any, kept: Collection[str] = ()) -> RedactedData:
-    """Return data without the secrets in its texts and its keys.
+    """Return data without the secrets in its texts and its keys; a text under a key is read with the key before it.
 
-    A text under a key is read with the key before it, because `{"password": "..."}` holds what `"..."` alone does not
-    show. Keys that become the same are numbered, so that nothing else is lost. Ids and times are not secrets, even if a
-    user's pattern matches them: without them, no call would find its entry and no import its own.
-
-    What is not JSON stays as it is, and so do the places in `kept`, such as `history[].at`.
+    Equal keys are numbered. Ids, times and the places in `kept`, such as `history[].at`, stay.
     """
     walk = _Walk(redactor, frozenset(kept))
     redacted = walk.redacted(data, "", "")
@@ -136,16 +132,15 @@ def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:
 
 
 _AT_ONCE: Final = 5_000
-"""Characters that are searched on the event loop: in three milliseconds, or thirty if they hold nothing but names of
-passwords. More are searched in a thread."""
+"""Characters that are searched on the event loop, in up to 30 ms; more are searched in a thread."""
 
 
 class RedactionGate:
     """Removes the secrets from data.
 
     Args:
-        redactor: What replaces secrets; None passes everything.
-        is_bounded: Whether the redactor is known to be quick on short texts, which a user's patterns may not be.
+        redactor: Replaces secrets; None passes everything.
+        is_bounded: Whether the redactor is quick on short texts, which a user's patterns may not be.
     """
 
     def __init__(self, redactor: Redactor | None = None, *, is_bounded: bool = True) -> None:

@@ -1,8 +1,6 @@
-"""A user's own patterns: for secrets in a form that only they know, and for what is not a secret.
+"""A user's own patterns: for secrets in a form that only they know, and for texts that are no secrets.
 
-Ours are written so that they are quick on every text. A user's may not be: `(a|aa)+$` takes longer than a lifetime on a
-line of letters. So they run with a library that can give up, and a text on which one of them is late is refused,
-because it could hold the secret that the pattern is for.
+They may be slow, so they run with a library that can give up; a text with a late pattern is refused.
 """
 
 import re
@@ -25,8 +23,8 @@ class OwnPattern:
     """A pattern of the settings; one that is invalid or matches the empty text is refused.
 
     Args:
-        place: Which of its patterns this is: its number, or its kind. The pattern itself may be a secret.
-        seconds: How long it may take on a short text.
+        place: Its number or kind in messages. The pattern itself may be a secret.
+        seconds: The most seconds on a short text.
     """
 
     def __init__(self, setting: str, place: str, expression: str, seconds: float = timeouts.OWN_PATTERN) -> None:
@@ -80,10 +78,7 @@ class OwnPattern:
 
 
 class OwnPatterns:
-    """Finds what a user's patterns match: regular expressions, or regular expressions by the kind they find.
-
-    What the group `secret` matches is the secret, else all that is matched.
-    """
+    """Finds matches of a user's patterns, by kind or not: the group `secret`, else the whole match."""
 
     def __init__(self, patterns: Sequence[str] | Mapping[str, str]) -> None:
         if isinstance(patterns, Mapping):

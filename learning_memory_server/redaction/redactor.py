@@ -27,10 +27,7 @@ _CUT: Final = re.compile(
 
 
 def without_cuts(text: str) -> tuple[str, Callable[[Span], Span]] | None:
-    """Return the text without what may cut a secret in two; None if it has nothing like that.
-
-    The function says where something in it is in the text that was given.
-    """
+    """Return the text without characters that cut secrets, and a function for original positions; None if unchanged."""
     if text.isascii() and "\\" not in text:
         return None
     # Where the pieces between the cuts begin, and how far each of them was moved.
@@ -54,10 +51,9 @@ _ROUNDS: Final = 4
 
 
 class DetectingRedactor:
-    """Replaces what its detectors find, unless a match of one of the `allowed` covers all of it.
+    """Replaces the findings of its detectors, except those that a match of `allowed` covers.
 
-    Where spans overlap, all that they cover is replaced at once, under the kind that the first of the detectors says;
-    so the most specific come first.
+    Overlapping spans are replaced together, under the kind of the first detector: the most specific come first.
     """
 
     def __init__(self, detectors: Sequence[Detector], allowed: Sequence[OwnPattern] = ()) -> None:
@@ -95,10 +91,7 @@ class DetectingRedactor:
 
 
 def build_redactor(patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequence[str] = ()) -> Redactor:
-    """Return the redactor of the settings.
-
-    Raises `InvalidSettingsError` if a pattern is not a regular expression, or matches the empty text.
-    """
+    """Return the redactor of the settings. Raises `InvalidSettingsError` for an invalid or empty pattern."""
     return DetectingRedactor(
         [
             OwnPatterns(patterns),

@@ -1,7 +1,4 @@
-"""Forms of secrets: tokens with the prefix of a vendor, one row for each kind, from the vendors' published formats.
-
-And keys, tokens and webhooks without a prefix: known by their shape, or by what is around them.
-"""
+"""Forms of secrets: tokens with the published prefix of a vendor, and keys known by their shape or context."""
 
 import re
 from typing import Final

@@ -170,11 +170,7 @@ def is_expression(value: str) -> bool:
 
 
 def is_password(value: str, *, quoted: bool, word: bool = False) -> bool:
-    """Return whether a value assigned to a password's name is one.
-
-    If its ends are certain, by quotes or as a line of an env file, less is asked of it. `word` is whether a single word
-    can be one.
-    """
+    """Return whether a value of a password's name is one, more readily with certain ends; `word` allows one word."""
     if (
         not (4 if quoted else 6) <= len(value) <= LONGEST_PASSWORD
         or any(character.isspace() for character in value)
@@ -220,11 +216,7 @@ def is_spoken_password(value: str) -> bool:
 
 
 def is_key(value: str, *, strict: bool, quoted: bool = True) -> bool:
-    """Return whether a value assigned to the name of a key, a token or a secret is one.
-
-    It is `strict` if the name says little, such as `stripe_key`: then only long random values count. It is `quoted` if
-    its ends are certain.
-    """
+    """Return whether a value of a key's name is one: a long random value if `strict`; `quoted` ends are certain."""
     if (
         not value.isascii()
         or any(character.isspace() for character in value)

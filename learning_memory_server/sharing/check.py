@@ -1,8 +1,4 @@
-"""What must not be shared, and what a person is asked about before it is.
-
-The same is looked for when a lesson is shared, in a team's CI, and before a shared file is read: none of the three can
-be skipped by whoever writes the file.
-"""
+"""Checks of shared lessons: refusals, and questions to a person; used on sharing, in CI, and on reading."""
 
 import re
 import tomllib

@@ -1,10 +1,6 @@
-"""One shared file: a lesson, or what became of one. FORMAT.md describes it.
+"""A shared file: a lesson or a verdict about one; FORMAT.md describes it. Other forms are refused.
 
-Whoever can write to a repository can write such a file, so what is not exactly as the format has it is refused.
-
-Git takes two files that are alike for one that was renamed, and then finds conflicts between removals. So each file
-differs from all others in nearly every line, also from a copy: words are one or two spaces apart, as in justified text,
-and lines end elsewhere.
+Git takes similar files for renamed ones and finds conflicts, so the spacing and widths make each file different.
 """
 
 import hashlib
@@ -78,11 +74,11 @@ _NEEDED: Final = {
 class SharedEntry(Ghap):
     """A shared lesson as an entry, which searches find along with your own.
 
-    Args:
-        author: Who merged it into the default branch, as git has it; empty if that is unknown.
-        branch: The branch that it is on, if that is not the default branch.
-        confirmations: How many other authors confirm it.
-        contradictions: How many other authors contradict it.
+    Attributes:
+        author: The author of its merge into the default branch; empty if unknown.
+        branch: Its branch, if that is not the default branch.
+        confirmations: The number of other authors who confirm it.
+        contradictions: The number of other authors who contradict it.
     """
 
     author: str = ""
@@ -106,13 +102,12 @@ class SharedEntry(Ghap):
 
 @dataclass(frozen=True)
 class SharedFile:
-    """What a file says.
+    """A parsed file.
 
-    Args:
+    Attributes:
         date: ISO 8601.
         texts: The text below each heading, on one line; the title is below the empty one.
-        fields: `outcome`, `domain`, `strategy` and `cause` of a lesson; `about`, the content of the lesson that it
-            corrects, confirms, contradicts or withdraws; `evidence`, what a verdict rests on, as a digest.
+        fields: `outcome`, `domain`, `strategy`, `cause` of a lesson; `about` and `evidence`, digests, of a verdict.
     """
 
     kind: Kind

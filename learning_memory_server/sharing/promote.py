@@ -1,8 +1,4 @@
-"""Rules that were earned: a file of them that clients load, and its change for a person to make.
-
-Each rule is a sentence in a list, above it a comment with where it comes from, which models do not read. What a person
-has added to the file stays.
-"""
+"""Rules that were earned: a file that clients load, with the sources in comments, and its change for a person."""
 
 import difflib
 import re
@@ -37,11 +33,7 @@ def promoted(text: str) -> dict[str, str]:
 
 
 def with_rules(text: str, rules: Sequence[Rule], gone: Container[str]) -> str:
-    """Return the file's text with rules, as many as there is room for, and without those that are gone.
-
-    Those that it has come first, and stay as they are. The file says which files its rules are about if all of them say
-    so. Without rules it is empty, unless a person has added something.
-    """
+    """Return the file's text with as many rules as fit, the present ones first, and a person's additions."""
     lines = {name: said for name, said in promoted(text).items() if name not in gone}
     for rule in rules:
         more = lines.get(rule.id, rule.lines())

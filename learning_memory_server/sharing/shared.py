@@ -1,8 +1,4 @@
-"""The shared lessons of the repositories that a person has joined: which those are, what they say, how they are found.
-
-What was read is kept in a file of the data folder, so that a start asks git for nothing, and so that each content is
-checked once. Whether a repository is joined is in that file alone: nothing in a repository can say it.
-"""
+"""The shared lessons of joined repositories, in a file of the data folder: nothing in a repository can join it."""
 
 import asyncio
 import hashlib
@@ -41,13 +37,10 @@ class SharedLesson(NamedTuple):
 
 
 def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
-    """Return the lessons that are there, by content, in the order of their names.
+    """Return the present lessons by content, sorted by name, whatever order the files came in.
 
-    A pure function, whatever order the files came in, so that branches never conflict:
-
-    - A lesson is there while one of its copies is, and nothing withdraws or corrects it. What is withdrawn itself
-      corrects nothing.
-    - Verdicts of one kind on the same evidence count once.
+    A lesson is there while one of its copies is, and nothing withdraws or corrects it. What is withdrawn corrects
+    nothing. Verdicts of one kind on the same evidence count once.
     """
     withdrawn = {file.about for file in files.values() if file.kind is Kind.WITHDRAWS}
     lessons: dict[str, SharedLesson] = {}
@@ -76,16 +69,16 @@ log = structlog.get_logger()
 
 
 class Joined(msgspec.Struct, frozen=True):
-    """A repository whose shared lessons a person wants, and what it had when it was last looked at.
+    """A joined repository, and its state at the last look.
 
-    Args:
+    Attributes:
         folder: One of its worktrees.
         roots: The commits that its history begins with.
-        branch: What HEAD named when it was joined.
+        branch: The branch of HEAD when it was joined.
         version: The version that has looked at it.
-        remote: Whose default branch counts, as it was at first; None if that is not known.
-        seen: A digest of the default branch's commit, which says the authors, and of the trees that were looked at.
-        checked: Why each content must not be read, by blob; nothing where it may be.
+        remote: The remote of the default branch, as it was at first; None if unknown.
+        seen: A digest of the default branch's commit and of the trees.
+        checked: The reason why each content must not be read, by blob; empty if it may be.
         left_out: The files of the default branch that are left out, and why; without a name, all of them.
         entries: Its lessons.
     """
@@ -107,9 +100,9 @@ class SharedLessons:
     """Finds the shared lessons, and is their source for the index.
 
     Args:
-        file: Where what was read is kept; None for nothing at all.
+        file: Keeps the state; None for no shared lessons.
         gate: Finds secrets.
-        changed: Called when what belongs in the index has changed.
+        changed: Called when the index has to change.
         effects: Returns how often each thing misled and helped in your own work.
     """
 
@@ -188,22 +181,14 @@ class SharedLessons:
                     self._set({**self.joined, place: after})
 
     async def join(self, folder: Path, project: str) -> Joined:
-        """Read a repository's shared lessons from now on, and return what it has.
-
-        Raises:
-            InvalidInputError: If there is no repository, or it has no commit.
-        """
+        """Read a repository's shared lessons from now on, and return them. `InvalidInputError` without a commit."""
         place, joined = await _in_thread(partial(_found, folder, project))
         self._set({**self.joined, place: joined})
         await self.refresh()
         return self.joined[place]
 
     async def leave(self, folder: Path) -> Joined:
-        """Forget a repository's shared lessons.
-
-        Raises:
-            NotFoundError: If it is not joined.
-        """
+        """Forget a repository's shared lessons. Raises `NotFoundError` if it is not joined."""
         # The repository may be gone.
         names = {await _in_thread(partial(tree.place_of, folder)), str(folder / ".git")}
         place = next((place for place in self.joined if place in names), None)

@@ -24,11 +24,7 @@ _READ_MAX: Final = 1 << 26
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
-    """Return what git writes, nothing if it says no.
-
-    Raises:
-        DeadlineExceededError: If git cannot be asked, so that nothing is known.
-    """
+    """Return git's output, empty if it refuses. Raises `DeadlineExceededError` if git cannot be asked."""
     try:
         return system.git(folder, *arguments, given=given, seconds=timeouts.SHARED_GIT) or b""
     except OSError as error:
@@ -68,10 +64,7 @@ def remote_of(folder: Path) -> str | None:
 
 
 def branches(folder: Path, remote: str | None, local: str) -> tuple[str, dict[str, str]]:
-    """Return the default branch of a remote as last fetched, and the commits of branches, local and fetched.
-
-    Without a remote the local one counts. Nothing is returned for a default branch that is not known.
-    """
+    """Return the default branch of a remote, or the local one without a remote, and the commits of branches."""
     form = "--format=%(refname) %(symref) %(objectname)"
     said = line(folder, "for-each-ref", "--sort=-committerdate", form, "refs/heads", "refs/remotes")
     rows = [row.split(" ") for row in said.splitlines()]
@@ -121,10 +114,7 @@ def contents(folder: Path, blobs: Iterable[str]) -> dict[str, bytes]:
 
 
 def merges(place: Path, commit: str) -> Mapping[str, Merge]:
-    """Return who brought each file to a branch, by name, and when: the commit's author, as git has it, and its date.
-
-    Nobody is known in a shallow clone, whose first commit seems to have brought everything.
-    """
+    """Return the author and date of each file of a branch, by name; none in a shallow clone."""
     how = ("--first-parent", "-m", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01%ct %an")
     found: dict[str, Merge] = {}
     merge: Merge = "", None

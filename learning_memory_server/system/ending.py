@@ -1,8 +1,6 @@
-"""How a process ends: with a sentence, after Ctrl-C within a second, or by an exception; and what may be said of that.
+"""The end of a process: a sentence, Ctrl-C within a second (status 130), or an exception, described for a log.
 
-After Ctrl-C, the exit status is 130, and there is no traceback. Of an exception, types and places may be said, never a
-message, which may quote a text, a path or a URL: only names that a loaded module defines in its source are used. A name
-made at run time can hold anything.
+Types and places may be logged, never a message. Only names that a loaded module defines in its source are used.
 """
 
 from __future__ import annotations
@@ -30,10 +28,9 @@ _unwinding: Final = threading.Event()
 
 
 def run_and_exit(serve: Callable[[], int | None], name: str = "learning-memory-server") -> NoReturn:
-    """Serve, then end the process: with the status returned, or with the sentence of a failure under this `name`.
+    """Serve, then end the process: with the returned status, or with the sentence of a failure under this `name`.
 
-    A plain exit would wait for threads that may still be importing a model, and for those seconds the client would
-    think that the server hangs. Whoever serves has closed everything, and what is acknowledged is on disk.
+    A plain exit would wait for threads that may still import a model. The caller has closed everything.
     """
     try:
         status = serve() or 0
@@ -47,11 +44,7 @@ def run_and_exit(serve: Callable[[], int | None], name: str = "learning-memory-s
 
 
 def end_on_interrupt() -> None:
-    """Make Ctrl-C raise `KeyboardInterrupt`, and end the process if that has not ended it shortly after.
-
-    A thread that loads a model or waits for input would delay a plain exit by seconds, or prevent it. A second Ctrl-C
-    ends the process at once.
-    """
+    """Make Ctrl-C raise `KeyboardInterrupt`, and end the process shortly after; a second Ctrl-C ends it immediately."""
     signal.signal(signal.SIGINT, _unwind)
 
 

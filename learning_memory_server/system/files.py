@@ -1,7 +1,4 @@
-"""Durable writes: once one of these functions has returned, its change has reached the disk.
-
-They raise what the operating system raises; callers say what the file is.
-"""
+"""Durable writes: once a function has returned, its change is on the disk. They raise `OSError`."""
 
 import os
 import secrets
@@ -70,10 +67,7 @@ def append(path: Path, data: bytes) -> None:
 
 
 def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace the file's content with `data`, and its mode. A crash or a failure leaves the old or the new.
-
-    A new file is gone again after a failure: else a second try would make another one.
-    """
+    """Replace the file's content and mode. A crash or a failure leaves the old or the new, and no temporary file."""
     is_new = not path.exists()
     temporary = _written(path, data, mode)
     try:
@@ -170,10 +164,7 @@ def is_at(path: Path, descriptor: int) -> bool:
 
 
 def disk_use(folder: Path) -> int:
-    """Return the bytes that a folder's files take on the disk. What disappears during the walk is ignored.
-
-    The engine's files have holes, so their lengths overstate what they take.
-    """
+    """Return the bytes that a folder's files take on the disk; the engine's files have holes."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:

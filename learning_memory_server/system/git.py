@@ -23,11 +23,7 @@ _NEVER: Final = {
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"", seconds: float = timeouts.GIT) -> bytes | None:
-    """Return what git writes, None if it says no.
-
-    Raises:
-        OSError: If it is late, was killed or could not be started, so that nothing is known.
-    """
+    """Return git's output, None if it refuses. Raises `OSError` if it is late, killed or missing."""
     # GIT_DIR and the like name the repository of the process that started this one.
     ours = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:

@@ -47,9 +47,8 @@ def _named(character: str) -> str:
 def shown(text: str, name: Callable[[str], str] = _named) -> str:
     """Return a text with a name such as `[U+202E]` in place of each character that would hide something.
 
-    These stay: a joiner or non-joiner between characters of a script that needs it, or after a virama; a space without
-    a width between characters of a script that does without spaces; the joiner of an emoji; tags in a flag; a filler in
-    Korean; and one selector of a variant. Of those, what cannot be seen changes nothing that is read.
+    These stay: joiners in scripts and emoji that need them, spaces without a width in scripts without spaces, tags in a
+    flag, a filler in Korean, and one selector of a variant.
     """
     if text.isascii():
         return text

@@ -1,7 +1,6 @@
-"""Where this user's folders and a project's files are, and where the hub listens, as plain text.
+"""Folders of this user, files of a project, and the hub's sockets, as plain text, for the fast start of hooks.
 
-A client waits for each hook's command, so nothing is imported here that takes a millisecond: no pathlib, json or re.
-`paths` and `discovery` have the same as paths, with checks and messages.
+Nothing is imported that takes a millisecond: no pathlib, json or re.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ PREFIX: Final = "LEARNING_MEMORY_"
 CONFIG: Final = f"{PREFIX}CONFIG"
 """The variable that names the settings file."""
 SILENT: Final = "hub.silent"
-"""A file in the storage folder while a hub is known not to answer. Whoever waited in vain makes it, and the hub removes
-it."""
+"""A file in the storage folder while a hub does not answer: the waiting process makes it, the hub removes it."""
 _RUNTIME_MAX: Final = 60
 """Characters of a folder for sockets."""
 PROJECT_FILES: Final = (
@@ -82,11 +80,7 @@ def journal_folder(raw: Mapping[str, object], environment: Mapping[str, str]) ->
 
 
 def absolute(named: str) -> str:
-    """Return a path that a user wrote, absolute.
-
-    Raises:
-        RuntimeError: If it begins with the home of a user who does not exist.
-    """
+    """Return a user's path, absolute. Raises `RuntimeError` for the home of a user who does not exist."""
     path = os.path.expanduser(named)
     if path.startswith("~"):
         raise RuntimeError("Could not determine home directory.")
@@ -103,10 +97,7 @@ def runtime_folder(environment: Mapping[str, str]) -> str:
 
 
 def socket_files(journal: str, storage: str, environment: Mapping[str, str]) -> tuple[str, str]:
-    """Return where the hub of some data listens, and where if another user could use the folder of that, or does.
-
-    The folders are without symbolic links.
-    """
+    """Return the resolved sockets of a hub: the first, and the one to use if another user could use its folder."""
     name = digest(f"{journal}\n{storage}")
     return (os.path.join(runtime_folder(environment), f"{name}.sock"), os.path.join(storage, "hub.sock"))
 
@@ -145,10 +136,7 @@ def digest(text: str) -> str:
 
 
 def project_files(environment: Mapping[str, str]) -> list[tuple[str, bytes]]:
-    """Return the path and content of each file of the project that can set variables.
-
-    Clients also read those of the folders above. Those in the user's home are the user's own.
-    """
+    """Return path and content of the project's files that can set variables, up to the root, not in the user's home."""
     own = home()
     paths = [f"{folder}/{name}" for folder in _project_folders(environment) if folder != own for name in PROJECT_FILES]
     return [(path, data) for path in paths if (data := read_project_file(path)) is not None]

@@ -22,10 +22,7 @@ _RETRY_SECONDS: Final = 0.02
 
 @contextmanager
 def hold(journal: Path, storage: Path, purpose: str, *, socket: Path | None = None) -> Iterator[None]:
-    """Lock the journal folder and the storage folder until the block ends; raises as `exclusive`.
-
-    The order is fixed, so that two processes cannot each lock one of them. If both are one folder, it is locked once.
-    """
+    """Lock the journal folder, then the storage folder, until the block ends; raises as `exclusive`."""
     hint = f"{_WAIT} Or use the tools through it. The reading commands (list, status, values) still work."
     with ExitStack() as locks:
         locks.enter_context(exclusive(journal, purpose, name="the journal folder", socket=socket, hint=hint))
@@ -41,9 +38,9 @@ def exclusive(
 ) -> Iterator[None]:
     """Lock a folder, which is created if need be, for this process until the block ends.
 
-    Others that find the folder locked are shown the `purpose`, and what to do as a `hint`. Messages call it by its
-    `name`. `socket` is where this process listens, if it serves others. Raises `AlreadyRunningError` if another process
-    has locked it, and `LockUnavailableError` if the lock file cannot be created or opened.
+    Other processes are shown the `purpose` and the `hint`; messages use the `name`. `socket` is the address of this
+    process, if it serves others. Raises `AlreadyRunningError` if the folder is locked, `LockUnavailableError` if it
+    cannot be.
     """
     try:
         files.make_private_directory(folder)
@@ -97,10 +94,7 @@ def _describe(descriptor: int, about: dict[str, object]) -> None:
 
 
 def try_lock(descriptor: int, pause: Callable[[float], None] = time.sleep) -> bool:
-    """Lock an open file until its descriptor is closed. Return False if another process has locked it.
-
-    It retries long enough to outlast a process that only checks who has the lock (`holder`).
-    """
+    """Lock an open file until its descriptor is closed, after retries; False if another process has locked it."""
     for last in (False, False, True):
         try:
             lock(descriptor)
@@ -114,12 +108,7 @@ def try_lock(descriptor: int, pause: Callable[[float], None] = time.sleep) -> bo
 
 
 def holder(folder: Path) -> dict[str, object] | None:
-    """Return how the process that has locked the folder describes itself: {pid, purpose, folder, socket?}.
-
-    None if the folder is free.
-
-    Raises `LockUnavailableError` if the lock file cannot be opened.
-    """
+    """Return {pid, purpose, folder, socket?} of the process that has locked the folder; None if it is free."""
     try:
         descriptor = _open_lock(folder / LOCK)
     except (FileNotFoundError, NotADirectoryError):
@@ -158,8 +147,7 @@ _FAR: Final = 1 << 30
 def lock(descriptor: int, *, shared: bool = False) -> None:
     """Lock an open file until its descriptor is closed; `BlockingIOError` if another process has locked it.
 
-    A `shared` lock can be taken by others, too. Windows has none; there, every lock excludes the others. Raises
-    `LockUnavailableError` on a file system without locks.
+    Windows has no `shared` locks. Raises `LockUnavailableError` on a file system without locks.
     """
     if sys.platform != "win32":
         import fcntl
@@ -187,11 +175,7 @@ def lock_errors() -> Iterator[None]:
 
 
 def lock_far_byte(descriptor: int, locking: Callable[[int, int], None]) -> None:
-    """Lock one byte far beyond the content, because locked bytes cannot be read on Windows.
-
-    `locking` locks that many bytes at the file's position, or raises `OSError`, as Windows' `msvcrt.locking` does. The
-    position is 0 afterwards. Raises `BlockingIOError` if another process has locked it.
-    """
+    """Lock one byte far beyond the content, because locked bytes cannot be read on Windows; else `BlockingIOError`."""
     os.lseek(descriptor, _FAR, os.SEEK_SET)
     try:
         locking(descriptor, 1)

@@ -1,8 +1,4 @@
-"""Paths and raw settings, on the standard library alone.
-
-The stdio front reads these before anything else, and must start in milliseconds, so values are not checked here.
-`learning_memory_server.server.settings` does that, on the same raw settings.
-"""
+"""Paths and raw settings, unchecked, on the standard library alone: the stdio front must start in milliseconds."""
 
 from __future__ import annotations
 
@@ -37,10 +33,7 @@ def config_file(environment: Mapping[str, str] = os.environ, platform: str = sys
 
 
 def settings_from_file(environment: Mapping[str, str] = os.environ) -> dict[str, object]:
-    """Return the raw settings from the settings file; none if there is no file and none is named.
-
-    Raises `InvalidSettingsError` if the file cannot be read, or is named and does not exist.
-    """
+    """Return the raw settings of the file, if any; `InvalidSettingsError` if it is unreadable or named and missing."""
     file = config_file(environment)
     try:
         text = file.read_text("utf-8")

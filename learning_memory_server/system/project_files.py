@@ -1,7 +1,4 @@
-"""The variables that files of a project set.
-
-A file that cannot be parsed counts as setting whatever it mentions.
-"""
+"""The variables that a project's files set. An unparsable file sets every variable that it mentions."""
 
 import json
 import os
@@ -27,10 +24,7 @@ _DOTS_MAX: Final = 100
 
 
 class ProjectFile:
-    """A file that may set variables. Its data is None if that is unknown.
-
-    Its lines are variables if it `holds_variables`; otherwise it is JSON or TOML by the end of its name.
-    """
+    """A file that may set variables: lines if it `holds_variables`, else JSON or TOML. Its data may be None."""
 
     def __init__(self, path: str, data: bytes | None, *, holds_variables: bool) -> None:
         self.path = path

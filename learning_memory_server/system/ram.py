@@ -15,11 +15,7 @@ _MADV_POPULATE_READ = 22
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """Make objects that stay, with no garbage collection meanwhile or over them later.
-
-    Python looks at all objects again whenever their number has grown by a quarter. That doubled the time of reading a
-    journal; and with 100,000 experiences, each such look stopped everything for half a second.
-    """
+    """Make objects that stay, with garbage collection neither meanwhile nor over them later."""
     gc.disable()
     try:
         yield
@@ -29,21 +25,12 @@ def without_collections() -> Iterator[None]:
 
 
 def release_mapped(folder: Path) -> None:
-    """Drop the pages of mapped files below `folder` from RAM, on Linux. They are read again if needed.
-
-    The embedded engine reads its write-ahead log once, on opening, and keeps it mapped while it is open. What it writes
-    later stays mapped as well. With four collections of 10,000 points, this leaves 124 MB resident after opening
-    instead of 234, and 101 after writing instead of 287.
-    """
+    """Drop the pages of mapped files below `folder` from RAM, on Linux: the engine keeps its log mapped."""
     _advise(folder, _MADV_DONTNEED, {"r--s", "rw-s"})
 
 
 def read_mapped(folder: Path) -> None:
-    """Read mapped files below `folder` into RAM, on Linux, so that their first use need not wait. Call it in a thread.
-
-    An engine's first exact search of 100,000 vectors took 107 ms, in 40,000 page faults; after this, 11. Files that it
-    maps twice, to write as well, are read once.
-    """
+    """Read mapped files below `folder` into RAM, on Linux, so that their first use is fast. Call it in a thread."""
     _advise(folder, _MADV_POPULATE_READ, {"r--s"})
 
 
@@ -60,10 +47,7 @@ def _advise(folder: Path, advice: int, kinds: Container[str]) -> None:
 
 
 def trim_heap() -> None:
-    """Return freed pages to the system: glibc keeps those between blocks that are still in use.
-
-    With 10,000 experiences it kept 30 MB after a fit. This takes a few milliseconds.
-    """
+    """Return freed pages to the system, which takes milliseconds: glibc keeps those between blocks in use."""
     # Other systems' libraries have no such function, and less need of one.
     with suppress(AttributeError, OSError):
         ctypes.CDLL(None).malloc_trim(0)

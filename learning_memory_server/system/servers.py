@@ -23,10 +23,7 @@ def is_here(host: str) -> bool:
 
 
 def certificates(url: str) -> ssl.SSLContext | bool:
-    """Return the certificates that a server's is checked against: the system's, or those of SSL_CERT_FILE.
-
-    Loading them takes 60 ms, and plain HTTP has no use for them.
-    """
+    """Return the certificates to check a server's against: the system's, or SSL_CERT_FILE; False for plain HTTP."""
     import httpx2
 
     if not url.lower().startswith("https:"):
@@ -56,10 +53,7 @@ _CERTIFICATES: Final = dict.fromkeys(
 
 
 def obstacle(error: BaseException, setting: str, start: str) -> tuple[str, str]:
-    """Return why a request failed, as the end of a sentence about the server, and what to do.
-
-    `setting` has the server's URL, and `start` says how it is started.
-    """
+    """Return the end of a sentence about a failed request, and advice; `setting` has the URL, `start` the command."""
     import httpx2
 
     obstacles: Sequence[tuple[tuple[type[BaseException], ...], str, str]] = (

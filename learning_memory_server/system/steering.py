@@ -1,9 +1,7 @@
-"""What a project's files may not decide: whose memory an agent reads, and where the hub of all projects connects.
+"""Protection from a project's files: they may not choose the memory of an agent or the connections of the hub.
 
-A client gives a server the variables that files of the project name, and whoever wrote the project wrote those. So at
-the start of the process a variable that such a file sets is removed, whatever its value: what a client makes of a value
-in a file is the client's affair. Only a file that names one is parsed; to look for them takes a fraction of a
-millisecond, because the session's start waits for it.
+At the start of the process, guarded variables that such a file sets are removed, whatever their value. Only files that
+name one are parsed.
 """
 
 from __future__ import annotations
@@ -52,8 +50,7 @@ def is_guarded(name: str) -> bool:
 def ignore_project(environment: MutableMapping[str, str]) -> list[str]:
     """Remove the variables that the project's files set, and return a sentence for each.
 
-    HOME becomes what the user database says. If there is any such variable, settings of network, model and redaction
-    are removed as well: they decide for all projects. Those of the settings file are not concerned.
+    HOME becomes the user database's. If any was set, shared settings of network, model and redaction are also removed.
     """
     home = locations.home()
     names = [name for name in environment if is_guarded(name) and (name, environment[name]) != ("HOME", home)]

@@ -1,13 +1,7 @@
-"""Deadlines, retries, circuit breakers and turns: what a call waits for. The seconds are in `timeouts`.
+"""Deadlines, retries, circuit breakers and turns. The seconds are in `timeouts`.
 
-A circuit stands before a server. The first request without an answer opens it: from then on requests fail at once. A
-probe repeats that kind of request in the background, and its success closes the circuit again. The library purgatory
-has circuits too, but there a caller is the probe, and waits for it.
-
-A model on a server is loaded in the background, for a minute at most. No tool waits for it longer than its own limit.
-
-Calls that write take turns, in the order in which they were sent. Before it writes, a call may wait for a thread, a
-model or a server. Without turns, the next one could overtake it.
+A circuit stands before a server. The first request without an answer opens it: later ones fail immediately until a
+probe in the background gets an answer. Calls that write take turns in the order in which they were sent.
 """
 
 from __future__ import annotations
@@ -84,10 +78,7 @@ def is_waited_for() -> bool:
 
 
 class Circuit:
-    """Keeps requests of one kind from a server that does not answer, until it does.
-
-    `on_closed` is called each time that the server has come back. The log calls it by its `name`.
-    """
+    """Keeps requests of one kind from a server that does not answer. `on_closed` is called when it has come back."""
 
     def __init__(
         self, name: str, on_closed: Callable[[], None] = lambda: None, probe_seconds: float = timeouts.REACH
@@ -115,10 +106,10 @@ class Circuit:
         self.require_closed()
 
     def open(self, error: NoAnswerError | ModelServerAwayError, probe: Callable[[], Awaitable[object]]) -> None:
-        """Let requests fail with an error at once until a probe gets an answer. If it is open already, nothing changes.
+        """Let requests fail with this error until a probe gets an answer; an open circuit does not change.
 
-        The probe makes a request of the kind that failed. It raises `NoAnswerError` or `ModelServerAwayError` if that
-        fails too; any other error is an answer.
+        The probe makes a request of the same kind. `NoAnswerError` and `ModelServerAwayError` are no answer, other
+        errors are.
         """
         if self._error is not None:
             return
@@ -195,10 +186,9 @@ class Backoff:
 
 @dataclass
 class attempts:  # noqa: N801 - used like a function
-    """Three attempts to loop over with `for` or `async for`, of which `made` were made already.
+    """Three attempts for `for` or `async for`, `made` of which were made before; the last one raises its error.
 
-    A failure that is to be tried `on` is logged under `what` without its message, which may quote anything. The last
-    attempt raises its error.
+    Failures to be tried `on` are logged under `what` without their messages, which may quote anything.
     """
 
     what: str

@@ -1,7 +1,6 @@
-"""Downloading a model from the Hugging Face hub. Nothing else does that, and this only on a person's command.
+"""Downloads from the Hugging Face hub, on a person's command only, to the cache of the hub's own client.
 
-Files go where the hub's own client keeps them, so that both find them. That client is not used for it: it starts each
-file again that it was interrupted in, and does not compare digests.
+That client neither resumes interrupted files nor compares digests.
 """
 
 import hashlib
@@ -43,10 +42,7 @@ Report = Callable[[str, int, int], None]
 
 
 def download_model(model: str, report: Report) -> Path:
-    """Download a model to the local cache of the hub, and return its folder there.
-
-    It first asks the hub for the model, so that it fails within seconds without a network. The commit is the one that
-    was used before, or else the newest. A download that was interrupted or killed is resumed where it stopped.
+    """Download a model to the local cache of the hub, and return its folder. Interrupted downloads are resumed.
 
     Args:
         model: Its name, and after a further `/` the path of an ONNX file if it is not to be the usual one.

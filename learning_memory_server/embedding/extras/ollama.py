@@ -154,12 +154,7 @@ class OllamaServer:
         return min(lengths, default=0)
 
     def embed(self, model: str, texts: Sequence[str]) -> Vectors:
-        """Return an array of shape (len(texts), dimension) with rows of length 1.
-
-        Raises:
-            TextTooLongError: If a text is too long; the server does not say which.
-            EmbeddingUnavailableError: If there is no such model, no response, or one without vectors.
-        """
+        """Return an array of shape (len(texts), dimension) with unit rows; `TextTooLongError` for a long text."""
         import numpy as np
 
         body = {"model": model, "input": list(texts), "truncate": True}

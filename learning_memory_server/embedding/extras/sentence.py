@@ -12,9 +12,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 
 _BATCH: Final = 32
 _BATCH_TOKENS: Final = 512
-"""Tokens in a batch of documents, estimated, padding included. Larger batches are no faster on one thread (160 chunks
-of a text: 4.7 s of CPU time in batches of 2, 4.8 of 8, 5.5 of 32), and torch keeps the RAM of its largest batch: 130,
-240 and 370 MB beyond the loaded model."""
+"""Tokens in a batch of documents, estimated, padding included: torch keeps the RAM of its largest batch."""
 _PAIR_TOKENS: Final = 256
 """Tokens of a query and a text together; the longer of the two is truncated."""
 

@@ -1,11 +1,7 @@
-"""What the front answers by itself: the handshake, pings, lists and subscriptions.
+"""The front's own answers: the handshake, pings, lists and subscriptions, from `answers.json` (`make docs`).
 
-The results are in `answers.json`, recorded from the server by `make docs`; scripts/answers.py lists the requests. So
-a client is greeted within milliseconds and sees the tools, whoever has locked the data. A request that is not exactly
-as the protocol has it goes to the hub.
-
-The hub's session must know what the front has answered. It gets the same requests under ids of the front, and its
-answers to these are dropped.
+A request that is not exactly as the protocol has it goes to the hub. The hub's session gets the answered requests under
+ids of the front, and the front drops its answers.
 """
 
 from __future__ import annotations
@@ -40,15 +36,12 @@ _LISTENS_FOR: Final = ("toolsListChanged", "promptsListChanged", "resourcesListC
 
 
 class Answers:
-    """The front's part of one session.
-
-    Args:
-        has_hooks: Whether the client has hooks, and so the tool that they call.
+    """The front's part of one session. With `has_hooks`, the client has the tool of its hooks.
 
     Attributes:
         opening: The lines that each hub gets first, so that its session is where the client's is.
-        opener: The client's own line that stands in for the first of them while it is open; empty if the front has
-            answered it.
+        opener: The client's own line in place of the first of them while it is open; empty if the front has answered
+            it.
     """
 
     def __init__(self, *, has_hooks: bool = False) -> None:
@@ -61,11 +54,7 @@ class Answers:
         self._eras: dict[str, Any] = {}
 
     def answer(self, line: bytes, frame: Frame) -> tuple[bytes, list[bytes]] | None:
-        """Return the answer to a request and the lines that the hub gets in its place, or None if the hub must answer.
-
-        Every line from the client must pass through here, with what it is: the first request decides the era, as it
-        does in the hub.
-        """
+        """Return the answer and the lines for the hub, or None if the hub must answer. Call it for every line."""
         if frame.method == _INITIALIZED:
             self.opening[1:] = [line] if self._era == HANDSHAKE else []
         message = frame.message

@@ -1,14 +1,9 @@
-"""A client's hook as a command: what the client says on stdin goes to the hub, and its answer to stdout.
+"""A client's hook as a command: stdin goes to the hub, and its answer to stdout. Failures are silent.
 
-A client waits for this at the start and end of each session, so with a hub running it costs little more than the
-interpreter. It neither reads nor writes JSON, unless it is very long: what stdin says is passed on as it is, and the
-answer is complete.
-`socket` and `signal` themselves would import enum and re, which take as long as the interpreter's start.
+With a hub, it costs little more than the interpreter: it imports no `socket`, `signal` or `json`, and passes text on.
+Without one, it starts one, and waits for it at the start of a session only.
 
-Nothing that fails is said or shown: without a hub, or with one that is late, the answer is nothing. A hub is started
-then, so that the session has one; at the start of a session its answer is waited for.
-
-A client can also run this file by itself: `python -I -S .../front/hook.py`.
+A client can also run this file: `python -I -S .../front/hook.py`.
 """
 
 from __future__ import annotations
@@ -46,10 +41,7 @@ _PRIVATE_FOLDER: Final = 0o040000
 
 
 def main(client: str = "") -> NoReturn:
-    """Answer one hook, and end the process: always with success, for clients show failures to their users.
-
-    A client that speaks as Claude Code does has no name.
-    """
+    """Answer one hook of a client (empty: Claude Code's protocol), and end the process, always with success."""
     try:
         # Whatever is created is for this user alone.
         os.umask(0o077)
@@ -189,12 +181,7 @@ def _quoted(text: str) -> str:
 
 
 def _ask(connection: Any, hello: bytes, storage: str | None) -> bytes:
-    """Return the hub's answer, without its line feed; nothing if it is late, not complete, or something else.
-
-    If it is late, the next hooks do not wait for it.
-
-    Claude Code takes any other text for context.
-    """
+    """Return the hub's complete answer without its line feed, else nothing; a late hub is noted as silent."""
     answer = b""
     try:
         connection.sendall(hello)

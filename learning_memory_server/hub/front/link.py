@@ -72,11 +72,7 @@ def _working_directory() -> str:
 
 
 class HubLink:
-    """Connects to the hub, and starts it if none runs.
-
-    `say` shows a sentence to the user of the command, or to the reader of the client's log. A hub that runs may be
-    silent for `patience` seconds.
-    """
+    """Connects to the hub, and starts it if none runs. `say` shows a sentence; `patience` is for a running hub."""
 
     def __init__(
         self,
@@ -97,9 +93,8 @@ class HubLink:
     def connect(self, wait: Wait = _sleep) -> socket.socket | None:
         """Return a connection to a hub that has acknowledged the hello, or None once it is no longer wanted.
 
-        Raises `UntrustedSocketError` if another user listens at the socket, or could, `DeadlineExceededError` if a hub
-        accepts the connection and stays silent, and `StorageUnavailableError` if no hub can be reached within
-        `timeouts.CONNECT`.
+        Raises `UntrustedSocketError` if another user listens, or could, `DeadlineExceededError` if a hub stays silent,
+        and `StorageUnavailableError` if none can be reached within `timeouts.CONNECT`.
         """
         self._wait, self._has_asked = wait, False
         if self._hello["settings"] is not None:
@@ -165,10 +160,7 @@ class HubLink:
         return None
 
     def _greet(self, connection: socket.socket, deadline: float) -> dict[str, Any] | None:
-        """Send the hello and return the ack.
-
-        None, if the connection is in the backlog of a dying hub, which is not served.
-        """
+        """Send the hello and return the ack; None from the backlog of a dying hub."""
         try:
             connection.sendall(json.dumps(self._hello).encode() + b"\n")
             line = b""

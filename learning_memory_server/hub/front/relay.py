@@ -1,8 +1,7 @@
 """The front's process: lines from the client to the hub and back, across as many hubs as it takes.
 
-Requests are kept until they are answered. When a hub is lost, the next one gets them again. Repeating a read is
-harmless; a write is journalled under the ids of the front and the request, so that it is done only once. An answer is
-passed on only while its request is open, so the client never sees two. Some requests need no hub; see `answers`.
+Requests are kept until they are answered, and the next hub gets them again after a loss. Writes are journalled under
+the ids of front and request, so that each is done once. Each request is answered once.
 """
 
 from __future__ import annotations
@@ -320,10 +319,7 @@ def _write(descriptor: int, data: bytes) -> None:
 
 
 def main(*, has_hooks: bool = False, is_steered: bool = False) -> NoReturn:
-    """Relay between the client and the hub until the client leaves.
-
-    It `is_steered` if variables were ignored that a project's file names.
-    """
+    """Relay until the client leaves. It `is_steered` if variables of a project's file were ignored."""
 
     def relay() -> int:
         if not socket_security.has_hubs():

@@ -99,26 +99,23 @@ class Rebuild(Protocol):
         """Write points of the rebuilt collection."""
 
     async def finish(self, ids: Collection[str]) -> None:
-        """Let the collection have exactly these points, all of them written by this rebuild.
-
-        What was written to the collection since the rebuild began may be in it too.
-        """
+        """Let the collection have exactly these points, and perhaps those that callers wrote since it began."""
 
 
 class VectorStore(Protocol):
     """A store of points. One contract suite runs over every implementation.
 
-    Vendor exceptions never leave an adapter. All methods raise `StorageUnavailableError` when the engine
-    fails, `MissingCollectionError` when `collection` was never ensured, and `WrongDimensionError` when a
-    vector does not fit.
+    Vendor exceptions never leave an adapter. All methods raise `StorageUnavailableError` when the engine fails,
+    `MissingCollectionError` for a collection that was never ensured, and `WrongDimensionError` for a vector that does
+    not fit.
     """
 
     async def ensure(self, spec: CollectionSpec) -> str | None:
-        """Make the collection usable: create it and its payload indexes unless they exist. Idempotent.
+        """Create the collection and its payload indexes unless they exist. Idempotent.
 
-        A collection that is damaged, has another dimension, or is refused by `spec` is not used: an empty one takes its
-        place. The other one remains: on a server for others, else until `remove_given_up`. Returns why the collection
-        that was there cannot be used; None if there was none, or it can.
+        A collection that is damaged, has another dimension, or is refused by `spec` is replaced by an empty one. It
+        remains on a server, else until `remove_given_up`. Returns why it cannot be used; None if it can, or there was
+        none.
         """
 
     async def remove_given_up(self) -> None:
@@ -161,16 +158,13 @@ class VectorStore(Protocol):
     ) -> list[Hit]:
         """Return the `limit` best points, best first, ties ordered by id.
 
-        The score is the cosine similarity to a vector, or the BM25 score for terms: the sum over the terms that query
-        and point share: weight in the query * weight in the point * ln(1 + (N - n + 0.5) / (n + 0.5)), where N is the
-        number of points that have terms, and n the number of those with this term. N and n count all points that this
-        store can see, whatever `where` and `ids` say, and the embedded engine may still count deleted points.
-        Points that share no term are left out, so an empty query finds nothing.
+        The score is the cosine similarity to a vector, or the BM25 score for terms: the sum over shared terms of weight
+        in the query * weight in the point * ln(1 + (N - n + 0.5) / (n + 0.5)). N is the number of points with terms, n
+        of those with this term, whatever `where` and `ids` say. Only points that share a term are found.
 
         Args:
             where: Conditions on the points.
-            ids: Consider only these, all of them, and without the graph; None for all points. A server searches a
-                large collection through a graph, which may miss a point.
+            ids: Consider only these, all of them, without the graph, which may miss a point; None for all points.
         """
 
     async def flush(self) -> None:

@@ -1,7 +1,6 @@
 """The embedded engine behind the `VectorStore` port: one qdrant-edge shard per collection.
 
-The engine holds the GIL during every call, so threads would gain nothing. Calls are made on the event loop in batches
-of a few milliseconds, and yield to other tasks in between.
+The engine holds the GIL during every call, so batches of a few milliseconds run on the event loop.
 """
 
 from __future__ import annotations
@@ -71,11 +70,9 @@ _WRITE_BATCH: Final = 100
 _READ_BATCH: Final = 100
 """Points per call: 2-8 ms with vectors of 384 dimensions."""
 _TURNS: Final = 20
-"""Turns of the event loop after each batch of reads. A call of another session takes about this many from arrival to
-answer, and would otherwise wait for a batch at each of them. An idle turn takes 15 us."""
+"""Turns of the event loop after each batch of reads: about as many as another session's call needs."""
 _LONG: Final = 0.005
-"""Seconds that a query may take before others get their turns: it takes more among 30,000 points, and a search asks
-several."""
+"""Seconds of a query after which others get their turns."""
 _RELEASE_AFTER: Final = 1_000
 """Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
 _STAGED: Final = "_next"
@@ -83,10 +80,7 @@ _STAGED: Final = "_next"
 
 
 class EdgeStore(VectorStore):
-    """A `VectorStore` in this process, on local disk. One process at a time.
-
-    Writes survive a killed process immediately, and a power loss after `flush()`.
-    """
+    """A `VectorStore` in this process, on local disk. Writes survive a power loss after `flush()`."""
 
     def __init__(self, path: Path, *, min_free_bytes: int = MIN_FREE_BYTES) -> None:
         self._path = path
@@ -275,10 +269,7 @@ class EdgeStore(VectorStore):
 
 @dataclass(frozen=True)
 class StagedRebuild:
-    """A collection that is built next to the present one and replaces it; see `Rebuild` in the port.
-
-    Readers see either the old or the new one, even after a crash.
-    """
+    """A collection that is built next to the present one and replaces it, even across a crash; see `Rebuild`."""
 
     store: EdgeStore
     shards: OpenShards

@@ -54,8 +54,7 @@ _DAMAGE: Final = re.compile(
 """What the engine said of each of its files when it was missing, empty, half there, or overwritten."""
 _PASSING: Final = re.compile(r"os error (?!2\))|Out of memory")
 MUCH_MAPPED: Final = 1 << 20
-"""Bytes of mapped files from which releasing or reading them is worth a look at all mappings: 2 ms, and six collections
-are opened at each start."""
+"""Bytes of mapped files from which releasing or reading them is worth a look at all mappings."""
 
 
 @dataclass(slots=True)
@@ -124,11 +123,7 @@ def load_shard(directory: Path) -> Shard:
 
 @contextmanager
 def engine_errors(collection: str, *, opening: bool = False) -> Iterator[None]:
-    """Translate whatever the engine or the file system raises into `StorageUnavailableError`.
-
-    The engine raises bare `Exception`s that only their texts distinguish, and, when it panics, a `BaseException` whose
-    class cannot be imported.
-    """
+    """Translate errors and panics of the engine and the file system into `StorageUnavailableError`."""
     try:
         yield
     except LearningMemoryError:
@@ -222,10 +217,7 @@ class OpenShards:
             _remove(self._path / collection)
 
     def promote(self, source: str, target: str) -> None:
-        """Replace one shard with another.
-
-        A crash between the two renames leaves `target` absent and the old shard next to it; see `ensure`.
-        """
+        """Replace one shard with another. After a crash between the two renames, `ensure` restores the old one."""
         self._release(source, self.get(source))
         del self._shards[source]
         self._shut(target)
@@ -319,12 +311,7 @@ _BETWEEN: Final = "__"
 
 
 def keys_field(fields: Iterable[str]) -> str:
-    """Return the name of the payload field with the keys of `fields`.
-
-    Each payload index of the engine takes 9 MB of RAM in every collection, however few its points. So the keyword
-    fields that a collection is created with share an index: every point has a list of `field=value` texts, in a payload
-    field whose name lists those fields.
-    """
+    """Return the name of the payload field with the keys of `fields`, which share one index: each takes 9 MB of RAM."""
     return _BETWEEN.join((_PREFIX, *fields))
 
 

@@ -1,7 +1,7 @@
 """Point ownership on a shared Qdrant server.
 
-The owner is a random id in a file of the storage folder. It is not kept in the journal, which may be a clone, a backup
-or come from an archive: two stores with the same owner would remove each other's points.
+The owner is a random id in the storage folder, not in the journal: two stores with the same owner, such as a backup and
+its original, would remove each other's points.
 """
 
 import json
@@ -24,8 +24,7 @@ class Owner:
 
     Attributes:
         id: The owner's id.
-        is_settled: Whether the file was made on this machine and in this folder. If not, the folder was moved or
-            copied; in a copy, nothing may be removed from a server, because the points are the other one's too.
+        is_settled: Whether the file was made on this machine and in this folder; nothing may be removed in a copy.
     """
 
     def __init__(self, path: Path, kept: dict[str, Any]) -> None:
@@ -70,11 +69,7 @@ class Owner:
 
 
 def open_owner(path: Path) -> Owner:
-    """Return the owner in a file, a new one if there is no file.
-
-    A file that cannot be read or written, or is damaged, is refused: a new owner would find none of the points of the
-    earlier one, and could never remove them.
-    """
+    """Return the owner in a file, a new one if there is no file. Refuse a file that is damaged or cannot be read."""
     try:
         kept = json.loads(path.read_bytes())
         return Owner(path, kept)

@@ -1,7 +1,4 @@
-"""A Qdrant server or cluster behind the `VectorStore` port, for one owner among many.
-
-`qdrant_own` isolates owners, `qdrant_catalog` knows the names of collections, `qdrant_requests` makes the requests.
-"""
+"""A Qdrant server or cluster behind the `VectorStore` port, for one owner among many."""
 
 from __future__ import annotations
 
@@ -40,10 +37,7 @@ log = structlog.get_logger()
 
 
 class QdrantStore(VectorStore):
-    """A `VectorStore` on a Qdrant server that others use too, over REST; see `Requests` for its settings.
-
-    `before_use` is called before the first point is written, once the server has answered.
-    """
+    """A `VectorStore` on a shared Qdrant server; see `Requests`. `before_use` is called before the first write."""
 
     def __init__(
         self,
@@ -175,10 +169,7 @@ class QdrantStore(VectorStore):
             known.discard(ids)
 
     async def leave(self, collections: Collection[str]) -> int:
-        """Remove all of the owner's points, from every variant of the collections, and return how many there were.
-
-        If a collection cannot be read or changed, all others are left before that is raised.
-        """
+        """Remove the owner's points from every variant of the collections. Return their number, or raise at the end."""
         removed, refused = 0, dict[str, StorageUnavailableError]()
         for place in await self.catalog.all_places(collections):
             try:

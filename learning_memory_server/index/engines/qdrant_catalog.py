@@ -1,8 +1,7 @@
-"""Which collection on a Qdrant server a caller's collection is.
+"""The names of collections on a Qdrant server: kind, digest of everything that the points depend on, number.
 
-The name says what it has: the kind, a digest of everything that its points depend on, and a number. So people with the
-same model share a collection, which is never replaced or renamed. A collection whose probe does not agree,
-because a model makes other vectors than its name claims, is left to those who use it, and the next number is tried.
+People with the same model share a collection, which is never replaced or renamed. If the probe of a collection does not
+agree, the next number is tried.
 """
 
 from __future__ import annotations
@@ -80,14 +79,8 @@ _PEERS: Final = Call(Kind.READ, "GET", "", "/cluster", Answer[_Cluster])
 def collection_settings(spec: CollectionSpec) -> dict[str, Any]:
     """Return the body of the request that creates a collection, except the metadata.
 
-    There is no graph over all owners' points (`m` is 0), because every search is among those of one owner: only the
-    points of each owner are linked (`payload_m`). With 20 owners in 60,000 points, recall stayed 1.0, and indexing took
-    19 s instead of 25. The server does not weigh terms (no IDF): it would count all owners' documents. Strict
-    mode refuses filters on fields without an index.
-
-    Vectors are on disk, and their int8 copies in RAM: else every segment, however empty, is read into 32 MB of page
-    cache at a start. For 40,000 points of 20 owners that takes 251 MB instead of 324, with recall .989 in place of
-    .988; only the first 200 searches after a restart are slower (p95 10 ms instead of 1.5).
+    Only the points of each owner are linked (`payload_m`). The server does not weigh terms: it would count all owners'
+    documents. Vectors are on disk, and their int8 copies in RAM. Decision 23 has figures.
     """
     return {
         "vectors": {VECTOR: {"size": spec.dimension, "distance": "Cosine", "on_disk": True}},
@@ -103,11 +96,7 @@ def collection_settings(spec: CollectionSpec) -> dict[str, Any]:
 
 
 def payload_indexes(spec: CollectionSpec) -> dict[str, dict[str, object]]:
-    """Return an index for each filterable field of `spec`.
-
-    The owner is the tenant and comes first: until its index exists, no owner can read. The first datetime field is the
-    principal one. Only the owner's index is used to build graphs.
-    """
+    """Return an index for each filterable field of `spec`: first the owner's, without which no owner can read."""
     indexes: dict[str, dict[str, object]] = {OWNER: {"type": "keyword", "is_tenant": True}}
     indexes |= {name: {"type": "keyword", "enable_hnsw": False} for name in (REBUILD, *spec.keyword_fields)}
     indexes |= {name: {"type": "datetime", "enable_hnsw": False} for name in spec.datetime_fields}

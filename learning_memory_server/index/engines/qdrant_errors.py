@@ -1,7 +1,4 @@
-"""Failures between this program and a Qdrant server, as errors of the port.
-
-No message contains a URL, a key or the server's own text: messages reach the client, causes only the log.
-"""
+"""Failures of requests to a Qdrant server as errors of the port, without URLs, keys or the server's own text."""
 
 from __future__ import annotations
 
@@ -54,10 +51,7 @@ class Kind(StrEnum):
 
 @asynccontextmanager
 async def request_errors(address: str, *, names_port: bool = True) -> AsyncIterator[None]:
-    """Translate failures of the connection, late answers, and those that are not understood into the port's errors.
-
-    `address` is the server as messages name it. `names_port` is whether its URL has a port.
-    """
+    """Translate failures of the connection into the port's errors, with the server's `address`."""
     try:
         yield
     except (TimeoutError, httpx2.TransportError) as error:

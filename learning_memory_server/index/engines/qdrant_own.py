@@ -1,7 +1,6 @@
-"""Tenant isolation: the points of one owner on a shared Qdrant server.
+"""Tenant isolation: every request for points of one owner on a shared Qdrant server.
 
-Every request for points is made here. What is read has the owner's condition, what is written has the owner's name, and
-an id on the server is the caller's id XOR the owner's, so that the same entry in two journals is two points.
+Reads have the owner's condition, writes the owner's name. An id on the server is the caller's id XOR the owner's.
 """
 
 import math
@@ -210,20 +209,14 @@ def _shown(payload: Payload | None) -> dict[str, Any]:
 
 
 def contradicts_itself(where: Filter | None) -> bool:
-    """Return whether no point can match, because a condition is both demanded and excluded.
-
-    For an indexed field, Qdrant 1.15 and 1.18 answer such a filter with what matches the demand.
-    """
+    """Return whether a condition is both demanded and excluded, which Qdrant 1.15 and 1.18 answer wrongly."""
     return where is not None and not set(where.matches).isdisjoint(where.without)
 
 
 def qdrant_filter(
     demanded: Mapping[str, str], where: Filter | None, ids: Collection[str] | None = None
 ) -> dict[str, Any]:
-    """Return the server's form of `where` and of the `demanded` values, restricted to `ids` if they are given.
-
-    `ids` are the ids as the server has them.
-    """
+    """Return the server's form of `where` and of the `demanded` values, restricted to the server's `ids` if given."""
     where = where or Filter()
     conditions, refused = (
         [dict[str, Any](key=name, match={"value": value}) for name, value in pairs]
@@ -243,11 +236,9 @@ _NONE: Final = b""
 
 
 class OwnTerms:
-    """The ids of one owner's points in a collection, each with its terms, and how rare a term is among them.
+    """The ids of one owner's points in a collection with their terms, and how rare a term is among them.
 
-    The server knows no rarity of terms: it would count all owners' documents, and scores would depend on strangers. So
-    the terms of the owner's points are counted here, and a query's weights carry their rarity. 30,000 points of 40
-    terms take 10 MB.
+    The server would count the documents of all owners. 30,000 points of 40 terms take 10 MB.
     """
 
     def __init__(self) -> None:
@@ -277,10 +268,7 @@ class OwnTerms:
         self._touched = set()
 
     def end_reading(self, there: AbstractSet[str]) -> set[str]:
-        """Drop points that are not `there`, on the server, and return those whose terms are not known.
-
-        What changed while they were read is left as it is.
-        """
+        """Drop points that are not on the server, and return those `there` whose terms are not known."""
         touched = self._touched or set()
         for point_id in self._terms.keys() - there - touched:
             self._unset(point_id)

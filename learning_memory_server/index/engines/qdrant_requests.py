@@ -67,10 +67,7 @@ CHANGING_NO_ALIASES: Final = Call(Kind.CREATE, "POST", "", "/collections/aliases
 
 
 def writing_nothing(collection: str) -> Call[dict[str, Any]]:
-    """Return a request that writes no points.
-
-    A server refuses those who may not write, and is late if it cannot write, before it sees that there are none.
-    """
+    """Return a request that writes no points: the server refuses it or is late like a real write."""
     body: dict[str, Any] = {"points": []}
     return Call(
         Kind.WRITE, "PUT", collection, "/points?wait=true", dict[str, Any], body, accepts=HTTPStatus.BAD_REQUEST
@@ -91,11 +88,10 @@ class _Pause(NamedTuple):
 
 
 class Availability:
-    """What a server does not do for now, and its version. It outlasts a store, which is opened again when that is over.
+    """Refusals, circuits and version of a server. It outlasts a store, which may be opened again.
 
-    A server that does not answer has a circuit before each of its addresses, for reads and writes apart. One that
-    refuses is left alone: for as long as it says, or else for 1, 2, 4 and at most 60 seconds. That holds for the kind
-    of request that it refuses, and for one collection if the refusal is about one.
+    Reads and writes of each address have a circuit. After a refusal, requests of that kind pause for the seconds that
+    the server said, or else for 1, 2, 4 and at most 60; those of one collection if the refusal names one.
 
     Attributes:
         listeners: Called each time that requests of a kind get answers again.
@@ -147,10 +143,7 @@ class Availability:
     def refused(
         self, kind: Kind, collection: str | None, error: StorageUnavailableError, said: float | None = None
     ) -> None:
-        """Begin a pause, and give the error its seconds: those that the server `said`, if it did.
-
-        `collection` is its name on the server; None if the refusal is about all.
-        """
+        """Begin a pause, and give the error its seconds; `collection` is None if the refusal is about all."""
         last = self._pauses.get((kind, collection))
         backoff = last.backoff if last else Backoff(timeouts.QDRANT_PAUSE, most=timeouts.QDRANT_PAUSE_MAX, clock=_now)
         if backoff.left:
@@ -193,9 +186,9 @@ class Requests:
 
     Args:
         urls: The addresses: `http(s)://host[:port][/prefix]` without user name and password.
-        timeout: Seconds that one request may take, including its answer; a read has four at most.
-        allow_plaintext_key: Whether the key may be sent over HTTP to other machines than this one.
-        availability: What is known of the server; None to begin with nothing.
+        timeout: Seconds of one request with its answer; a read has four at most.
+        allow_plaintext_key: Whether the key may be sent over HTTP to other machines.
+        availability: The known state of the server; None for a new one.
     """
 
     def __init__(
@@ -221,9 +214,7 @@ class Requests:
         self._is_shared = availability is not None
 
     async def ask(self, call: Call[T], probe: Call[Any] | None = None) -> T:
-        """Return what a request returns; its failures are the port's errors.
-
-        Fails at once while the circuits of all addresses are open, and during a pause that follows a refusal.
+        """Return the result of a request, or raise an error of the port: immediately while a circuit is open.
 
         Args:
             call: The request. It may be made at several addresses.
@@ -244,10 +235,7 @@ class Requests:
         return answer
 
     async def _ask_each(self, call: Call[T], probe: Call[Any]) -> T:
-        """Ask one address after another until one answers, which from then on is asked before all others.
-
-        Addresses whose circuits are open are passed over.
-        """
+        """Ask the addresses whose circuits are closed in order. The one that answers is asked first from then on."""
         most = min(self._timeout, timeouts.QDRANT_READ) if call.kind is Kind.READ else self._timeout
         until = _now() + request_seconds(most)
         nodes = [(node, self.availability.circuit(call.kind, node.url)) for node in self._nodes]
@@ -273,11 +261,7 @@ class Requests:
         raise failure
 
     async def _send(self, node: _Node, call: Call[T], address: str) -> T:
-        """Return what one address answers.
-
-        Where a connection is lost, it is asked once more over a new one. A server drops those that are idle, after 5
-        seconds by default: that one was dropped just now says nothing about the server.
-        """
+        """Return the answer of one address. If a connection is lost, ask once more over a new one."""
         try:
             return await _sent(node.client, node.url, call, address)
         except (httpx2.ReadError, httpx2.WriteError, httpx2.RemoteProtocolError):

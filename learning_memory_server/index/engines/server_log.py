@@ -1,9 +1,7 @@
-"""Qdrant servers: which addresses mean the same one, and which have had points of an owner, in the journal.
+"""Qdrant servers in the journal: the addresses of each, and the owners who have had points there.
 
-What is forgotten has to leave each of them, and a program that uses another engine by now would not know of them. The
-server is noted but not its collections: these, and the owner's points in them, can be listed on the server. Nor is it
-noted whether points are still to be removed there: it follows from the tombstones, and a server that is used again is
-compared with them.
+Forgotten points must leave each server, also after a change to another engine. Collections and points can be listed on
+the server, so that they are not noted.
 """
 
 import hashlib
@@ -50,11 +48,7 @@ def _place(url: str) -> str:
 
 
 def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool = False) -> str:
-    """Return `host:port`, the only part of a server's URL that messages show.
-
-    A URL is refused if it is malformed or contains credentials, which the vendor's client silently drops; a key, if it
-    cannot be a header, which the vendor's client would quote in its error, or would leave this machine in plain text.
-    """
+    """Return `host:port`, the only part of a server's URL that messages show. Refuse unsafe URLs and keys."""
     try:
         parts = urlsplit(url)
         port = parts.port or DEFAULT_PORT

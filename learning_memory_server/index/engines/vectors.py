@@ -29,11 +29,7 @@ def wrong_dimension(collection: str, expected: int, given: int) -> WrongDimensio
 
 
 def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -> Vectors:
-    """Return the vectors as one array of shape (len(vectors), dimension).
-
-    All are checked before the first is written, so that a bad one leaves the collection as it was. The embedded engine
-    would silently store NaN, and find nothing for a query that contains one.
-    """
+    """Return the vectors as an array of shape (len(vectors), dimension). Refuse NaN and other lengths."""
     for vector in vectors:
         if len(vector) != dimension:
             raise wrong_dimension(collection, dimension, len(vector))
@@ -46,10 +42,7 @@ def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -
 
 
 def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list[float]]:
-    """Return the indices and values in the form that engines accept.
-
-    Terms against the port's rules are refused: engines would sum duplicates, or return NaN as a score.
-    """
+    """Return the indices and values in the form that engines accept. Refuse terms against the port's rules."""
     indices, values = list(terms.indices), list(terms.values)
     ascending = all(first < second for first, second in pairwise(indices))
     in_range = not indices or (indices[0] >= 0 and indices[-1] < _MOST_TERMS)
@@ -63,10 +56,7 @@ def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list
 
 
 def read_vector(vectors: object, name: str) -> Vectors | None:
-    """Return the named vector in an engine's answer as an array, or None if the answer has no vectors.
-
-    Ten thousand vectors of 384 Python floats take 150 MB; as arrays they take 15.
-    """
+    """Return the named vector in an engine's answer as an array; None if the answer has no vectors."""
     return np.array(cast("dict[str, list[float]]", vectors)[name], dtype=np.float32) if vectors else None
 
 
@@ -79,10 +69,9 @@ _MARGIN: Final = 8
 async def best_hits(
     fetch: Callable[[int], Awaitable[list[Hit]]], query: Vector | SparseVector, limit: int, more: int = _MORE
 ) -> list[Hit]:
-    """Return the `limit` best hits, equal scores ordered by id; cosines without a rounding error past -1 or 1.
+    """Return the `limit` best hits, equal scores ordered by id; cosines from -1 to 1.
 
-    Engines order equal scores arbitrarily, even across the limit. So a few more hits than `limit` are fetched, and
-    `more` times as many while the last one ties with the last that would be kept.
+    Engines order equal scores arbitrarily, so `more` times as many hits are fetched while the last two tie.
     """
     asked = limit + _MARGIN
     hits = await fetch(asked)

@@ -2,23 +2,9 @@
 
 The score of a text is weight * closeness + 0.55 * contrast * bm25**2 / (bm25**2 + 20**2).
 
-The weight is that of meaning in one search: 2 * the nearest closeness - 3 * the usual one, at most 0.45, times 0.15 +
-0.85 * how well the model reads the query. Where all texts are close to a query, as in one long conversation, its words
-tell them apart. A model that knows only English cuts other languages into single letters, and the cosines of such
-queries say little.
-
-The contrast is that of the query's lexical search: 1 - its 25th best BM25 score / its best, so 1 if fewer than 25 texts
-share a term with the query. Where a few texts stand out, as for names, dates and what one person said, their terms
-count most; where many texts match nearly as well, as for the common words of web queries, terms count for little. The
-square makes a few common words count for next to nothing and a rare name for a lot.
-
-Nothing else depends on the query, so a text that one search missed needs only its own score from it. Scores of one
-search can be compared; those of two have other weights.
-
-Decision 9 has what this is worth with all-MiniLM-L6-v2 on several sets. With twice the nearest closeness, 3.5 or 4
-times the usual one costs 81 entries and 6,267 functions up to .02; 1.6 or 2.5 times the nearest and as much less of the
-usual one are within .01 in all 14 sets. For the contrast, rank 20 to 30 and 18 to 22 instead of 20 stay within 0.7. No
-multilingual model was measured.
+The weight of meaning is 2 * the nearest closeness - 3 * the usual one, at most 0.45, times 0.15 + 0.85 * how well the
+model reads the query. The contrast of the words is 1 - the 25th best BM25 score / the best, or 1 with fewer texts. Both
+depend on the search, so scores of two searches cannot be compared. Decision 9 has figures and variants.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,18 +15,10 @@ from learning_memory_server.index.ranking.threshold import UNIT
 from learning_memory_server.model.vocabulary import SearchMode
 
 DEPTH: Final = 50
-"""How many candidates to take from each search, unless more results are wanted.
-
-For ten results, fewer than 30 candidates lose recall, and more than 50 change nothing.
-"""
+"""Candidates to take from each search, unless more results are wanted."""
 
 RERANKED: Final = 20
-"""How many of the best results a re-ranking model reads.
-
-It can only promote what is among them. The first 20 results contain 89.6 % of the functions that answer web queries
-(5: 72.0 %, 30: 93.4 %, 50: 95.8 %). A model of six layers and 384 dimensions takes 27 ms of processor time per text, so
-20 fit into the second that a memory search has.
-"""
+"""The number of results that a re-ranking model reads: as many as fit into the second of a memory search."""
 
 LEXICAL_WEIGHT: Final = 0.55
 _NEAREST, _USUAL = 2.0, 3.0
@@ -61,11 +39,7 @@ _HALF_OF_LEXICAL: Final = 10.0
 
 
 def contrast(bm25: Sequence[float]) -> float:
-    """Return how far the best result of a lexical search stands out, from 0 to 1.
-
-    Args:
-        bm25: The scores of its results, best first; at least 25 if there are that many.
-    """
+    """Return the contrast, from 0 to 1, of BM25 scores, best first; at least 25 if there are that many."""
     return 1.0 - bm25[_BACKGROUND - 1] / bm25[0] if len(bm25) >= _BACKGROUND else 1.0
 
 
@@ -103,19 +77,12 @@ def lexical_score(bm25: float) -> float:
 
 
 def reranked(relevance: float, score: float) -> float:
-    """Return how well a text matches once a model has read it together with the query, from 0 to 1.
-
-    The model's score decides; relevance decides between nearly equal scores. A text that was not read has score 0 and
-    less relevance than those that were, so it never ranks above them, and its result is below 0.01.
-    """
+    """Return the match of a re-ranked text, from 0 to 1. Relevance decides between equal scores of the model."""
     return RERANKED_WEIGHT * score + (1 - RERANKED_WEIGHT) * relevance
 
 
 def lacking(found: Mapping[str, float], other: Mapping[str, float], depth: int) -> list[str]:
-    """Return the ids that only the other search found and whose score in this one is still unknown.
-
-    A search that found fewer than the `depth` it was asked for has found all there is: anything else scores 0 in it.
-    """
+    """Return the ids that only the other search found; none if this one found fewer than the `depth` it asked for."""
     if len(found) < depth:
         return []
     return sorted(other.keys() - found.keys())
@@ -124,10 +91,7 @@ def lacking(found: Mapping[str, float], other: Mapping[str, float], depth: int) 
 def fuse(
     closeness: Mapping[str, float], bm25: Mapping[str, float], basis: Basis, limit: int
 ) -> list[tuple[str, float]]:
-    """Return the best of the candidates of both searches: (id, score) pairs, best first, ties ordered by id.
-
-    The score is `relevance`, where an absent id counts as 0: fetch what is `lacking` first.
-    """
+    """Return the best candidates of both searches: (id, `relevance`) pairs, best first, ties ordered by id."""
     scored = [
         (key, relevance(closeness.get(key, 0.0), bm25.get(key, 0.0), basis)) for key in closeness.keys() | bm25.keys()
     ]

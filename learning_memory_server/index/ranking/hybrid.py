@@ -74,37 +74,25 @@ _GROWN: Final = 1.25
 """How much larger a collection is when its mean is taken again."""
 _FEW: Final = 50
 _OFF_TOPIC: Final = 0.03
-"""The mean closeness of an off-topic question to any text. In collections of 15, questions lose 16 % of their answers
-with it, 26 and 47 % without."""
+"""The mean closeness of an off-topic question to any text."""
 
 
 class Means:
-    """The mean vectors of collections.
-
-    Attributes:
-        sizes: How many points each collection had when the index had last caught up.
-    """
+    """The mean vectors of collections, and their `sizes` when the index had last caught up."""
 
     def __init__(self) -> None:
         self.sizes: Counter[str] = Counter()
         self._known: dict[str, tuple[int, Vectors]] = {}
 
     def usual_closeness(self, collection: str, vector: Vectors, scale: Scale, missing: float = _OFF_TOPIC) -> float:
-        """Return a text's mean closeness to a collection, whatever a search filters.
-
-        `missing` stands for the points that a small collection lacks.
-        """
+        """Return a text's mean closeness to a collection; `missing` stands for points that a small one lacks."""
         if collection not in self._known:
             return missing
         share = min(self.sizes[collection], _FEW) / _FEW
         return share * scale.closeness(float(vector @ self._known[collection][1])) + (1.0 - share) * missing
 
     async def refresh(self, store: VectorStore) -> None:
-        """Look at every collection again.
-
-        A request that is cancelled leaves its socket open, and a stop often comes right after an index has caught up:
-        it waits for the request.
-        """
+        """Read every collection again. A cancelled call waits for its request, which would leave a socket open."""
         taking = asyncio.create_task(self._take(store))
         try:
             await asyncio.shield(taking)
@@ -135,8 +123,7 @@ class Query:
     limit: int
     where: Filter
     siblings: tuple[str, ...] = ()
-    """Collections with other vectors of the same things under the same ids. A result's closeness is then that of its
-    nearest vector in any of them."""
+    """Collections with other vectors of the same ids: the nearest vector in any of them counts."""
     basis: Basis | None = None
     """That of an earlier search whose results these are merged with; None to take it from this one."""
 
@@ -188,11 +175,8 @@ async def search_hybrid(
     """Return the best points, best first, ties ordered by id.
 
     Args:
-        is_shown: Decides by its payload whether a point may be returned. Use it only for points that should no longer
-            be in the index, because each one rejected may cost another search; everything else belongs in
-            `query.where`.
-        reads_ahead: Whether to read the payloads of all candidates beside their missing scores, as is best where each
-            request is a round trip. In this process, reading a hundred would take longer than the search.
+        is_shown: Decides by its payload whether a point may be returned. Each rejected point may cost another search.
+        reads_ahead: Whether to read the payloads of all candidates beside their missing scores, to save a round trip.
     """
     asked = query.limit
     while True:

@@ -1,9 +1,7 @@
 """A text as its terms: the vocabulary of every lexical search.
 
-A plain word becomes its stem (Snowball's Russian stemmer for Cyrillic, else the English one). A name in code becomes
-its words and itself, so that `read_file`, `readFile` and "read the file" find each other, and the exact name still
-counts most. A path, a version or a code such as `ORA-00942` becomes its parts and itself. Terms and weights are
-stored: if you change them, raise `Recipe.terms` in `index.recipe`.
+A plain word becomes its stem (Snowball: Russian for Cyrillic, else English). A name in code, a path, a version or a
+code such as `ORA-00942` becomes its parts and itself. If you change terms or weights, raise `Recipe.terms`.
 """
 
 import functools
@@ -23,10 +21,7 @@ B: Final = 0.75
 MEAN_LENGTH: Final = 32
 """The number of terms in a text of average length. A constant, so that a text's weights depend on no other text."""
 MOST_REPEATS: Final = 2
-"""How often a repeated term counts at most. More repetitions add nothing to a hybrid search, and mislead in code.
-
-For web queries to functions, nDCG@10 is 60.9 with this limit and 58.5 without.
-"""
+"""The number of repetitions of a term that count."""
 
 _STOP_WORDS: Final = frozenset(
     """
@@ -38,10 +33,7 @@ _STOP_WORDS: Final = frozenset(
 )
 _PIECE: Final = rf"\w[\w{MARKS}]{{0,63}}"
 _RUN: Final = re.compile(rf"({_PIECE}(?:(?:[./\\-]|::){_PIECE}){{0,16}})(?:['\u2019](?:d|ll|m|re|s|t|ve)\b)?")
-"""A word, or several that form a path, a version or a code, without endings such as that of "it's".
-
-Longer runs are divided, so that the cost of data embedded in a text stays linear in its size.
-"""
+"""A word, or several that form a path, a version or a code, without endings such as that of "it's"."""
 _WORD: Final = re.compile(_PIECE)
 _PART: Final = re.compile(rf"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{MARKS}])+")
 _POINTS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670"  # Hebrew and Arabic
@@ -50,12 +42,7 @@ _ACCENT: Final = re.compile(rf"[\u0300-\u0305\u0307-\u036f{_POINTS}]|(?<![\u0418
 _PAIRS: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff"
 _WESTERN: Final = "\0-\u03ff\u1e00-\u1fff"  # Latin and Greek together: "10\u03bcs" is one name
 _SCRIPT: Final = re.compile(f"([{_PAIRS}]+)|([{UNSPACED}]+)|([{_WESTERN}]+|[^{_PAIRS}{UNSPACED}{_WESTERN}]+)")
-"""What a word is cut into. Without spaces, and in Hangul, whose words carry their endings, any two neighbours are a
-term where a character is a syllable or a word (`_PAIRS`), any three where it is a letter (`UNSPACED`).
-
-German pages written without spaces, recall@10 / nDCG@10 of lexical search in percent: pairs 75.9 / 60.5, triples
-86.3 / 72.6, each as a third of a word (`length`) 87.6 / 74.9. French: 68.0 / 52.1, 82.8 / 68.1, 84.9 / 72.4.
-"""
+"""The parts of a word. In scripts without spaces, neighbours form terms: two syllables, or three letters."""
 _TRIPLE: Final = re.compile(f"[{UNSPACED}]{{3}}")
 _CACHED: Final = 1 << 14
 
@@ -65,10 +52,7 @@ _russian = Stemmer.Stemmer("russian", 0).stemWord
 
 
 def terms(text: str) -> list[str]:
-    """Return the terms of a text in order, repetitions included. Case and accents make no difference.
-
-    The most common English words are skipped, unless the text has no others.
-    """
+    """Return the terms of a text in order, without the most common English words unless it has no others."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
         text = unicodedata.normalize("NFC", _ACCENT.sub("", decomposed))
@@ -84,20 +68,13 @@ def length(found: list[str]) -> float:
 
 
 def weight(count: int, length: float) -> float:
-    """Return the weight, without its rarity, of a term that occurs `count` times in a text of `length` terms.
-
-    Okapi BM25 (Robertson and Zaragoza 2009) with a constant mean length and at most `MOST_REPEATS` repetitions.
-    """
+    """Return the BM25 weight of a term without its rarity, for a constant mean length (Robertson and Zaragoza 2009)."""
     count = min(count, MOST_REPEATS)
     return count * (K1 + 1) / (count + K1 * (1 - B + B * length / MEAN_LENGTH))
 
 
 def encode_document(text: str) -> tuple[list[int], list[float]]:
-    """Return a text as a sparse vector: distinct term ids in ascending order, and their weights.
-
-    Its dot product with an encoded query is the BM25 score, once each term is multiplied by its rarity (Qdrant's `Idf`
-    modifier).
-    """
+    """Return a text as a sparse vector: distinct term ids in ascending order, and their weights."""
     found = terms(text)
     size = length(found)
     counts = sorted(Counter(map(term_id, found)).items())

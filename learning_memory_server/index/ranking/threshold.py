@@ -1,17 +1,11 @@
-"""Every threshold on how near texts are. All are closenesses: see `embedding.scale`, so that they hold for any model.
+"""Every threshold of closeness (`embedding.scale`), so that they hold for any model.
 
-The results of a search are compared by strength: how much nearer a text is than the collection is on average, which
-counts as .25 at most if the model reads the question, in units of .06, and what it shares in words, 10 * bm25 / (bm25 +
-15). The best result must have
+The strength of a result is (closeness - the usual one, at most .25 if the query is read) / .06, and 10 * bm25 / (bm25 +
+15). The best result of a search must have
 
     max(0.3 + 0.8 * ln(points * min(terms, 5)), 1.5) * (1 - 0.44 * (1 - read) * (1 - usual / .15))
 
-and the others a third of it, because a question that has an answer may have several. It rises with the points that the
-filter lets through, because the best of many unrelated texts is nearer than the best of few, and with the question's
-terms, because a text shares one of many by chance. A question that the model reads badly and that is far from all texts
-is in another language than they are: it shares no words by chance.
-
-Decision 9 has what it silences and loses. `python -m benchmarks.thresholds` measures it with several models.
+and the others a third of it. Decision 9 has the reasons and figures; `python -m benchmarks.thresholds` measures it.
 """
 
 import math
@@ -29,9 +23,7 @@ _MANY: Final = 5
 _FOREIGN: Final = 0.44
 _SAME_LANGUAGE: Final = 0.15
 _MOST_USUAL: Final = 0.25
-"""The most that counts as usual. Where all texts are about one thing, as in one conversation or in a store of similar
-entries, a text that answers a question is not much nearer than the rest. No off-topic question in English has more than
-.21 in any of 11 sets; texts in a language that the model does not read are all near to each other."""
+"""The most that counts as usual: where all texts are about one thing, an answer is not much nearer than the rest."""
 OTHERS: Final = 1 / 3
 """What the others need of that strength, once the best result has it."""
 
@@ -43,41 +35,26 @@ COVERED: Final = 0.6
 ADVICE: Final = 0.475
 """The least score of an experience that is shown unasked from a small store: see `learning.advice.finder`."""
 _GROWTH_OF_ADVICE: Final = 0.04
-"""What the threshold of advice rises by as a store of more than 100 entries becomes e times as large: the best of many
-unrelated texts scores higher than the best of few. Measured with 156 goals and hypotheses and 100 to 3,000 functions
-that have nothing to do with them: one in ten finds a function of at least .45 among 100, and of at least .60 among
-3,000."""
+"""The rise of the threshold of advice as a store of more than 100 entries becomes e times as large."""
 _GROWS_ABOVE: Final = 100
 PROMPT: Final = 0.05
-"""What the threshold is higher by for a user's prompt, which asks for nothing and is mostly about something else.
-`benchmarks.recurrence`, 36 prompts that one of 72 experiences bears on and 80 that none does, of the same kind of work:
-silent at .98 of the latter, shown at .83 of the former, each time the right one. Without it, silent at .96."""
+"""The additional closeness for a user's prompt, which asks for nothing; measured by `benchmarks.recurrence`."""
 ERROR: Final = 0.62
-"""The same at a command that failed, in a store of 100 entries, for what the command calls and the line that names its
-error. It grows from `_FEW` entries on: in a small store, what a command and a lesson share weighs less. At .6, 3 of 150
-recorded sessions are told something over 81 entries of another project, at .62 none; see `benchmarks.lessons`."""
+"""The least score at a failed command in a store of 100 entries; measured by `benchmarks.lessons`."""
 _FEW: Final = 10
 VALUE: Final = 0.3
-"""How much nearer a value must be than experiences usually are for it to be shown unasked. Of 72 hypotheses about
-twelve groups of experiences (`benchmarks/data/value-texts.json`), the group's own value is shown for .43 of them, and
-another one for .01 if the right one is absent. A fixed closeness of .45 showed .38 and .03, and on two sets of short
-requests another one for .47 and .09, where this shows it for .13 and .09: how near texts are depends on the store."""
+"""The least difference between a value and the usual closeness of experiences; see `benchmarks.thresholds`."""
 MEAN, DEVIATION = 0.17, 0.13
 """The usual mean closeness of an experience and a goal with a hypothesis, and its usual deviation in one store."""
 
 # ---- Two texts
 
 NEAR: Final = 0.24
-"""How much nearer a value must be than experiences usually are to what was believed and learned for it to be named.
-With 72 experiences and 12 values (`benchmarks.thresholds`), the right value is named for .76 of them, and another one
-for .04 if the right one is absent. At .2 it is .86 and .15, at .28 .54 and .03."""
+"""The same for a value to be named after an entry is resolved."""
 ALIKE: Final = 0.8
-"""The least closeness at which a value is shown as similar. With all-MiniLM-L6-v2, 13 of 15 pairs of principles that
-say the same in other words reach it (3 of them 0.9), and 1 of 12 pairs that differ: there, one forbids what the other
-asks for, which is worth showing as well."""
+"""The least closeness at which a value is shown as similar; opposite principles may also reach it."""
 NEAR_COPY: Final = 0.95
-"""The closeness from which two texts count as one. With .92, purity falls from .85 to .79 on 1,000 banking requests;
-.98 misses copies with one word changed. Without copies, .95 is within .01 ARI of no rule."""
+"""The closeness from which two texts count as one."""
 
 
 def unit_of(scale: Scale) -> float:
@@ -89,8 +66,8 @@ def least_strength(points: int, count: int, usual: float, read: float) -> float:
     """Return the strength that the best result of a search needs.
 
     Args:
-        points: How many points the filter lets through; on the axis `full`, those of all axes.
-        count: How many different terms the query has.
+        points: The points that the filter lets through; on the axis `full`, those of all axes.
+        count: The number of different terms in the query.
         usual: The query's mean closeness to the whole collection.
         read: How well the model reads the query; see `embedding.tokens`.
     """

@@ -74,10 +74,10 @@ def compare(theirs: Contents, ours: Contents) -> Comparison:
 
 
 def numbering_of(theirs: list[JournalRecord], ours: list[JournalRecord], *, is_empty: bool) -> Numbering:
-    """Return what happens to the cluster numbers of an archive.
+    """Return what happens to an archive's cluster numbers: two histories cannot be merged.
 
-    They are imported if no cluster has a number yet; two histories of numbers cannot be merged. After an interrupted
-    import, `ours` are the first few of `theirs`. `is_empty` is whether the journal never had an entry.
+    After an interrupted import, `ours` are the first few of `theirs`. `is_empty` is whether the journal never had an
+    entry.
     """
     if not theirs:
         return Numbering.NONE

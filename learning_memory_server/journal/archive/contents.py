@@ -1,7 +1,4 @@
-"""The contents of an archive or a journal, in one form so that they can be compared.
-
-An imported record must be like what this program, or a later one, would write, so that it may be stored.
-"""
+"""The contents of an archive or a journal in one form, to compare them, as this program would write them."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -44,10 +41,7 @@ def checked_record(record: JournalRecord) -> JournalRecord:
 
 
 def checked_thing(record: JournalRecord) -> Any:
-    """Return what an imported record that is not about clusters describes; see `checked_record`.
-
-    An open entry is an orphan.
-    """
+    """Return the checked thing of a record that is not about clusters. An open entry is an orphan."""
     kind = KINDS.get(record.kind)
     if kind is None or kind.check is None:
         raise InvalidInputError(f"this program does not know records of the kind {record.kind!r}.")
@@ -109,10 +103,9 @@ _REJECTIONS_MAX: Final = 10_000
 
 @dataclass(slots=True)
 class Contents:
-    """Everything in an archive or a journal, without what is forgotten.
+    """Everything in an archive or a journal, without what is forgotten; `rejections` are sentences.
 
-    `clusters` continue each other; of everything else `records` has the last, by its key. `rejections` say what could
-    not be read, and why.
+    `clusters` continue each other; of everything else `records` has the last, by its key.
     """
 
     entries: dict[str, Ghap] = field(default_factory=dict)

@@ -66,10 +66,7 @@ class ParsedEntries:
 
 
 def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
-    """Read resolved entries from lines in UTF-8; blank ones are skipped.
-
-    `project` is that of lines in the predecessor's format, which do not name one.
-    """
+    """Read resolved entries from lines in UTF-8; `project` is that of lines in the predecessor's format."""
     parsed = ParsedEntries()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -95,11 +92,7 @@ def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
 
 
 def find_category(kind: type[Category], name: str) -> Category | None:
-    """Return the member that `name` unmistakably means, or None.
-
-    Case, spaces and underscores do not matter. A name matches a member that it abbreviates unambiguously (`config`),
-    extends (`feature-development`), or slightly misspells.
-    """
+    """Return the member that `name` means by abbreviation, extension or a slight misspelling, or None."""
     wanted = re.sub(r"[\s_-]+", "-", name.strip().casefold())
     members = {str(member): member for member in kind}
     if wanted in members:

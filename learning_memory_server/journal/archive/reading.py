@@ -1,13 +1,8 @@
-"""An archive from an untrusted source: all of it is checked before any of it is used, and nothing is unpacked.
+"""An archive from an untrusted source, a tar with limits: all of it is checked before use, and nothing is unpacked.
 
-An archive is a tar, plain or compressed:
-
-    manifest.json             what the archive says about itself: the checksum of every other file, and `sum`, its own,
-                              made as the journal's lines make theirs
-    journal/...               files of the journal under the names that they have there
-    damaged/...               lines and open files that could not be read, byte for byte, for a person to look at
-
-How much it may hold is limited. Anything beyond is refused before it is in memory, whatever its headers claim.
+manifest.json             the checksum of every other file, and `sum`, its own
+journal/...               files of the journal under the names that they have there
+damaged/...               lines and open files that could not be read, byte for byte
 """
 
 from __future__ import annotations
@@ -53,8 +48,7 @@ LOG_FILE_MAX: Final = 2 * 1024**3
 TOTAL_MAX: Final = 8 * 1024**3
 """Bytes of everything."""
 RATIO_MAX: Final = 100
-"""How many bytes one compressed byte may become. Each line has a checksum of 64 digits that cannot be compressed to
-less than 32 bytes, so that journals stay below 30; zeros would reach 1,000."""
+"""The most bytes that one compressed byte may become: journals stay below 30, zeros would reach 1,000."""
 _ALWAYS: Final = _MIB
 """Bytes that any archive may become: a few hundred lines that are alike can exceed the ratio, and do no harm."""
 
@@ -105,8 +99,7 @@ class Bounded:
 
 
 ARCHIVE_VERSION: Final = 1
-"""Raise it when a program that knows only this version could misread an archive, and still read this one. Archives of a
-newer version are refused."""
+"""Raise it when an older program could misread an archive; archives of a newer version are refused."""
 
 MANIFEST: Final = "manifest.json"
 JOURNAL: Final = "journal/"

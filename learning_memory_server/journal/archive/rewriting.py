@@ -12,8 +12,7 @@ from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
 
 Change = Callable[[str, int, bytes], bytes | None]
-"""Takes a file's name, a line's number and its text, or 0 and the whole text of an open entry's file. Returns what
-stands in its place, or None to leave it out."""
+"""Maps a file's name, a line's number (0 for a whole open file) and its text to a replacement, or None."""
 
 _OPEN: Final = (JOURNAL + OPEN, DAMAGED + OPEN)
 
@@ -23,12 +22,11 @@ def purge_archive(
 ) -> int:
     """Replace an archive by one without what is forgotten, and return how many lines and open entries that were.
 
-    The tombstones stay, and so does what cannot be read, unless it contains the id of something that is forgotten. If
-    it returns 0 or raises, the archive is as it was: `InvalidInputError` if it cannot be read, and
-    `JournalUnavailableError` if anything is in another format.
+    Tombstones and unreadable lines stay, unless those contain a forgotten id. If it returns 0 or raises
+    (`InvalidInputError`, `JournalUnavailableError`), the archive is as it was.
 
     Args:
-        fresh: The content of a newer archive that was verified: one that has all of this makes this one superfluous.
+        fresh: The content of a verified newer archive: one that has all of this makes this one superfluous.
         key: The key of this store, which marks an archive again that it had marked.
     """
     with open_archive(path) as archive:

@@ -1,7 +1,4 @@
-"""Archives of a journal: what goes into one, its bytes, and a folder of dated ones.
-
-An archive is complete under its name, or not there at all.
-"""
+"""Archives of a journal, complete under their names or not there at all, and a folder of dated ones."""
 
 from __future__ import annotations
 
@@ -63,11 +60,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Snapshot:
-    """The content of an archive in the making.
-
-    `forgotten` counts what was left out because it is forgotten; `elsewhere`, the lines that were left out because they
-    do not belong to the project, or cannot be shown to.
-    """
+    """The content of an archive in the making, with the numbers of lines left out: forgotten, and of other projects."""
 
     pieces: dict[str, Piece] = field(default_factory=dict)
     forgotten: int = 0
@@ -97,10 +90,7 @@ class Snapshot:
         return self.pieces.setdefault(name, Piece())
 
     def covers(self, older: Snapshot) -> bool:
-        """Return whether everything in an older snapshot is in this one: each line, also a damaged one, as it stands.
-
-        An open entry is if it is unchanged, or was resolved since.
-        """
+        """Return whether each line of an older snapshot is in this one; an open entry may be resolved since."""
         lines = {line for piece in self.pieces.values() for line in io.BytesIO(piece.content)}
         return all(
             PurePosixPath(name).stem in self.resolved or self.pieces.get(name) == piece
@@ -133,10 +123,9 @@ class Snapshot:
 
 
 def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
-    """Read a journal as it is now: every log and the open entries; of one project, what names it as its own.
+    """Read a journal without a lock: every log and the open entries, of one project or all.
 
-    Nothing is locked: segments only grow, so each is complete up to its last line feed, and open files are replaced in
-    one step. An unfinished last line was never acknowledged, and is left out.
+    Segments only grow, and open files are replaced in one step. An unfinished last line was never acknowledged.
     """
     # In this order, an entry that is resolved while reading is in both, and the resolved one wins; in the
     # other order it could be in neither. Values and clusters are read before the entries that they cite.
@@ -237,11 +226,10 @@ UNFINISHED: Final = ".tmp"
 def write_archive(
     path: Path, snapshot: Snapshot, at: datetime, *, project: str | None = None, replace: bool = False, key: bytes = b""
 ) -> Manifest:
-    """Write an archive, read it back, and only then give it its name, whose suffix says whether it is compressed.
+    """Write an archive, verify it, and only then give it its name, whose suffix says whether it is compressed.
 
-    `at` is when the content was read; the store's `key` marks it as made there. Raises `InvalidInputError` if the
-    suffix is unknown, the file exists, or it cannot be written, and `AlreadyRunningError` if another process removes
-    what it writes.
+    Raises `InvalidInputError` if the suffix is unknown, the file exists or cannot be written, and `AlreadyRunningError`
+    if another process removes its file. The store's `key` marks the archive.
     """
     if not path.name.endswith(COMPRESSED + PLAIN):
         raise InvalidInputError(f"{path}: must end with {' or '.join(COMPRESSED + PLAIN)}.")
@@ -356,8 +344,7 @@ def back_up(
 ) -> Backup | None:
     """Write a journal to a dated archive in a folder, and remove all but the newest `keep` backups; None keeps all.
 
-    An empty journal is not written: in time its backups would displace all those that hold something. If the folder
-    cannot be written to, or anything of the journal be read, no backup is removed.
+    An empty journal is not written. If anything cannot be read or written, no backup is removed.
     """
     snapshot = take_snapshot(journal.path)
     if not (snapshot.records or snapshot.tombstones):

@@ -1,13 +1,11 @@
-"""Where fronts and the hub meet, and the protocol between them. Importing this takes a few milliseconds.
+"""The meeting place of fronts and the hub, and their protocol. Importing this takes a few milliseconds.
 
-A connection begins with one line from the front, the hello, and one from the hub, the ack. After that every line is a
-JSON-RPC message, except private lines, which begin with `PRIVATE`. A front sends `ping` while it waits for an answer,
-and the hub replies `pong`, which distinguishes a busy hub from one that hangs. A front can ask a hub to `drain`, so
-that another takes its place. A front that reconnects after a hub was lost lists the requests that it sends `again`.
+A connection begins with one line from the front, the hello, and one from the hub, the ack. The rest are JSON-RPC
+messages and private lines, which begin with `PRIVATE`: `ping` and `pong` while a call is awaited, `drain` to end a hub
+for another, `again` for requests that a lost hub had.
 
-A command begins in the same way, with the role `command`, and closes the connection after the ack: it only makes sure
-of the hub. Each of its operations has a connection of the role `control`. A client's hook has one of the role `hook`:
-what the client gives to it follows in the first line, and the hub's only line is what it prints.
+The role `command` closes the connection after the ack; each of its operations has one of the role `control`. With the
+role `hook`, the input is in the hello, and the hub's only line is the answer.
 """
 
 from __future__ import annotations
@@ -26,8 +24,8 @@ if TYPE_CHECKING:
     from typing import Any, Final
 
 PROTOCOL_VERSION: Final = 1
-"""Raise it when the private lines or the first two change so that an older front or hub could not follow. A hub refuses
-a front of another version."""
+"""Raise it when an older front or hub could not follow the private lines or the first two. Other versions are
+refused."""
 PRIVATE: Final = b'{"hub":'
 PING: Final = b'{"hub":"ping"}\n'
 PONG: Final = b'{"hub":"pong"}\n'
@@ -40,11 +38,9 @@ LOG: Final = "hub.log"
 
 
 class Place:
-    """The data that a hub owns, and the socket it listens on.
+    """The data that a hub owns, and its sockets, without symbolic links; `settings` are the raw ones.
 
-    Paths are resolved, so that data reached through a symbolic link has the same hub. `second_socket` is where it
-    listens if another user could use the folder of the first, or does. `settings` are the raw ones, for the hub to
-    compare with its own: only checked ones have a form, and checking takes a slow import.
+    `second_socket` is used if another user could use the folder of the first.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -74,10 +70,7 @@ class Place:
         return changed(self.storage / locations.SILENT) > changed(self.journal / paths.LOCK)
 
     def sockets(self) -> list[Path]:
-        """Return the sockets where the hub may listen: the two, and the one that the holder of the journal names.
-
-        Those in folders that another user could use are left out. A dead process may have named such a folder.
-        """
+        """Return the sockets of the hub, also the one that the journal's lock names, in folders of this user alone."""
         found = [self.socket, self.second_socket]
         with suppress(OSError, ValueError, KeyError, TypeError):
             about = json.loads((self.journal / paths.LOCK).read_bytes())

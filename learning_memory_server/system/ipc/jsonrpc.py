@@ -1,8 +1,4 @@
-"""JSON-RPC messages as clients send them: which are valid, and how the others are answered.
-
-Whatever is not valid is answered: under its id, or under null where it cannot be parsed, as JSON-RPC says. A front
-answers such messages itself, so that no hub has to.
-"""
+"""JSON-RPC messages of clients: valid ones, and the answers to others, under their id or null."""
 
 from __future__ import annotations
 
@@ -27,10 +23,9 @@ NOTHING_SAID: Final = "{}"
 
 
 class Frame:
-    """What a line from a client is. Its identity is None if it has none that an answer can have.
+    """A parsed line. Its `message` is empty unless it is valid; `flaw` is the reason in a sentence, with its `code`.
 
-    The `message` is empty unless it is valid. `flaw` says in a sentence why it is not, and `code` is the JSON-RPC error
-    code of that. Flaws of notifications and responses are never answered.
+    The identity is None if an answer cannot have it. Flaws of notifications and responses are never answered.
     """
 
     __slots__ = ("code", "flaw", "identity", "is_answered", "message", "method", "parameters")
@@ -111,10 +106,7 @@ def read(line: bytes) -> Frame:
 
 
 def whole_letters(line: bytes) -> bytes:
-    """Return a call of a client's hook with `?` for half an emoji, at which clients cut texts; other lines as they are.
-
-    An agent can repeat a call that is refused, a hook cannot.
-    """
+    """Return a hook's call with `?` for half an emoji, because a hook cannot repeat a call; other lines unchanged."""
     frame = read(line)
     return json.dumps(frame.message, ensure_ascii=False).encode("utf-8", "replace") if frame.is_hook else line
 

@@ -1,14 +1,8 @@
-"""Which program runs the hub, where installations of several versions work on the same data.
+"""The choice of the program for the hub, where installations of several versions share data.
 
-Whoever can read the journal wins: programs are ranked by the newest format of it that they read, then by their version.
-File times say nothing, because an old program may have been installed a minute ago.
-
-Within one folder, the files that are there now count, for they are what would be started: a hub whose files have
-changed gives way. Two folders of the same rank, such as a developer's two checkouts, have no order: the hub that runs
-stays, and whoever starts one starts its own.
-
-The storage folder records which program opened the journal last, so that a session of an older program does not bring
-the older one back. Importing this takes a few milliseconds.
+Programs are ranked by the newest journal format that they read, then by version. A hub whose own files have changed
+gives way. Two folders of the same rank have no order: the running hub stays. The storage folder records the last
+program. Importing this takes a few milliseconds.
 """
 
 from __future__ import annotations

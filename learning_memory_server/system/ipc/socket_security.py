@@ -1,8 +1,4 @@
-"""Whose socket it is: the folder that it is in, and the user at the other end.
-
-A folder in /tmp has a predictable name, so another local user could create it first and listen there. Fronts and
-commands send nothing, and the hub reads nothing, before these checks have passed.
-"""
+"""Verify that a socket's folder and the process at the other end belong to this user, before anything is sent."""
 
 from __future__ import annotations
 
@@ -43,10 +39,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that the socket's folder is a directory that only this user can use. A missing folder passes.
-
-    Raises `UntrustedSocketError` if it is a link, belongs to another user, or is open to others.
-    """
+    """Check that the socket's folder is a directory of this user alone, or missing; else `UntrustedSocketError`."""
     try:
         state = folder.lstat()
     except OSError:
@@ -78,10 +71,10 @@ def is_private(folder: Path) -> bool:
 
 
 def connect(path: Path, timeout: float | None = None) -> socket.socket:
-    """Connect to the hub's socket, after checking that it is this user's, else `UntrustedSocketError`.
+    """Connect to the hub's socket, and check that it is this user's, else `UntrustedSocketError`.
 
-    `timeout` is the seconds that the connection may take, and later each of its reads and writes; None waits. Raises
-    `OSError` if nobody listens there, or its queue of connections is full, and `RefusedSocketError` in a sandbox.
+    `timeout` is the seconds for the connection and for each read and write; None waits. Raises `OSError` if no hub
+    listens or its queue is full, and `RefusedSocketError` in a sandbox.
     """
     check_folder(path.parent)
     try:
@@ -114,10 +107,7 @@ def _refused(error: PermissionError) -> RefusedSocketError:
 
 
 def user_of(connection: socket.socket) -> int:
-    """Return the effective user id of the process at the other end of a Unix socket, as the kernel knows it.
-
-    Raises `OSError` if the other end is gone already, or the kernel cannot tell.
-    """
+    """Return the effective user id of the process at the other end of a Unix socket. Raises `OSError` if unknown."""
     if sys.platform == "linux":
         size = struct.calcsize(_CREDENTIALS)
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
