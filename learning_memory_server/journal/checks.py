@@ -139,11 +139,12 @@ def checked_memory(memory: Memory) -> Memory:
     """Return a memory as it may be stored."""
     _check_ids(id=memory.id)
     limits.checked_text("text", memory.text, limits.MEMORY_MAX, shortened_markers)
-    metadata = checked_metadata(memory.metadata, shortened_markers)
+    # What another store says that its user refused is a plain text here.
+    metadata = checked_metadata({} if memory.refusal else memory.metadata, shortened_markers)
     if memory.date.tzinfo is None:
         raise InvalidInputError("date: must have an offset from UTC.")
     # The chunks depend on the model of this store, so they are not imported.
-    return replace(memory, metadata=metadata, request=None, chunking=None)
+    return replace(memory, metadata=metadata, request=None, chunking=None, refusal=None)
 
 
 def check_clusters(axis: str, data: dict[str, Any]) -> None:

@@ -51,6 +51,14 @@ DIGEST: Final = 8
 """Characters of a line's digest."""
 COMMAND_MAX: Final = 400
 """Characters that are kept of a command: the beginning is enough to recognize a script."""
+REFUSAL_WORDS_MAX: Final = 200
+"""Characters of the words of a refusal, and of when they apply. Longer words are pasted."""
+REFUSAL_LET_PASS: Final = 2
+"""How many like calls that the user lets pass end a preference."""
+REFUSAL_DAYS: Final = 90
+"""Days after which a preference ends."""
+PREFERENCES_TOLD: Final = 5
+"""How many preferences of a project are told."""
 FAILURES_KEPT: Final = 20
 """How many of the newest failures of an error are kept, and count for its remedy. With 12 or 50, the same is shown."""
 PROJECT_FAILURES_KEPT: Final = 2_000

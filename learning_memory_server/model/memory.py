@@ -4,13 +4,17 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
+from learning_memory_server.model.lines import shortened
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.stored import Recorded, Stored
+
+REFUSAL: Final = "refusal"
+"""The source of preferences, which nobody can give."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +23,35 @@ class Chunking(Stored):
 
     by: str
     spans: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal(Stored):
+    """A call that the user refused, with the user's words. The server alone makes it, of a refusal that it heard."""
+
+    tool: str
+    call: str  # the command or the file, without secrets and folders of this machine; empty of other tools
+    words: str
+    at: datetime  # when it was refused last
+    when: str = ""  # when the words apply, as the agent that kept them says
+    sessions: tuple[str, ...] = ()  # the sessions that it was refused in, as hashes
+    let_pass: int = 0  # how many like calls the user has let pass since, in later sessions
+    is_wanted: bool = False  # whether a person has said that agents are to be told of it
+
+    @property
+    def quotation(self) -> str:
+        """What happened, never what the user wants."""
+        call = shortened(self.call or self.tool, limits.REMINDER_MAX)
+        return f'On {self.at.day} {self.at:%b %Y} the user refused `{call}`: "{self.words}"'
+
+    @property
+    def told(self) -> str:
+        """The quotation, with when it applies."""
+        return f"{self.quotation} (when: {self.when})" if self.when else self.quotation
+
+    def is_over(self, now: datetime) -> bool:
+        """Return whether it says nothing any more."""
+        return self.let_pass >= limits.REFUSAL_LET_PASS or now - self.at > timedelta(days=limits.REFUSAL_DAYS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +67,7 @@ class Memory(Recorded):
     created_at: datetime
     request: str | None = None  # the name of the call that added it; see `Caller.request`
     chunking: Chunking | None = None  # where its chunks are, as of when it was added
+    refusal: Refusal | None = None  # what makes it a preference of the user
 
     @property
     def tags(self) -> list[str]:
@@ -77,7 +111,9 @@ def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str]
     for key in ("title", "language", "timestamp"):
         _require_text(f"metadata.{key}", checked.get(key, ""))
     if "source" in checked:
-        limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX, measured)
+        source = limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX, measured)
+        if source.casefold() == REFUSAL:
+            raise InvalidInputError(f"metadata.source: {REFUSAL} is the source of what the user refused.")
     tags = checked.get("tags", [])
     if not isinstance(tags, list):
         raise InvalidInputError(f"metadata.tags: must be a list of texts, not {type(tags).__name__}.")

@@ -160,6 +160,11 @@ class Settings(BaseModel):
         description="After how many commands with the same open entry the plugin for Claude Code asks the agent about "
         "it; 0: never.",
     )
+    preferences: bool = Field(
+        default=True,
+        description="Ask an agent whose call the user has refused with words if they are to be kept, and quote them in "
+        "later sessions.",
+    )
     redaction: bool = Field(
         default=True,
         description="Replace secrets (keys, tokens, passwords) in what is stored by a marker such as "

@@ -124,6 +124,24 @@ def read(path: Path) -> bytes | None:
     return content if content is not None and len(content) <= READ_MAX else None
 
 
+def read_on(path: Path, start: int, most: int) -> tuple[bytes, int]:
+    """Return the whole lines of this user's file after `start`, of at most the last `most` bytes, and where they end.
+
+    What is no such file has none, and ends where it began.
+    """
+    flags = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        with os.fdopen(os.open(path, flags), "rb") as file:
+            said = os.fstat(file.fileno())
+            if not stat.S_ISREG(said.st_mode) or (hasattr(os, "geteuid") and said.st_uid != os.geteuid()):
+                return b"", start
+            file.seek(max(start, said.st_size - most))
+            content = file.read(most)
+            return content[: content.rfind(b"\n") + 1], file.tell() - len(content) + content.rfind(b"\n") + 1
+    except (OSError, ValueError):
+        return b"", start
+
+
 def remove(path: Path) -> None:
     """Remove the file; a missing one counts as removed."""
     with suppress(FileNotFoundError):

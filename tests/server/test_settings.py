@@ -299,6 +299,7 @@ EQUAL: dict[str, tuple[list[Any], ...]] = {
     "advice_scope": (["all"], ["project"]),
     "advice_withheld": ([0.5, "0.5", ".5", "5e-1"], [0, 0.0, "0", "0.0"]),
     "check_in_calls": ([5, "5", "5.0"], [0, "0"]),
+    "preferences": BOOLEANS,
     "redaction": BOOLEANS,
     "redaction_patterns": ([["a", "b"], '["a", "b"]', '["a","b"]'], [{"a": "b"}, '{"a": "b"}'], [[], "[]"]),
     "redaction_allow": ([["a", "b"], '["a","b"]'], [["b", "a"]], [[], "[]"]),

@@ -17,7 +17,7 @@ from learning_memory_server.index.memory_chunks import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.records import Forgetting, Records
-from learning_memory_server.model.memory import Chunking, Memory, checked_metadata, date_of, new_memory_id
+from learning_memory_server.model.memory import REFUSAL, Chunking, Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import has_written
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.log import Log
     from learning_memory_server.model.caller import Caller
+    from learning_memory_server.model.memory import Refusal
     from learning_memory_server.model.moment import Clock
 
 
@@ -181,7 +182,12 @@ class MemoryStore:
             work.cancel()
 
     async def add(
-        self, caller: Caller, text: str, metadata: Mapping[str, Any], report: ReportProgress | None = None
+        self,
+        caller: Caller,
+        text: str,
+        metadata: Mapping[str, Any],
+        report: ReportProgress | None = None,
+        refusal: Refusal | None = None,
     ) -> Added:
         """Add a text, stripped. When this returns, it is in the journal and, if it is short, in the index.
 
@@ -191,8 +197,9 @@ class MemoryStore:
 
         Args:
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
+            refusal: What makes it a preference, whose source it is.
         """
-        metadata = checked_metadata(metadata)
+        metadata = {**checked_metadata(metadata), **({"source": REFUSAL} if refusal else {})}
         if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):
             return await self._continue(done, report)
         if same := self._log.find_same(text, metadata, caller.project):
@@ -211,6 +218,7 @@ class MemoryStore:
             created_at=now,
             request=caller.request,
             chunking=chunking,
+            refusal=refusal,
         )
         self._log.add(memory)
         has_written()

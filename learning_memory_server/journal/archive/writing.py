@@ -10,7 +10,7 @@ import re
 import secrets
 import tarfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -141,7 +141,7 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
         record, name = line.record, line.path.relative_to(journal).as_posix()
         if record and not record.is_tombstone and (record.kind, record.id) in forgotten:
             snapshot.forgotten += 1
-        elif record and (project is None or projects.get((record.kind, record.id), project) == project):
+        elif record and (project is None or _is_of(project, record, projects)):
             snapshot.add_record(JOURNAL + name, line.text, record)
         elif record or project is not None:
             snapshot.elsewhere += 1
@@ -154,6 +154,11 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
         if ghap_id not in closed:
             _add_open(snapshot, ghap_id, text, names, project)
     return snapshot
+
+
+def _is_of(project: str, record: JournalRecord, projects: Mapping[tuple[str, str], object]) -> bool:
+    """Return whether a record goes into the archive of a project: what the user refused is for nobody else."""
+    return projects.get((record.kind, record.id), project) == project and "refusal" not in record.data
 
 
 def _project(names: Names, data: Any) -> object:

@@ -11,6 +11,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import zlib
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -37,6 +38,20 @@ _SAYS: Final = b'"message"'
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How texts begin that Claude Code writes in the user's name."""
 _UNREADABLE: Final = (OSError, EOFError, zlib.error)
+_REJECTED: Final = b"The tool use was rejected (eg. if it was a file edit, the"
+_REFUSED: Final = re.compile(
+    r"(?:The user doesn't want to proceed with this tool use|Permission for this tool use was denied)\. "
+    r"The tool use was rejected \(eg\. if it was a file edit, the new_string was NOT written to the file\)\."
+    r"(?: (?:To tell you how to proceed, the|The) user said:\n(?P<words>.*))?",
+    re.DOTALL,
+)
+"""How the client begins the result of a call that a person refused, by the main agent and by a subagent."""
+_NOTE: Final = re.compile(r"\s+(?:Note: )?The user's next message may contain a correction or preference\.")
+"""What it may add for agents that have a memory."""
+_BY_PERSON: Final = (None, "user-rejected")
+"""What a line says of who denied a call: earlier clients say nothing, and have another text for rules."""
+_DECIDED: Final = frozenset({"ExitPlanMode", "AskUserQuestion"})
+"""Tools whose refusal is about a plan, or an answer."""
 
 
 class Beginning(NamedTuple):
@@ -187,6 +202,61 @@ def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -
                     continue
                 folder = _text(record.get("cwd")) or None
                 yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A call of a built-in tool that a person refused."""
+
+    id: str  # the client's id of the call
+    tool: str
+    call: str  # the command or the file, empty of other tools
+    words: str  # what the person wrote, empty if nothing
+    at: datetime
+    folder: str  # the working directory
+    session: str  # the client's id of the session
+
+
+Waiting = OrderedDict[str, tuple[str, str]]
+"""The tool and the command or file of calls without a result yet, by their ids."""
+
+
+def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:
+    """Yield the calls that a person refused, as far as lines of a transcript tell, and keep those that wait.
+
+    Only an error of the client's own counts: whatever else has this text was written by somebody.
+    """
+    for line in lines:
+        if b'"tool_use"' in line or _REJECTED in line:
+            yield from _refused(_record(line), waiting)
+
+
+def refusals_in(path: Path) -> Iterator[Refused]:
+    """Yield the calls of a transcript that a person refused; nothing more once it cannot be read."""
+    with suppress(*_UNREADABLE):
+        yield from refused_in(_lines(path), Waiting())
+
+
+def _refused(record: dict[str, Any], waiting: Waiting) -> Iterator[Refused]:
+    for part in _message(record):
+        name, given = _text(part.get("name")), part.get("input")
+        if record.get("type") == "assistant" and part.get("type") == "tool_use" and isinstance(given, dict):
+            if name not in _DECIDED and not name.startswith("mcp__"):
+                keys = ("command", "file_path", "notebook_path")
+                waiting[_text(part.get("id"))] = name, next(filter(None, (_text(given.get(key)) for key in keys)), "")
+                if len(waiting) > _WAITING:
+                    waiting.popitem(last=False)
+        elif record.get("type") == "user" and part.get("type") == "tool_result" and part.get("is_error") is True:
+            call = _text(part.get("tool_use_id"))
+            said = _joined(_parts(part.get("content")))
+            result, at, asked = record.get("toolUseResult"), _moment(record.get("timestamp")), waiting.pop(call, None)
+            is_ours = result in (None, "User rejected tool use") or _REFUSED.match(
+                _text(result).removeprefix("Error: ")
+            )
+            match = _REFUSED.match(said) if is_ours and record.get("toolDenialKind") in _BY_PERSON else None
+            if match and asked and at:
+                words = _text(record.get("userFeedback")) or _NOTE.split(match["words"] or "", maxsplit=1)[0]
+                yield Refused(call, *asked, words.strip(), at, _text(record.get("cwd")), _text(record.get("sessionId")))
 
 
 def _session(record: dict[str, Any], path: Path) -> str:

@@ -50,6 +50,7 @@ from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import FrameStore
 from learning_memory_server.server.hooks.hooks import Hooks
+from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.locking import hold
 
@@ -204,12 +205,16 @@ class Services(Indexed):
         self.session_context = SessionContext(collector, self.values, self.advisor)
         self.anchoring = Anchoring(collector, self.redaction)
         self.validity = self.advisor.validity
+        self.preferences = Preferences(
+            self.memory_log, self.memories, self.redaction, clock, self.trials.may_tell, is_on=settings.preferences
+        )
         self.hooks = Hooks(
             collector,
             self.session_context,
             self.advisor,
             self.error_advisor,
             self.anchoring,
+            self.preferences,
             self.live,
             clock,
             check_in_calls=settings.check_in_calls,

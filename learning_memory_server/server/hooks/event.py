@@ -25,6 +25,8 @@ LOADED: Final = "InstructionsLoaded"
 _NESTED: Final = "hookSpecificOutput"
 """The key of an answer in Claude Code."""
 _CONTEXT: Final = "additionalContext"
+LINE: Final = "systemMessage"
+"""The key of what Claude Code shows to the person."""
 _OTHER_NAMES: Final = {
     "BeforeAgent": PROMPT,
     "AfterTool": AFTER_TOOL,
@@ -110,6 +112,8 @@ class Event:
     error: str = ""
     file: str = ""  # what a tool has read or edited, mostly an absolute path
     new: str = ""  # the lines that an edit put in
+    transcript: str = ""  # the file that the client writes the session to
+    call: str = ""  # the client's id of the call that has ended
     is_background: bool = False
     is_again: bool = False
     is_unknown: bool = False
@@ -141,6 +145,7 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         "event": event,
         "session": _find(given, _SESSION),
         "folder": _find(given, ("cwd",)),
+        "transcript": _find(given, ("transcript_path",)),
         "prompt": prompt and _TOLD.sub("", prompt),
         "command": _find(given, ("tool_input.command",)) if tool in _SHELLS else None,
         "error": _find(given, ("error",)),
@@ -169,6 +174,8 @@ def answer_for(client: str, said: str) -> str:
     if dialect.is_escaped:
         told[_CONTEXT] = html.escape(told[_CONTEXT], quote=False)
     answer = {key: told if key == _NESTED else told[_CONTEXT] for key in dialect.replies}
+    if not client and (line := json.loads(said).get(LINE)):
+        answer[LINE] = line
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -35,6 +35,7 @@ from learning_memory_server.server.hooks.event import (
     AGENT_START,
     AGENT_STOP,
     BEFORE_TOOL,
+    LINE,
     LOADED,
     PROMPT,
     SESSION_END,
@@ -42,6 +43,7 @@ from learning_memory_server.server.hooks.event import (
     STOP,
     Event,
 )
+from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.sharing.check import told_name
 from learning_memory_server.sharing.promote import LEARNED, promoted
 from learning_memory_server.system import timeouts
@@ -83,6 +85,7 @@ class Hooks:
     advisor: Advisor
     error_advisor: ErrorAdvisor
     anchoring: Anchoring
+    preferences: Preferences
     live: LiveSessions
     clock: Clock
     check_in_calls: int = 0
@@ -116,11 +119,12 @@ class Hooks:
         answer = answers.get(event.kind)
         if answer is None or not await self._has_disks(event, caller):
             return ""
-        text = await answer(event, caller)
-        if not text:
-            return ""
-        said = {"hookEventName": event.name, "additionalContext": text}
-        return json.dumps({"hookSpecificOutput": said}, ensure_ascii=False, separators=(",", ":"))
+        event = self._with_task(event) if event.kind == AGENT_START else event
+        text, line = await self.preferences.told(await answer(event, caller), event, caller)
+        said: dict[str, object] = {LINE: line} if line else {}
+        if text:
+            said = {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}, **said}
+        return json.dumps(said, ensure_ascii=False, separators=(",", ":")) if said else ""
 
     async def _has_disks(self, event: Event, caller: Caller) -> bool:
         """Return whether what an event names can be looked at: a network disk that is gone holds whoever asks."""
@@ -174,13 +178,17 @@ class Hooks:
             tasks[:] = [*tasks[1 - _TASKS :], (event.kind_of_agent, event.prompt)]
         return ""
 
-    async def _agent_start(self, event: Event, caller: Caller) -> str:
+    def _with_task(self, event: Event) -> Event:
+        """Return a subagent's start with its task, which is no other's then."""
         tasks = self.session(event.session).tasks
         mine = next((each for each in tasks if each[0] == event.kind_of_agent), None)
         if mine is None:
-            return ""
+            return event
         tasks.remove(mine)
-        return await self._lesson_about(mine[1], self._memory(event, caller), caller)
+        return replace(event, prompt=mine[1])
+
+    async def _agent_start(self, event: Event, caller: Caller) -> str:
+        return await self._lesson_about(event.prompt, self._memory(event, caller), caller) if event.prompt else ""
 
     def _memory(self, event: Event, caller: Caller) -> SessionMemory:
         """Return what one agent was told: a subagent sees nothing of what the main agent was."""

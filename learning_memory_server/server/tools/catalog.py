@@ -7,7 +7,7 @@ from pydantic import Field
 
 from learning_memory_server.learning.failures.sanitize import ends
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
-from learning_memory_server.server.hooks.event import Event, put_in
+from learning_memory_server.server.hooks.event import BEFORE_TOOL, Event, put_in
 from learning_memory_server.server.hooks.hooks import Hooks
 from learning_memory_server.server.tools import ghap, learning, search
 from learning_memory_server.server.tools.toolset import SILENT, ToolSet
@@ -67,16 +67,17 @@ async def hook(
     unknown: Annotated[str, Field(description="`true` if the client does not say whether it failed.")] = "",
     again: Annotated[str, Field(description="`true` if it goes on because of this hook, or starts late.")] = "",
     agent: Annotated[str, Field(description="The subagent's id; empty for the main agent.")] | None = None,
-    call: Annotated[str, Field(description="The call of this server that it is about to make.")] = "",
+    call: Annotated[str, Field(description="The id of the call that it is about to make, or that has ended.")] = "",
+    transcript: Annotated[str, Field(description="The file that the client writes the session to.")] = "",
 ) -> str:
     """Tell an agent what bears on an event of its session, and keep what the event teaches.
 
-    For a client's hooks. Every argument is a text; what a client does not know is empty. Of a hook with `call` nothing
-    is kept but which agent it is.
+    For a client's hooks. Every argument is a text; what a client does not know is empty. Of a hook before
+    a `call` nothing is kept but which agent it is.
     """
     if agent is not None:
         caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
-    if call and caller.agent:
+    if call and caller.agent and event == BEFORE_TOOL:
         agents.note(call, caller.agent)
         return ""
     return await hooks.answer(
@@ -92,6 +93,8 @@ async def hook(
             ends(error),
             file,
             put_in(patch, new),
+            transcript,
+            call,
             is_background=background == "true" or bool(task),
             is_again=again == "true",
             is_unknown=unknown == "true",

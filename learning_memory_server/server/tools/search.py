@@ -22,6 +22,7 @@ from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.composition.statistics import Statistics
+from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import Arguments, Progress, TextWire, ToolSet, page
 from learning_memory_server.server.views import entry_views, fields, memory_views, value_views
@@ -253,19 +254,23 @@ class Stats(TypedDict):
 @toolset.tool("Add a memory", changes=True, idempotent=True, wire=TextWire("Processing error"))
 async def add_memory(
     memories: MemoryStore,
+    preferences: Preferences,
     caller: Caller,
     progress: Progress,
     /,
     *,
     text: args.MemoryText,
     metadata: Annotated[MetadataArgument, Field(description="Facts about it.")] | None = None,
+    refusal: Annotated[str, Field(description="The refusal to keep.")] | None = None,
 ) -> str:
     """Keep a text for later sessions: a decision and its reasons, notes, a document, code, a conversation.
 
-    Call it when you are asked to remember something, or learn what the next session will need; beliefs and what came of
-    them belong in start_ghap. The same text with the same metadata is kept once. Beyond about 8,000 tokens it is
-    indexed in the background, or, if you request progress, before the answer; cancelling that deletes the memory.
+    Call it when you are asked to remember something, or learn what the next session will need; beliefs belong
+    in start_ghap. The same text with the same metadata is kept once. Beyond about 8,000 tokens it is indexed in the
+    background, or, with progress, before the answer.
     """
+    if refusal:
+        return memory_views.added(await preferences.keep(caller, refusal, text))
     given = metadata.to_domain() if metadata else {}
     return memory_views.added(await memories.add(caller, text, given, progress.report))
 

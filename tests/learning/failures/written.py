@@ -15,6 +15,28 @@ def ran(command: str, output: str = "", **more: Any) -> Call:
     return {"command": command, "content": output, "is_error": False, **more}
 
 
+REJECTED = "The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file)."
+REFUSED = f"The user doesn't want to proceed with this tool use. {REJECTED}"
+STOPPED = f"{REFUSED} STOP what you are doing and wait for the user to tell you how to proceed."
+OF_SUBAGENT = f"Permission for this tool use was denied. {REJECTED}"
+
+
+def refused(command: str, words: str = "", *, agent: str = "", **more: Any) -> Call:
+    """A call that a person refused, as Claude Code 2.1.330 writes it; earlier versions lack the two new keys."""
+    begins = OF_SUBAGENT if agent else f"{REFUSED} To tell you how to proceed, the user said:\n"
+    begins = f"{OF_SUBAGENT} The user said:\n" if agent else begins
+    new = {"toolDenialKind": "user-rejected", **({"userFeedback": words} if words else {})}
+    record = {"isSidechain": bool(agent), **({"agentId": agent} if agent else {}), **new, **more.pop("record", {})}
+    return failed(command, f"{begins}{words}" if words else STOPPED, record=record, **more)
+
+
+def refused_earlier(command: str, words: str = "", **more: Any) -> Call:
+    """The same as versions from 1.0 to 2.1.39 write it."""
+    return failed(
+        command, f"{REFUSED} To tell you how to proceed, the user said:\n{words}" if words else STOPPED, **more
+    )
+
+
 def failed(command: str, output: str = MISSING, **more: Any) -> Call:
     return {"command": command, "content": output, "is_error": True, **more}
 
@@ -41,18 +63,14 @@ def lines_of(
             "type": "tool_use",
             "id": name,
             "name": call.get("tool", "Bash"),
-            "input": {"command": call["command"]},
+            "input": call.get("input", {"command": call["command"]}),
         }
         told = {"type": "tool_result", "tool_use_id": name, "content": call["content"], "is_error": call["is_error"]}
-        result = call.get("result", {"stdout": call["content"], "stderr": "", "interrupted": False})
+        usual = {"stdout": call["content"], "stderr": "", "interrupted": False}
+        result = call.get("result", f"Error: {call['content']}" if call["is_error"] else usual)
         lines += [
             {**stamp, "type": "assistant", "message": {"role": "assistant", "content": [asked]}},
-            {
-                **stamp,
-                "type": "user",
-                "message": {"role": "user", "content": [told]},
-                "toolUseResult": f"Error: {call['content']}" if call["is_error"] else result,
-            },
+            {**stamp, "type": "user", "message": {"role": "user", "content": [told]}, "toolUseResult": result},
         ]
     said = {"role": "assistant", "content": [{"type": "text", "text": ending}]}
     end = _stamp(began + timedelta(seconds=len(calls)))
