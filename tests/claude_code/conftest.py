@@ -84,7 +84,7 @@ class ClaudeCode:
         self.project = folder / "shop"
         for path in (self.home, self.project):
             path.mkdir()
-        self._cli = cli
+        self.cli = cli
         (folder / "bin").mkdir()
         (folder / "bin" / "claude").symlink_to(cli)
 
@@ -107,7 +107,7 @@ class ClaudeCode:
     def run(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """Run the command to its end."""
         return subprocess.run(
-            [self._cli, *arguments],
+            [self.cli, *arguments],
             env={**self.environment(), **variables},
             cwd=self.project,
             stdin=subprocess.DEVNULL,

@@ -43,6 +43,8 @@ _MOST: Final = 500
 """Sessions that are followed, and refusals that can be kept: the last ones."""
 _READ_MAX: Final = 4 << 20
 """Bytes of a transcript that are read at an event, of what was written since the event before."""
+_FILES: Final = 8
+"""Transcripts of a session that are read at each event: the session's own, and those of the last subagents."""
 _CALLS: Final = 1_000
 """Calls of a session that are known to have run."""
 _ASKED: Final = 3
@@ -85,11 +87,14 @@ class _Session:
 
     def hear(self, event: Event) -> list[Refused]:
         """Return the calls that were refused since the last event."""
-        path = event.transcript
-        # The file of a session that is resumed has the refusals of its earlier days; a subagent's is new.
-        most = _READ_MAX if path in self.ends or event.kind == AGENT_STOP else 0
-        lines, self.ends[path] = read_on(Path(path), self.ends.get(path, 0), most)
-        return list(refused_in(lines.splitlines(), self.waiting))
+        found: list[Refused] = []
+        # What a subagent did last is written after the event of its end.
+        for path in dict.fromkeys((event.transcript, *list(self.ends)[-_FILES:])):
+            # The file of a session that is resumed has the refusals of its earlier days; a subagent's is new.
+            most = _READ_MAX if path in self.ends or event.kind == AGENT_STOP else 0
+            lines, self.ends[path] = read_on(Path(path), self.ends.get(path, 0), most)
+            found += refused_in(lines.splitlines(), self.waiting)
+        return found
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Refusals are found in transcripts of all versions, nothing else is taken for one, and what a refused call is about."""
+"""Refusals are found in transcripts of all versions, nothing else is one, and what a refused call is about."""
 
 import json
 from datetime import timedelta
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.learning.failures.refusals import Kind, can_be_kept
-from learning_memory_server.learning.failures.transcripts import Waiting, refusals_in, refused_in
+from learning_memory_server.learning.failures.transcripts import Refused, Waiting, refusals_in, refused_in
 from learning_memory_server.model.memory import Refusal
 from tests.learning.failures.imitations import imitations
 from tests.learning.failures.written import (
@@ -58,7 +58,7 @@ def test_each_version_s_refusals_are_found(tmp_path: Path, shape: str) -> None:
 
 
 def test_lines_that_come_one_by_one_are_understood() -> None:
-    waiting, found = Waiting(), []
+    waiting, found = Waiting(), list[Refused]()
     for line in lines_of(*(call for call, _ in SHAPES.values())):
         found += refused_in([line.encode()], waiting)
     assert [each.words for each in found] == [words for _, words in SHAPES.values()]

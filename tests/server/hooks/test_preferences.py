@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from learning_memory_server.journal.archive.writing import take_snapshot
 from learning_memory_server.journal.codec import MEMORY, JournalRecord
 from learning_memory_server.model.caller import Caller, session_hash
 from learning_memory_server.server.app import build_server
@@ -22,7 +23,7 @@ from tests.learning.failures.imitations import imitations
 from tests.learning.failures.written import NOON, Call, lines_of, ran, refused
 from tests.server.agent import CALLER, ENTRY, at_work, only_text
 from tests.services import opened, run
-from tests.support import TickingClock
+from tests.support import TickingClock, in_one_task
 
 WORDS = "pull rebase first"
 PUSHED = refused("git push", WORDS)
@@ -91,7 +92,7 @@ async def working(settings: Settings) -> AsyncIterator[Services]:
 
 @pytest.fixture
 async def session(working: Services, tmp_path: Path) -> AsyncIterator[Session]:
-    async with session_of(working, tmp_path, "first") as first:
+    async with in_one_task(session_of(working, tmp_path, "first")) as first:
         yield first
 
 
@@ -211,9 +212,7 @@ async def test_only_what_was_heard_in_the_project_is_kept(session: Session, work
     assert not working.memory_log.all()
 
 
-async def test_a_hundred_imitations_become_no_preference(
-    session: Session, working: Services, tmp_path: Path, settings: Settings
-) -> None:
+async def test_a_hundred_imitations_become_no_preference(session: Session, working: Services, tmp_path: Path) -> None:
     for _, lines in imitations():
         with session.transcript.open("a") as file:
             file.writelines(f"{line}\n" for line in lines)
@@ -352,8 +351,6 @@ async def test_what_is_forgotten_is_not_told(working: Services, tmp_path: Path) 
 async def test_a_preference_survives_a_restart_and_is_in_no_archive_of_the_project(
     settings: Settings, tmp_path: Path
 ) -> None:
-    from learning_memory_server.journal.archive.writing import take_snapshot  # noqa: PLC0415
-
     async with at_work(settings, clock=TickingClock(NOON)) as services:
         await kept(services, tmp_path)
         await services.memories.add(CALLER, "a note", {})
