@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.claude_code.conftest import ClaudeCode, texts_of
-from tests.claude_code.model import Block, ScriptedModel, delegate, run, say, use
+from tests.claude_code.model import Block, Said, ScriptedModel, delegate, run, say, use
 from tests.claude_code.terminal import Terminal, at_terminal
 from tests.claude_code.test_sessions import TOOLS, load, start
 
@@ -47,7 +47,14 @@ def keep(terminal: Callable[[], Terminal]) -> Callable[[], Block]:
 
 def test_a_refusal_with_words_is_asked_about_kept_and_quoted_in_the_next_session(claude: ClaudeCode) -> None:
     find = use("ToolSearch", query=f"select:{TOOLS}add_memory", max_results=5)
-    script = [run("git push"), thought(run("echo on")), find, keep(lambda: terminal), say("Kept it."), say("Later.")]
+    script: list[Said] = [
+        run("git push"),
+        thought(run("echo on")),
+        find,
+        keep(lambda: terminal),
+        say("Kept it."),
+        say("Later."),
+    ]
     with at_terminal(claude, script) as terminal:
         terminal.prompts("publish the branch")
         terminal.refuses(WORDS)
