@@ -26,6 +26,7 @@ from learning_memory_server.system.locations import SILENT
 from tests.acceptance.wire import COMMAND
 from tests.sharing.repositories import commit, git, lesson, write
 from tests.support import numbered
+from tests.terminals import agreed
 
 LESSONS: Final = 2_000
 OWN: Final = 300
@@ -44,7 +45,7 @@ def main() -> None:
         commit(repository, "share")
         stores = {name: _store(place / name) for name in ("without", "with")}
         began = time.monotonic()
-        _run(stores["with"], repository, "join", "--yes")
+        agreed(stores["with"], repository, "join")
         print(f"join, {LESSONS:,} lessons: {time.monotonic() - began:.1f} s")
         _complete(stores["with"], repository)
         print(f"until all is indexed: {time.monotonic() - began:.1f} s")

@@ -6,19 +6,24 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
+
+from learning_memory_server.cli.out import CLIENTS
+from tests.support import MINUTES
 
 PROGRAM: Final = (sys.executable, "-m", "learning_memory_server")
 
 
 @contextmanager
 def on_a_terminal(
-    environment: dict[str, str], *arguments: str, output: bool = False
+    environment: dict[str, str], *arguments: str, output: bool = False, folder: Path | None = None
 ) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     """Start the program with a terminal as its input and its errors, and for as long as the block runs.
 
     Args:
         output: Whether the terminal shows its output, too.
+        folder: Where it runs; here by default.
 
     Yields:
         The process, and the terminal's other end.
@@ -29,7 +34,8 @@ def on_a_terminal(
         stdin=its,
         stdout=its if output else subprocess.DEVNULL,
         stderr=its,
-        env={**os.environ, **environment},
+        env={**os.environ, **dict.fromkeys(CLIENTS, ""), **environment},
+        cwd=folder,
         start_new_session=True,
     )
     os.close(its)
@@ -50,3 +56,14 @@ def read_until(terminal: int, expected: bytes) -> bytes:
         except OSError:
             break
     return shown
+
+
+def agreed(environment: dict[str, str], folder: Path, *arguments: str) -> str:
+    """Return what a terminal shows of a command, all of whose questions a person answers with yes."""
+    with on_a_terminal(environment, *arguments, output=True, folder=folder) as (process, terminal):
+        shown = said = read_until(terminal, b"[y/N]: ")
+        while b"[y/N]: " in said:
+            os.write(terminal, b"y\n")
+            shown += (said := read_until(terminal, b"[y/N]: "))
+        assert process.wait(MINUTES) == 0, shown
+    return shown.decode()

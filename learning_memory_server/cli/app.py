@@ -29,6 +29,7 @@ calibration     calibration              Show how many hypotheses held, and how 
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
+review          reviewing                Answer what agents are told unasked only if you say so: cures of errors, and lessons of others.
 # Bring in, keep, move, forget
 learn-from      maintenance.learning     Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
 backup          maintenance.exporting    Write everything in the journal to one file: entries, also open ones, values, verdicts, memories and failures.
@@ -49,7 +50,19 @@ download-model  maintenance.indexing     Download a model from huggingface.co, a
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
-_FIRST: Final = {"start", "demo", "doctor", "status", "search", "list", "show", "failures", "dashboard", "forget"}
+_FIRST: Final = {
+    "start",
+    "demo",
+    "doctor",
+    "status",
+    "search",
+    "list",
+    "show",
+    "failures",
+    "review",
+    "dashboard",
+    "forget",
+}
 """What a person needs in the first weeks: begin, look at what was learned, find out what is wrong, and take it back.
 
 `start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.

@@ -23,10 +23,12 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.index.engines.server_log import urls_of
+from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
+from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.failure import Failure
@@ -37,6 +39,7 @@ from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
+from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
 
@@ -191,6 +194,9 @@ class Stored:
         self.failures = FailureLog(self.journal.failures)
         self.advice = AdviceLog(self.journal.advice)
         self.trials = Trials(self.journal.trials, utc_now)
+        self.answers = Answers(self.journal.answers)
+        self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice.effects)
+        self.review = Review(self.answers, self.failures, self.entries, self.shared)
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""

@@ -1,6 +1,7 @@
 """How output looks: colours and tables in a terminal, plain unwrapped lines in a pipe."""
 
 import json
+import os
 import re
 import sys
 import time
@@ -18,7 +19,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Ta
 from rich.table import Table
 from rich.text import Text
 
-from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line, without_controls
 from learning_memory_server.model.lines import shortened as first_of
 from learning_memory_server.system.invisible import shown
@@ -62,6 +63,11 @@ _COMMANDS: Final = {
 }
 """What people run where an agent calls a tool that a message names."""
 _TOOLS: Final = re.compile(rf"\b({'|'.join(_COMMANDS)})\b")
+CLIENTS: Final = (
+    *("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CLAUDE_PROJECT_DIR", "GEMINI_CLI", "CURSOR_AGENT", "OPENCODE"),
+    *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI"),
+)
+"""Variables that clients set for the commands of agents."""
 _IS_FOR_PROGRAMS: Final = ContextVar("is_for_programs", default=False)
 
 
@@ -136,6 +142,24 @@ def remark(sentence: str) -> None:
 def can_ask() -> bool:
     """Return whether a person reads what is printed, at a terminal where questions are shown and answered."""
     return is_for_people() and sys.stdin.isatty() and sys.stderr.isatty()
+
+
+def is_a_person() -> bool:
+    """Return whether a person answers: a terminal is at both ends, and no client runs this for an agent."""
+    return can_ask() and sys.stdout.isatty() and not any(map(os.environ.get, CLIENTS))
+
+
+def only_a_person(what: str) -> None:
+    """Refuse something that an agent must not say for its user.
+
+    Raises:
+        InvalidInputError: If no person answers.
+    """
+    if not is_a_person():
+        raise InvalidInputError(
+            f"{what} needs a person's answer, in a terminal of their own. There is no option for it.",
+            hint="Agents cannot give it. Run this command in a terminal that no client has opened.",
+        )
 
 
 def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:

@@ -7,12 +7,13 @@ import re
 import socket
 import sys
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
+from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
@@ -20,10 +21,13 @@ from learning_memory_server.cli.command import Commands, Stored, YesOption, curr
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.advice.validity import Validity
+from learning_memory_server.learning.review import Kind
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
+from learning_memory_server.model.answer import Said
 from learning_memory_server.model.entry import WEIGHTS
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import Tier
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.redactor import build_redactor
@@ -40,7 +44,8 @@ _COMMITS: Final = 5_000
 """How many of the newest commits are asked for names."""
 _CONFIRMATIONS, _SESSIONS = 3, 2
 """How often a lesson must have helped, and in how many sessions."""
-_TEXT_MAX: Final = 240
+RULE_MAX: Final = 240
+"""Characters of a rule."""
 _PLAIN: Final = re.compile(r"[\w./-]+").fullmatch
 """A path that means itself in a glob."""
 
@@ -99,25 +104,32 @@ def share(
 
 
 @commands.command()
-async def join(yes: YesOption = False) -> None:
-    """Read the shared lessons of this repository: say so once for each clone.
+async def join() -> None:
+    """Read the shared lessons of this repository: say so once for each clone, in a terminal.
 
     Searches then find them, marked as shared, with who merged them as git has
-    it. No agent is told of them unasked.
+    it. They are shown, and you are asked once whether agents are told of all of
+    them unasked. Those that come later wait in `review`.
     """
     settings, top = open_settings(), repository()
-    question = f"Read the shared lessons of {top}? Anyone who can write to it can write them."
-    if not out.agrees(question, "Nothing is read without a terminal to ask on. To agree, add --yes.", yes=yes):
+    out.only_a_person("Reading what others share")
+    if not out.agrees(f"Read the shared lessons of {top}? Anyone who can write to it can write them."):
         raise typer.Exit(1)
     shallow = "This clone is shallow: nothing here can tell who merged a lesson, or know this repository again."
-    # --yes does not answer that.
-    if not tree.is_whole(Path(tree.place_of(top))) and not out.agrees(f"{shallow} Read them anyway?", shallow):
+    if not tree.is_whole(Path(tree.place_of(top))) and not out.agrees(f"{shallow} Read them anyway?"):
         raise typer.Exit(1)
+    project = current_project(settings)
     async with open_connection(settings, "join") as connection:
-        found = await connection.run("join", folder=str(top), project=current_project(settings))
-    out.say(f"Joined: {out.counted(found['lessons'], 'shared lesson')} of {top}.")
-    for name, reason in found["left_out"].items():
-        out.notice(f"{one_line(name) or top}: left out, because {reason}.")
+        found = await connection.run("join", folder=str(top), project=project)
+        out.say(f"Joined: {out.counted(found['lessons'], 'shared lesson')} of {top}.")
+        for name, reason in found["left_out"].items():
+            out.notice(f"{one_line(name) or top}: left out, because {reason}.")
+        items = [each for each in Stored(settings).review.waiting(project, utc_now()) if each.kind is Kind.SHARED]
+        for each in items:
+            out.hanging(out.stdout(), Text(f"{each.fared}: "), Text(one_line(each.text)))
+        if items and out.agrees(f"Tell agents of {'it' if len(items) == 1 else f'all {len(items)}'} unasked?"):
+            ids = [each.id for each in items]
+            await connection.run("answer", ids=ids, said=Said.YES, project=project, folder=str(top), anyway=False)
 
 
 @commands.command()
@@ -163,7 +175,7 @@ def lessons_check(
 
 
 @commands.command()
-def promote(yes: Annotated[bool, typer.Option("--yes", help="Make the change, and do not ask.")] = False) -> None:
+def promote() -> None:
     """Propose rules that clients load, as a patch for `git apply`: values in force, and lessons that proved themselves.
 
     A lesson has helped three times, in two sessions, and never misled. What no
@@ -172,16 +184,9 @@ def promote(yes: Annotated[bool, typer.Option("--yes", help="Make the change, an
     import it. Without a terminal, nothing is written.
     """
     settings, top = open_settings(), repository()
-    path = top / LEARNED
-    if path.resolve() != top.resolve() / LEARNED:
-        raise InvalidInputError(f"{LEARNED} is a link, so it is not looked at.")
-    data = read_file(path) if path.exists() else b""
-    if data is None:
-        raise InvalidInputError(f"{LEARNED} is too long, or no plain file.")
-    before = data.decode("utf-8", "surrogateescape")
+    before = rules_of(top)
     stored = Stored(settings)
     standings = stored.standings(stored.values.all())
-    lessons = SharedLessons(settings.storage_path / SHARED)
     redactor = secrets_finder(settings)
     sound = {
         rule.id: rule
@@ -190,23 +195,46 @@ def promote(yes: Annotated[bool, typer.Option("--yes", help="Make the change, an
         and (not rule.paths or any((top / each).exists() for each in rule.paths))
     }
     known = {each.value.id for each in standings}
-    # What others have promoted is theirs to judge.
+    # What others have promoted is theirs to judge, and a rule of `review` stands until that is taken back.
     gone = [
         name
         for name in promoted(before)
-        if name not in sound and (name in known or stored.entries.find_resolved(name) or lessons.find(name))
+        if name not in sound
+        and stored.answers.said(name) is not Said.RULE
+        and (
+            name in known or stored.answers.find(name) or stored.entries.find_resolved(name) or stored.shared.find(name)
+        )
     ]
-    after = with_rules(before, list(sound.values()), gone)
-    if not (change := patch(before, after)):
+    if not change_rules(top, list(sound.values()), gone):
         out.notice("There is nothing to promote, and nothing to remove.")
-        return
+
+
+def change_rules(top: Path, rules: Sequence[Rule], gone: Container[str]) -> bool:
+    """Show how the file of rules would change, and change it after a person's yes; return whether it would."""
+    path, before = top / LEARNED, rules_of(top)
+    after = with_rules(before, rules, gone)
+    if not (change := patch(before, after)):
+        return False
     typer.echo(change, nl=False)
-    if out.agrees(f"Change {LEARNED}?", yes=yes):
-        if after:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            replace_file(path, after.encode("utf-8", "surrogateescape"), mode=0o644)
-        else:
-            path.unlink()
+    if not (out.is_a_person() and out.agrees(f"Change {LEARNED}?")):
+        return True
+    if after:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, after.encode("utf-8", "surrogateescape"), mode=0o644)
+    else:
+        path.unlink()
+    return True
+
+
+def rules_of(top: Path) -> str:
+    """Return the text of the file of rules, empty if there is none."""
+    path = top / LEARNED
+    if path.resolve() != top.resolve() / LEARNED:
+        raise InvalidInputError(f"{LEARNED} is a link, so it is not looked at.")
+    data = read_file(path) if path.exists() else b""
+    if data is None:
+        raise InvalidInputError(f"{LEARNED} is too long, or no plain file.")
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _wanted(
@@ -284,7 +312,7 @@ def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator
     own = [each for each in standings if each.value.project == project and each.is_in_force and not each.value.imported]
     for each in sorted(own, key=lambda each: -each.support.interval[0]):
         text = one_line(each.value.text)
-        if len(text) <= _TEXT_MAX and not each.contradicting:
+        if len(text) <= RULE_MAX and not each.contradicting:
             since = f"a value of {where}, {each.value.created_at:%Y-%m-%d}"
             yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
     cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
@@ -300,7 +328,7 @@ def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator
         if entry is None or entry.imported or entry.project != project:
             continue
         text = one_line((entry.outcome.lesson and entry.outcome.lesson.takeaway) or "")
-        if 0 < len(text) <= _TEXT_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
+        if 0 < len(text) <= RULE_MAX and len(by) >= _CONFIRMATIONS and sessions >= _SESSIONS:
             paths = tuple(each.file for each in entry.anchors if not each.is_read and _PLAIN(each.file))
             since = f"a lesson of {where}, {entry.outcome.resolved_at:%Y-%m-%d}"
             yield Rule(name, text, f"{since}, which helped {len(by)} times in {sessions} sessions", paths)

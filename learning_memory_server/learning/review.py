@@ -71,13 +71,17 @@ class Review:
         found = [each for each in self._all(project) if not (each.is_told or self._is_answered(each, now))]
         return sorted(found, key=lambda each: (-each.cost, each.since, each.id))
 
+    def known(self, project: str) -> dict[str, Waiting]:
+        """Return what of a project may be answered, or was, by its id."""
+        return {each.id: each for each in self._all(project)}
+
     def find(self, name: str, project: str) -> Waiting:
         """Return what an id, or the beginning of one, names: answered or not, or a lesson of this machine.
 
         Raises:
             NotFoundError: If nothing of the project has it, or several things do.
         """
-        known = {each.id: each for each in self._all(project)}
+        known = self.known(project)
         own = next((each for each in self.entries.look_up([name]).found if each.resolution), None)
         found = [each for each in known if each.startswith(name)]
         if len(found) == 1 and name:
@@ -93,26 +97,22 @@ class Review:
         """Return what was answered to something."""
         return next((said for name in (item.id, *item.others) if (said := self.answers.said(name))), None)
 
-    def answer(self, item: Waiting, said: Said, at: datetime, *, folder: str = "", anyway: bool = False) -> None:
-        """Keep an answer.
+    def answer(
+        self, item: Waiting, said: Said, at: datetime, *more: Waiting, folder: str = "", anyway: bool = False
+    ) -> None:
+        """Keep an answer, to one thing or to several; `folder` is the project's, whose files a cure may run.
 
         Raises:
             InvalidInputError: If it is a yes to what cannot be told, or to what may do harm without `anyway`.
         """
-        if said in {Said.YES, Said.RULE}:
-            if item.flaw:
-                raise InvalidInputError(f"{item.id} cannot be told: {item.flaw}.")
-            if item.is_risky and not anyway:
-                raise InvalidInputError(
-                    f"{item.id} may destroy, publish, fetch and run, or ask for rights.",
-                    hint=f"To agree to it all the same, run: learning-memory-server review {item.id} --anyway",
-                )
-        files = files_of(item.text, folder) if item.kind is Kind.CURE else ()
-        undone = [name for name in item.others if self.answers.said(name)]
-        self.answers.add(
-            *(Answer(name, item.project, Said.UNDO, at) for name in undone),
-            Answer(item.id, item.project, said, at, files),
-        )
+        answers = []
+        for each in (item, *more):
+            if said in {Said.YES, Said.RULE}:
+                _refuse(each, anyway=anyway)
+            answers += [Answer(name, each.project, Said.UNDO, at) for name in each.others if self.answers.said(name)]
+            files = files_of(each.text, folder) if each.kind is Kind.CURE else ()
+            answers.append(Answer(each.id, each.project, said, at, files))
+        self.answers.add(*answers)
 
     def _all(self, project: str) -> Iterator[Waiting]:
         for source in (self._cures, self._lessons, *self.sources):
@@ -165,3 +165,13 @@ class Review:
 def _lesson(entry: Ghap | SharedEntry, kind: Kind, whose: str) -> Waiting:
     about = entry.id, kind, entry.project, learned(entry), entry.goal, whose, entry.outcome.resolved_at
     return Waiting(*about, is_told=kind is Kind.OWN)
+
+
+def _refuse(item: Waiting, *, anyway: bool) -> None:
+    if item.flaw:
+        raise InvalidInputError(f"{item.id} cannot be told: {item.flaw}.")
+    if item.is_risky and not anyway:
+        raise InvalidInputError(
+            f"{item.id} may destroy, publish, fetch and run, or ask for rights.",
+            hint=f"To agree all the same, run: learning-memory-server review {item.id} --anyway",
+        )

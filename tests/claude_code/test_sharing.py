@@ -13,6 +13,7 @@ from tests.claude_code.conftest import MODEL, ClaudeCode, claude_in
 from tests.claude_code.model import Block, say, use
 from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
 from tests.sharing.repositories import commit, git
+from tests.terminals import agreed
 
 pytestmark = pytest.mark.slow
 
@@ -51,7 +52,7 @@ def test_what_one_shares_the_other_finds_from_join_to_leave(both: tuple[ClaudeCo
     before = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
     assert LESSON not in json.dumps(before.everything)
 
-    assert "Joined: 1 shared lesson" in command(ben, "join", "--yes")
+    assert "Joined: 1 shared lesson" in agreed(ben.environment() | MODEL, ben.project, "join")
     joined = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
     assert LESSON not in json.dumps(joined.everything)
     assert LESSON not in command(ben, "context")
@@ -98,7 +99,7 @@ def test_a_promoted_rule_is_loaded_contradicted_and_removed(both: tuple[ClaudeCo
     assert "related" not in json.loads(loaded.results()[-1])
 
     ann.session("it is wrong", [load(), start(), cites(name, "misled"), say("No.")], **MODEL)
-    command(ann, "promote", "--yes")
+    subprocess.run(["git", "apply", "-"], cwd=ann.project, input=command(ann, "promote"), text=True, check=True)
     assert not rules.exists()
     git(ann.project, "add", "--all")
     assert git(ann.project, "diff", "--stat", "HEAD~1", "--cached") == ""

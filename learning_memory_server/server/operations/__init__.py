@@ -17,6 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
+from learning_memory_server.model.answer import Said
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Boundary
 from learning_memory_server.server.composition.services import Services
@@ -91,6 +92,16 @@ async def unjoin(services: Services, _report: Report, *, folder: str) -> dict[st
     return {"folder": left.folder, "project": left.project}
 
 
+async def answer(
+    services: Services, _report: Report, *, ids: list[str], said: str, project: str, folder: str, anyway: bool
+) -> dict[str, Any]:
+    """Keep a person's answer to things of a project that may be told only with a yes."""
+    known = services.review.known(project)
+    first, *more = [known.get(each) or services.review.find(each, project) for each in ids]
+    services.review.answer(first, Said(said), services.clock(), *more, folder=folder, anyway=anyway)
+    return {"answered": len(ids)}
+
+
 OPERATIONS: Final[dict[str, Operation]] = {
     operation.__name__: operation
     for operation in (
@@ -98,7 +109,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
         *(indexing.compare, indexing.complete, indexing.reindex),
         *(indexing.leave, indexing.migrate),
         *(picture, search),
-        *(join, unjoin),
+        *(join, unjoin, answer),
         *(call, erasing.forget, erasing.redact_stored),
     )
 }

@@ -1,0 +1,146 @@
+"""`review`: what agents may be told only with a person's yes."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from learning_memory_server.cli import out
+from learning_memory_server.cli.access.connection import Connection, open_connection
+from learning_memory_server.cli.command import Commands, Result, Stored, current_project, open_settings
+from learning_memory_server.cli.sharing import RULE_MAX, change_rules, rules_of
+from learning_memory_server.errors import InvalidInputError
+from learning_memory_server.learning.failures.cures import ascii_of
+from learning_memory_server.learning.review import Kind, Waiting
+from learning_memory_server.model.answer import Said
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
+from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
+from learning_memory_server.sharing.tree import top_of
+
+_MOST: Final = 10
+"""How many are asked about at once: a person reads no more with care."""
+_DAYS: Final = 2
+"""On how many days something must have been seen before anybody is asked about it."""
+_SAID: Final = {"y": Said.YES, **{each.value: each for each in Said}}
+
+commands = Commands()
+
+
+@commands.command(json_help="Print one JSON document, and ask nothing.")
+async def review(
+    name: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="One of these, or a lesson of yours with --never.")
+    ] = None,
+    never: Annotated[bool, typer.Option("--never", help="Tell no agent of it unasked; searches find it.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Let a yes count that may do harm.")] = False,
+) -> Result:
+    """Answer what agents are told unasked only if you say so: cures of errors, and lessons of others.
+
+    Shows at most ten, those that cost most first, and only what was seen on two
+    days. y tells agents, rule writes it into a file that clients load, never and
+    later do not tell it, undo takes an answer back. A yes to a cure is for these
+    two commands; it ends when a file of the project that the cure runs changes.
+    What may destroy, publish, fetch and run, or ask for rights needs --anyway.
+    Only a person in a terminal can answer; elsewhere, all are listed.
+    """
+    settings = open_settings()
+    project, stored = current_project(settings), Stored(settings)
+    if name is None:
+        items = stored.review.waiting(project, utc_now())
+        asked = [each for each in items if each.days >= _DAYS and not each.flaw][:_MOST]
+        if not asked or not out.is_a_person():
+            return _listed(items)
+    else:
+        out.only_a_person("This")
+        asked = [stored.review.find(name, project)]
+    async with open_connection(settings, "review") as connection:
+        asking = _Asking(connection, project, top_of(Path.cwd()), anyway)
+        if never:
+            await asking.keep(asked[0], Said.NEVER)
+        else:
+            await asking.each(asked)
+    left = len(Stored(settings).review.waiting(project, utc_now()))
+    out.say(f"{out.counted(left, 'thing')} still {'waits' if left == 1 else 'wait'}; `review --json` lists all.")
+    return Result({"waiting": left})
+
+
+def _listed(items: Sequence[Waiting]) -> Result:
+    out.records(
+        out.Record(
+            [out.identity(each.id), each.kind, out.date(each.since), out.counted(each.days, "day")],
+            ascii_of(each.about),
+            f"{ascii_of(each.text)} ({each.fared}{f'; {each.flaw}' if each.flaw else ''})",
+        )
+        for each in items
+    )
+    if not items:
+        out.say("Nothing waits for an answer.")
+    shown = [asdict(each) | {"since": each.since.isoformat()} for each in items]
+    return Result({"results": shown, "count": len(items)})
+
+
+@dataclass(frozen=True, slots=True)
+class _Asking:
+    """Shows one thing after the other to a person, and keeps the answers."""
+
+    connection: Connection
+    project: str
+    top: Path
+    is_anyway: bool
+
+    async def each(self, items: Sequence[Waiting]) -> None:
+        """Ask about each; `undo` takes the answer before back, and asks again."""
+        place = 0
+        while place < len(items):
+            said = self._answer(items[place], f"{place + 1} of {len(items)}")
+            if said is Said.UNDO and len(items) > 1:
+                place = max(place - 1, 0)
+            await self.keep(items[place], said)
+            place += said is not Said.UNDO or len(items) == 1
+
+    def _answer(self, item: Waiting, place: str) -> Said:
+        is_cure = item.kind is Kind.CURE
+        out.say()
+        out.facts(
+            [
+                (place, out.identity(item.id)),
+                ("failed" if is_cure else "about", ascii_of(item.about) if is_cure else item.about),
+                ("with", item.error),
+                ("told" if is_cure else item.kind.value, ascii_of(item.text) if is_cure else item.text),
+                ("fared" if is_cure else "from", f"{item.fared}, since {out.date(item.since)}"),
+                ("no yes", item.flaw),
+            ]
+        )
+        while True:
+            said = typer.prompt("Tell agents? y, rule, never, later or undo", default="later", err=True)
+            if answer := _SAID.get(said.strip().casefold()):
+                return answer
+
+    async def keep(self, item: Waiting, said: Said) -> None:
+        """Keep an answer, or say why that cannot be done."""
+        try:
+            if said is Said.RULE or item.id in promoted(rules_of(self.top)):
+                self._change_rule(item, said)
+            await self.connection.run(
+                "answer",
+                ids=[item.id],
+                said=said.value,
+                project=self.project,
+                folder=str(self.top),
+                anyway=self.is_anyway,
+            )
+        except InvalidInputError as refusal:
+            out.failure(refusal)
+
+    def _change_rule(self, item: Waiting, said: Said) -> None:
+        text = f"Instead of `{item.about}`, run `{item.text}`." if item.kind is Kind.CURE else one_line(item.text)
+        rule = Rule(item.id, text, f"approved {utc_now():%Y-%m-%d}")
+        is_wanted = said is Said.RULE
+        if is_wanted and (len(text) > RULE_MAX or item.flaw or (item.is_risky and not self.is_anyway)):
+            raise InvalidInputError(f"{item.id} cannot become a rule: it is too long, or needs more than a yes.")
+        change_rules(self.top, [rule] if is_wanted else [], () if is_wanted else (item.id,))
+        if is_wanted is not (item.id in promoted(rules_of(self.top))):
+            raise InvalidInputError(f"{LEARNED} was left as it is, so nothing was answered.")
