@@ -25,6 +25,10 @@ class Answers(Records[Answer]):
         """Return whether a person wants something told to no agent unasked."""
         return self.said(name) is Said.NEVER
 
+    def never(self) -> set[str]:
+        """Return the ids of everything that a person wants told to no agent unasked."""
+        return {each.id for each in self.all() if each.said is Said.NEVER}
+
     def files_of_yes(self, name: str) -> tuple[str, ...] | None:
         """Return the files that were noted with a yes, None without one."""
         found = self.find(name)

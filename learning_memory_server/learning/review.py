@@ -154,8 +154,8 @@ class Review:
                 )
 
     def _lessons(self, project: str) -> Iterator[Waiting]:
-        for each in self.shared.entries.values():
-            if each.project == project and not self.shared.is_confirmed(each):
+        for each in self.shared.newest(project):
+            if not self.shared.is_confirmed(each):
                 yield _lesson(each, Kind.SHARED, each.shared)
         for entry in self.entries.list_resolved():
             if entry.imported and entry.project == project and is_instructive(entry):

@@ -72,6 +72,10 @@ class Advisor:
             self._rules.pop(next(iter(self._rules)))
         return self._rules.setdefault(session, set())
 
+    def never(self) -> set[str]:
+        """Return the ids of what a person wants told to no agent unasked."""
+        return self.finder.answers.never() if self.finder.answers else set()
+
     def __post_init__(self) -> None:
         self.validity = Validity(self.log, self.collector)
 
@@ -147,7 +151,7 @@ class Advisor:
                 and entry.id not in shown
                 and entry.agent_session != caller.session
                 and misled <= helped
-                and may_tell(entry)
+                and may_tell(entry, self.finder.answers)
             ):
                 item = Item(entry.id, Kind.EXPERIENCE, reason=Reason.SIMILAR)
                 return entry if self.may_show(caller, Channel.HOOK, [item]) else None
@@ -207,7 +211,8 @@ class Advisor:
         if advice.withheld:
             return Related()
         ids = [item.id for item in advice.items]
-        entries = tuple(self.collector.look_up(ids).found)
+        shared = filter(None, map(self.finder.shared.find, ids))
+        entries = (*self.collector.look_up(ids).found, *shared)
         values = (self.values.find(name) for name in ids)
         words = {each.id: said for each in entries if (said := self.validity.words(each, folder))}
         return Related(entries, tuple(value for value in values if value), words)

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from learning_memory_server.embedding.base import Vectors
@@ -38,12 +38,15 @@ from learning_memory_server.learning.values.log import Likeness, nearest_values,
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
+from learning_memory_server.sharing.shared import SharedLessons
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
     from learning_memory_server.index.index import VectorIndex
+    from learning_memory_server.journal.answers import Answers
     from learning_memory_server.learning.values.log import ValueLog, VerdictLog
     from learning_memory_server.model.entry import Ghap
+    from learning_memory_server.sharing.files import SharedEntry
 
 
 BACKGROUND: Final = 200
@@ -137,9 +140,13 @@ def is_instructive(entry: Ghap) -> bool:
     return bool(end.lesson or end.root_cause)
 
 
-def may_tell(entry: Ghap) -> bool:
-    """Return whether a resolved entry is advice: what is imported is told to nobody unasked."""
-    return not entry.imported and is_instructive(entry)
+def may_tell(entry: Ghap, answers: Answers | None = None) -> bool:
+    """Return whether a resolved entry is advice: one's own unless a person says never, another's after a yes.
+
+    A shared lesson that an own entry confirms needs no yes; see `AdviceFinder.shared_by`.
+    """
+    is_own = not entry.imported or bool(answers and answers.is_yes(entry.id))
+    return is_own and is_instructive(entry) and not (answers and answers.is_never(entry.id))
 
 
 def sunk(score: float, misled: int, helped: int) -> float:
@@ -219,6 +226,8 @@ class AdviceFinder:
     verdicts: VerdictLog
     _: KW_ONLY
     is_everywhere: bool  # whether to look at other projects too
+    answers: Answers | None = None  # what a person has said of things
+    shared: SharedLessons = field(default_factory=SharedLessons)
     background: int = BACKGROUND  # how many of the newest entries are the background
     _terms: dict[str, tuple[Ghap, frozenset[str]]] = field(default_factory=dict, init=False)
 
@@ -226,10 +235,19 @@ class AdviceFinder:
         """Return whether an entry's text has one of these terms."""
         return not self._terms_of(entry).isdisjoint(any_of)
 
+    def shared_by(self, project: str | None) -> list[SharedEntry]:
+        """Return the newest shared lessons that may be told: those with a yes, and those that an own entry confirms."""
+        allowed = (
+            each
+            for each in self.shared.newest(project)
+            if self.shared.is_confirmed(each) or (self.answers and self.answers.is_yes(each.id))
+        )
+        return [each for each in islice(allowed, BACKGROUND) if not (self.answers and self.answers.is_never(each.id))]
+
     def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
         """Return whether one of a project's newest entries has one of these terms."""
         newest = islice(self.collector.timeline.newest(project), self.background)
-        return any(self.has(each, any_of) for each in newest)
+        return any(self.has(each, any_of) for each in chain(newest, self.shared_by(project)))
 
     async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
         """Return the candidates for an entry, None if the index is not open or its model's scale is not known."""
@@ -252,7 +270,7 @@ class AdviceFinder:
             point_id("ghap", each.id): each
             for each in islice(timeline.newest(within), self.background)
             if each.id != entry_id
-        }
+        } | {point_id("ghap", each.id): each for each in self.shared_by(within)}
         hits = await self.index.nearest(_FULL, vector, limit=len(newest), ids=newest.keys()) if newest else []
         near = {hit.id: hit.score for hit in hits}
         background = Background(
@@ -271,14 +289,14 @@ class AdviceFinder:
                 background.shared(self._terms_of(each)),
             )
             for each, closeness in candidates
-            if may_tell(each)
+            if may_tell(each, self.answers)
         ]
         values = await self._near_values(vector, entry_id, within)
         return Ranked(scored, values, background.usual, least_of_advice(stored), least_at_error(stored))
 
     async def _pending(self, vector: Vectors, pending: list[Ghap], background: Background) -> list[tuple[Ghap, float]]:
         """Return entries that are not in the index yet with their closeness: those that share the most terms."""
-        instructive = [each for each in pending if may_tell(each)]
+        instructive = [each for each in pending if may_tell(each, self.answers)]
         instructive.sort(key=lambda each: background.coverage(self._terms_of(each)), reverse=True)
         if not (few := instructive[:_EMBEDDED]):
             return []
@@ -307,7 +325,10 @@ class AdviceFinder:
         trusted = (
             each.value
             for each in standings
-            if each.is_in_force and not (each.contradicting or each.value.imported) and entry_id not in each.supporting
+            if each.is_in_force
+            and not (each.contradicting or each.value.imported)
+            and entry_id not in each.supporting
+            and not (self.answers and self.answers.is_never(each.value.id))
         )
         return await nearest_values(self.index, vector, trusted, 1)
 

@@ -15,15 +15,18 @@ from typing_extensions import TypedDict
 
 from learning_memory_server.index.document import axis_text
 from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.learning.advice.finder import may_tell
 from learning_memory_server.learning.values.log import lesson_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel, Item, Kind, Reason
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.value import Status
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
+from learning_memory_server.sharing.files import SharedEntry
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.journal.answers import Answers
     from learning_memory_server.learning.advice.advisor import Advisor, Related
     from learning_memory_server.learning.values.log import Standing
     from learning_memory_server.learning.values.store import ValueStore
@@ -61,12 +64,12 @@ class SessionContext:
         """
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
-        elsewhere = self.collector.list_elsewhere(caller)
+        elsewhere, finder = self.collector.list_elsewhere(caller), self.advisor.finder
         found = context(
             still_open,
             self.values.list_values(project=caller.project),
-            latest(self.collector, caller.project),
-            self.advisor.loaded(caller.session) | self.advisor.validity.successors().keys(),
+            [*latest(self.collector, caller.project, finder.answers), *finder.shared_by(caller.project)],
+            self.advisor.loaded(caller.session) | self.advisor.validity.successors().keys() | self.advisor.never(),
             elsewhere,
             words_about(place if "\n" in place else f"{place}\n{self._last_files(caller)}", still_open),
             lambda entry: self.advisor.validity.words(entry, caller.folder),
@@ -87,9 +90,9 @@ def words_about(place: str, still_open: Iterable[Ghap]) -> frozenset[str]:
     return frozenset(terms("\n".join((place, *(each.goal for each in still_open)))))
 
 
-def latest(collector: ObservationCollector, project: str) -> list[Ghap]:
+def latest(collector: ObservationCollector, project: str, answers: Answers | None = None) -> list[Ghap]:
     """Return the resolved entries of a project that a context may have a lesson of, the newest first."""
-    return list(islice((each for each in collector.timeline.newest(project) if not each.imported), _LATEST))
+    return list(islice((each for each in collector.timeline.newest(project) if may_tell(each, answers)), _LATEST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +197,7 @@ class RelatedItem(TypedDict):
     learned: str
     goal: NotRequired[str]
     freshness: NotRequired[str]
+    shared: NotRequired[str]
 
 
 def related(found: Related) -> list[RelatedItem]:
@@ -219,6 +223,8 @@ def _experience(entry: Ghap, line: int, freshness: str | None) -> RelatedItem:
         "learned": shortened(one_line(learned(entry)), line),
         "goal": shortened(one_line(entry.goal), limits.ADVICE_GOAL_MAX),
     }
+    if isinstance(entry, SharedEntry):
+        item["shared"] = entry.shared
     return {**item, "freshness": freshness} if freshness else item
 
 

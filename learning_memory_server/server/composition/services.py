@@ -198,7 +198,8 @@ class Services(Indexed):
         )
         self.values = ValueStore(values, verdicts, collector, self.clusterer, index, self.writer, clock)
         is_everywhere = settings.advice_scope == "all"
-        finder = AdviceFinder(collector, index, values, verdicts, is_everywhere=is_everywhere)
+        about = collector, index, values, verdicts
+        finder = AdviceFinder(*about, is_everywhere=is_everywhere, answers=self.answers, shared=self.shared)
         self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)

@@ -142,7 +142,7 @@ class Hooks:
             return ""
         session.context_at = now
         place = await asyncio.to_thread(place_in, Path(event.folder)) if event.folder else ""
-        lessons = latest(self.collector, caller.project)
+        lessons = latest(self.collector, caller.project, self.advisor.finder.answers)
         await self.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
         if event.folder and event.session:
             # Claude Code loads it before it knows the hooks of plugins.
@@ -296,7 +296,8 @@ class Hooks:
 def _learned(entry: Ghap) -> tuple[RelatedItem, str]:
     """Return a lesson, and where it is from."""
     (item,) = related(Related((entry,)))
-    return item, f"learned in {item['id']}, {item['outcome']}"
+    whose = f", {item['shared']}" if "shared" in item else ""
+    return item, f"learned in {item['id']}, {item['outcome']}{whose}"
 
 
 def _touch(places: Iterable[str]) -> None:

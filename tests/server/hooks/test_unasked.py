@@ -10,6 +10,8 @@ import pytest
 from learning_memory_server.index.document import documents_of
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.journal.codec import VALUE
+from learning_memory_server.model.answer import Said
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.journal.archive.making import value_record
@@ -77,6 +79,42 @@ async def test_no_channel_tells_what_others_have_shared(settings: Settings, shop
             assert len(sought.found) == 40
 
 
+async def test_every_channel_tells_a_shared_lesson_after_a_yes_with_who_merged_it(
+    settings: Settings, shop: Path
+) -> None:
+    async with at_work(settings, load=MeasuredModel) as services:
+        await joined(services, shop, 1)
+        (item,) = services.review.waiting(CALLER.project, utc_now())
+        assert (item.kind, item.text, item.fared) == ("shared", LESSON, "shared, merged by Ben")
+        services.review.answer(item, Said.YES, utc_now())
+        told = await everything_told(services, shop)
+        assert {name for name, said in told.items() if LESSON in json.dumps(said)} == set(told)
+        assert {name for name, said in told.items() if "merged by Ben" in json.dumps(said)} == {*told} - {"start"}
+        services.review.answer(item, Said.UNDO, utc_now())
+        assert LESSON not in json.dumps(await everything_told(services, shop))
+
+
+async def test_a_shared_lesson_that_an_own_entry_confirms_needs_no_yes(settings: Settings, shop: Path) -> None:
+    async with at_work(settings, load=MeasuredModel) as services:
+        await joined(services, shop, 1)
+        (item,) = services.review.waiting(CALLER.project, utc_now())
+        services.shared.effects = lambda: {item.id: (0, 1)}
+        assert not services.review.waiting(CALLER.project, utc_now())
+        told = await everything_told(services, shop)
+        assert {name for name, said in told.items() if LESSON in json.dumps(said)} == set(told)
+
+
+async def test_what_a_person_never_wants_told_is_found_and_told_by_no_channel(settings: Settings, shop: Path) -> None:
+    async with at_work(settings, load=MeasuredModel) as services:
+        async with session_in(services, shop, "first") as first:
+            await first.call("start_ghap", **ENTRY)
+            name = (await first.call("resolve_ghap", **CONFIRMED))["id"]
+        services.review.answer(services.review.find(name, CALLER.project), Said.NEVER, utc_now())
+        assert not any((await everything_told(services, shop)).values())
+        sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
+        assert [each.entry.id for each in sought.found] == [name]
+
+
 async def test_no_channel_tells_what_was_imported(settings: Settings, shop: Path) -> None:
     async with at_work(settings, load=MeasuredModel) as services:
         async with session_in(services, shop, "first") as first:
@@ -97,6 +135,11 @@ async def test_no_channel_tells_what_was_imported(settings: Settings, shop: Path
         assert {name: said for name, said in told.items() if said} == {}
         sought = await services.searcher.search_experiences(ExperienceQuery(BEARS, limit=50))
         assert {each.entry.id for each in sought.found} == {each.id for each in imported}
+        head, *rest = services.review.waiting(own.project, utc_now())
+        assert {each.id for each in (head, *rest)} == {each.id for each in imported}
+        services.review.answer(head, Said.YES, utc_now(), *rest)
+        told = await everything_told(services, shop)
+        assert {name for name, said in told.items() if said} >= {"start", "prompt", "error", "subagent", "start_ghap"}
 
 
 async def test_what_others_have_shared_crowds_out_nothing_of_your_own(settings: Settings, shop: Path) -> None:
