@@ -91,6 +91,32 @@ class ValueDocument(TypedDict):
     count: int
 
 
+class WaitingDocument(TypedDict):
+    """Something that waits: agents are told `text` at `about`, if a person says so; `flaw` says why nobody can."""
+
+    id: str
+    kind: str
+    project: str
+    text: str
+    about: str
+    fared: str
+    since: str
+    error: str
+    cost: int
+    days: int
+    flaw: str | None
+    is_risky: bool
+    others: list[str]
+    is_told: bool
+
+
+class ReviewDocument(TypedDict):
+    """What waits for a person's answer, what cost most first."""
+
+    results: list[WaitingDocument]
+    count: int
+
+
 class ErrorsDocument(TypedDict):
     """Errors of commands, the last seen first; `total` counts all that match."""
 
@@ -266,6 +292,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "values": (ValueDocument,),
     "calibration": (CalibrationView,),
     "failures": (ErrorsDocument,),
+    "review": (ReviewDocument,),
     "context": (ContextDocument,),
     "project list": (ProjectsDocument,),
     "dashboard": (PageDocument,),

@@ -105,7 +105,7 @@ def share(
 
 @commands.command()
 async def join() -> None:
-    """Read the shared lessons of this repository: say so once for each clone, in a terminal.
+    """Read the shared lessons of this repository: say so once for each clone.
 
     Searches then find them, marked as shared, with who merged them as git has
     it. They are shown, and you are asked once whether agents are told of all of

@@ -27,6 +27,7 @@ CALLS = {
     "clusters": ["full", "full --members full_0"],
     "values": [""],
     "failures": ["", "--project garden"],
+    "review": [""],
     "calibration": ["", "--project garden"],
     "context": [""],
     "project list": [""],
