@@ -50,19 +50,7 @@ download-model  maintenance.indexing     Download a model from huggingface.co, a
 hook            hub                      Answer a client's hook: JSON on stdin, and JSON or nothing on stdout.
 """
 """The name of each command, the module that declares it, and the first line of its help, in groups with a heading."""
-_FIRST: Final = {
-    "start",
-    "demo",
-    "doctor",
-    "status",
-    "search",
-    "list",
-    "show",
-    "failures",
-    "review",
-    "dashboard",
-    "forget",
-}
+_FIRST: Final = {"start", "demo", "doctor", "status", "search", "list", "show", "failures", "dashboard", "forget"}
 """What a person needs in the first weeks: begin, look at what was learned, find out what is wrong, and take it back.
 
 `start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.
