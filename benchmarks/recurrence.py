@@ -223,7 +223,7 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
         for number, (entry, prompt) in enumerate(asked):
             project = entry.project if entry else "shop"
             caller = Caller(project, f"session {number}")
-            lesson = await services.advisor.find_lesson(prompt, caller, ())
+            lesson = await services.advisor.find_lesson(prompt, caller)
             heard = {"prompt": _as_json(Related((lesson,) if lesson else ()))}
             if entry:
                 heard["start"] = services.session_context.text(caller)

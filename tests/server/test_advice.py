@@ -1,6 +1,7 @@
 """Advice as an agent gets it, and what it says of it."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -82,14 +83,15 @@ async def test_an_agent_says_what_helped_and_what_misled(indexed: Services, agen
     assert indexed.advice_log.effects() == {before: (0, 1)}
 
 
-async def test_two_long_lessons_stay_under_600_characters(agent: Agent) -> None:
+async def test_two_long_lessons_stay_under_600_characters(indexed: Services, agent: Agent) -> None:
     wordy = {
         **FALSIFIED,
         "root_cause": {"category": "oversight", "description": "the database held “old” prices\n" * 60},
     }
     for _ in range(2):
         await agent.resolve_new(entry={**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"}, **wordy)
-    started = await agent.call("start_ghap", **{**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"})
+    async with agent_of(indexed, replace(CALLER, session="b" * 16)) as another:
+        started = await another.call("start_ghap", **{**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"})
     assert len(started["related"]) == 2
     assert 400 < len(compact(started["related"])) < 600
     assert all("\n" not in item["learned"] for item in started["related"])

@@ -128,6 +128,31 @@ async def test_the_first_prompt_brings_the_context_that_the_start_did_not(
     assert await hooked.fire("UserPromptSubmit", prompt="go on", session="s2") == ""
 
 
+async def test_a_session_that_is_resumed_is_told_what_is_new_and_all_of_it_once_its_context_was_emptied(
+    services: Services, hooked: Hooked
+) -> None:
+    first = await hooked.fire("SessionStart", source="startup")
+    assert first == ""
+    entry = (await hooked.call("start_ghap", **ENTRY))["id"]
+    told = await hooked.fire("SessionStart", source="compact")
+    assert entry in told
+
+    await hooked.fire("SessionEnd")
+    assert await hooked.fire("SessionStart", source="resume") == ""
+    assert await hooked.fire("SessionStart", source="compact") == told
+    assert await hooked.fire("SessionStart", source="clear", session="s2") == told
+
+    another = replace(CALLER, session="c" * 16)
+    async with Client(build_server(Calls(services.injectable(), another))) as client:
+        new = (
+            await client.call_tool("start_ghap", {**ENTRY, "goal": "Give the crawler a larger cache"})
+        ).structured_content
+    assert new
+    resumed = await hooked.fire("SessionStart", source="resume", session="s2")
+    assert new["id"] in resumed
+    assert entry not in resumed
+
+
 async def test_an_agent_that_stops_is_reminded_of_its_open_entry_once(hooked: Hooked) -> None:
     assert await hooked.fire("Stop") == ""
     entry = (await hooked.call("start_ghap", **ENTRY))["id"]

@@ -1,7 +1,8 @@
 """Advice at the moment of belief: what to show, and what came of it."""
 
 import asyncio
-from collections.abc import Awaitable, Container, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field, replace
 from time import monotonic
@@ -19,7 +20,7 @@ from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, advice_id
-from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.caller import MAIN_AGENT, Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.moment import Clock
@@ -51,6 +52,32 @@ class Related:
 
 
 @dataclass(eq=False)
+class Told:
+    """What each agent was told unasked since its context was last emptied, through whatever channel.
+
+    A subagent sees nothing of what the main agent was told.
+    """
+
+    _names: dict[str, str] = field(default_factory=dict, init=False)
+    _ids: OrderedDict[tuple[str, str], set[str]] = field(default_factory=OrderedDict, init=False)
+
+    def heard(self, session: str, name: str) -> None:
+        """Note what a client calls a session now: it is another one, and knows nothing, once it was cleared."""
+        self._names[session] = name
+        if len(self._names) > _SESSIONS:
+            self._names.pop(next(iter(self._names)))
+
+    def to(self, session: str, agent: str | None) -> set[str]:
+        """Return the ids of what an agent was told, to read or to add to."""
+        key = self._names.get(session, session), agent or MAIN_AGENT
+        found = self._ids.setdefault(key, set())
+        self._ids.move_to_end(key)
+        if len(self._ids) > _SESSIONS:
+            self._ids.popitem(last=False)
+        return found
+
+
+@dataclass(eq=False)
 class Advisor:
     """Shows what was learned before, at most two things, and keeps in the journal what it showed."""
 
@@ -62,6 +89,7 @@ class Advisor:
     _: KW_ONLY
     trials: Trials  # the sessions from which everything is withheld, to measure what it saves
     within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
+    told: Told = field(default_factory=Told)
     # What agents were shown, or would have been, before they had an entry.
     _ahead: dict[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=dict, init=False)
     _rules: dict[str, set[str]] = field(default_factory=dict, init=False)
@@ -76,13 +104,17 @@ class Advisor:
         """Return the ids of what a person wants told to no agent unasked."""
         return self.finder.answers.never() if self.finder.answers else set()
 
+    def knows(self, caller: Caller, name: str) -> bool:
+        """Return whether an agent was told something, or its client has loaded it as a rule."""
+        return name in self.told.to(caller.session, caller.agent) or name in self.loaded(caller.session)
+
     def __post_init__(self) -> None:
         self.validity = Validity(self.log, self.collector)
 
     async def advise(self, entry: Ghap, channel: Channel, folder: str = "") -> Related:
         """Return what to show for an entry's present hypothesis to somebody in a folder, and record it.
 
-        The same call again shows the same, and what was shown for an earlier hypothesis of the entry is not repeated.
+        The same call again shows the same, and what the agent was told before is not repeated.
         Silence if nothing is near enough, or the model or the engine are not ready or late.
         """
         if channel is Channel.START and (
@@ -92,31 +124,27 @@ class Advisor:
                 self._record(entry, early, shown)
         if known := self.log.find(advice_id(entry.id, entry.iteration_count, channel)):
             return self._shown(known, folder)
-        # The context is what a project knows in general: what bears on a hypothesis is worth repeating.
-        seen = {
-            item.id for advice in self.log.of(entry) if advice.channel is not Channel.CONTEXT for item in advice.items
-        }
+        told = self.told.to(entry.agent_session, entry.agent)
+        seen = told.union(item.id for advice in self.log.of(entry) for item in advice.items)
         ranked = await self._ranked(self.finder.rank(entry, self.log.effects()), entry.project, folder)
         found = ranked.items() if ranked else []
         seen |= self.loaded(entry.agent_session)
         items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
-        return self._shown(self._record(entry, channel, items), folder) if items else Related()
+        if not items:
+            return Related()
+        if not (advice := self._record(entry, channel, items)).withheld:
+            told.update(item.id for item in items)
+        return self._shown(advice, folder)
 
     async def find_lesson(
-        self,
-        text: str,
-        caller: Caller,
-        shown: Container[str],
-        *,
-        tools: AbstractSet[str] | None = None,
-        patience: float = 0.0,
+        self, text: str, caller: Caller, *, tools: AbstractSet[str] | None = None, patience: float = 0.0
     ) -> Ghap | None:
         """Return the experience that bears on what a user has written or names an error, and record that it is shown.
 
-        None for nearly all texts that nothing bears on, if it is withheld, or the model or the engine are late. Only
-        the beginning of the text counts. `shown` are the ids of what the agent was shown by hooks before. With
-        `tools` the text is a command and its error; the lesson must have one of these terms, if there are any. For
-        `patience` seconds, this waits for a model and an index that are not ready yet.
+        None for nearly all texts that nothing bears on, if it is withheld, or the model or the engine are late.
+        Only the beginning of the text counts. With `tools` the text is a command and its error; the lesson must
+        have one of these terms, if there are any. For `patience` seconds, this waits for a model and an index that are
+        not ready yet.
         """
         text = text[:_PROMPT_MAX]
         if len(set(terms(text))) < _TERMS_LEAST or (tools and not self.finder.is_known(tools, caller.project)):
@@ -131,14 +159,14 @@ class Advisor:
             max(until - monotonic(), timeouts.HOOK_LESSON),
         )
         found = ranked.lesson(is_error=tools is not None) if ranked else None
-        if found is None or found[0].id in shown or found[0].id in self.loaded(caller.session):
+        if found is None or self.knows(caller, found[0].id):
             return None
         if tools and not self.finder.has(found[0], tools):
             return None
         entry, item = found
         return entry if self.may_show(caller, Channel.HOOK, [item]) else None
 
-    async def find_wrong(self, file: str, caller: Caller, shown: Container[str]) -> Ghap | None:
+    async def find_wrong(self, file: str, caller: Caller) -> Ghap | None:
         """Return the newest falsified hypothesis of other sessions about a file, and record that it is shown."""
         named = self.collector.timeline.wrong_about(caller.project, file)[-_WRONG:]
         entries = [each for each in self.collector.look_up(reversed(named)).found if each.resolution]
@@ -148,7 +176,7 @@ class Advisor:
             misled, helped = effects.get(entry.id, (0, 0))
             if (
                 entry.id not in successors
-                and entry.id not in shown
+                and not self.knows(caller, entry.id)
                 and entry.agent_session != caller.session
                 and misled <= helped
                 and may_tell(entry, self.finder.answers)
@@ -158,7 +186,7 @@ class Advisor:
         return None
 
     def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
-        """Return whether a session may be shown these things outside a call about an entry, and record that.
+        """Return whether an agent may be shown these things outside a call about an entry, and record that.
 
         They are recorded with its open entry; if it has none, with the next one that it starts while this process runs.
         """
@@ -171,7 +199,10 @@ class Advisor:
             ahead[channel] = _joined(ahead.get(channel, ()), items)
             if len(self._ahead) > _SESSIONS:
                 self._ahead.pop(next(iter(self._ahead)))
-        return self.trials.may_tell(caller)
+        may = self.trials.may_tell(caller)
+        if may:
+            self.told.to(caller.session, caller.agent).update(item.id for item in items)
+        return may
 
     def _record(self, entry: Ghap, channel: Channel, items: Sequence[Item]) -> Advice:
         """Return the advice on an entry's present hypothesis through a channel, with these items in the journal."""

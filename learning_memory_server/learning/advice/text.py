@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, MutableSet, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import islice
@@ -56,26 +56,32 @@ class SessionContext:
     values: ValueStore  # where the values are
     advisor: Advisor  # records what is shown, and knows from whom it is withheld
 
-    def text(self, caller: Caller, place: str = "") -> str:
-        """Return the text for a caller's project; empty if there is nothing to say.
+    def text(self, caller: Caller, place: str = "", told: MutableSet[str] | None = None) -> str:
+        """Return the text for a caller's project without what the agent was `told`; empty if there is nothing to say.
 
         `place` says where the caller works: a branch, and files. Lessons that share its words come first. The values
         and lessons in it are recorded as advice.
         """
+        told = set() if told is None else told
         current = self.collector.find_current(caller)
         still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
-        elsewhere, finder = self.collector.list_elsewhere(caller), self.advisor.finder
+        still_open, elsewhere = (
+            [each for each in entries if _open(each) not in told]
+            for entries in (still_open, self.collector.list_elsewhere(caller))
+        )
+        finder, validity = self.advisor.finder, self.advisor.validity
         found = context(
             still_open,
             self.values.list_values(project=caller.project),
             [*latest(self.collector, caller.project, finder.answers), *finder.shared_by(caller.project)],
-            self.advisor.loaded(caller.session) | self.advisor.validity.successors().keys() | self.advisor.never(),
+            self.advisor.loaded(caller.session) | validity.successors().keys() | self.advisor.never() | told,
             elsewhere,
             words_about(place if "\n" in place else f"{place}\n{self._last_files(caller)}", still_open),
             lambda entry: self.advisor.validity.words(entry, caller.folder),
         )
         if not caller.is_told:
             return UNCONFIRMED if found.text else ""
+        told |= {_open(each) for each in (*still_open, *elsewhere)}
         if self.advisor.may_show(caller, Channel.CONTEXT, found.items):
             return found.text
         return context(still_open, (), (), elsewhere=elsewhere).text
@@ -83,6 +89,11 @@ class SessionContext:
     def _last_files(self, caller: Caller) -> str:
         newest = islice(self.collector.timeline.newest(caller.project), _LAST)
         return "\n".join(anchor.file for entry in newest for anchor in entry.anchors)
+
+
+def _open(entry: Ghap) -> str:
+    """Return what says that an agent was told of an open entry: once it is resolved, its lesson is new."""
+    return f"open {entry.id}"
 
 
 def words_about(place: str, still_open: Iterable[Ghap]) -> frozenset[str]:

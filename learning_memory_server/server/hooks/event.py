@@ -21,6 +21,8 @@ STOP: Final = "Stop"
 AGENT_START: Final = "SubagentStart"
 AGENT_STOP: Final = "SubagentStop"
 LOADED: Final = "InstructionsLoaded"
+RESUMED: Final = "resume"
+"""The source of a session that begins with what it was told before."""
 
 _NESTED: Final = "hookSpecificOutput"
 """The key of an answer in Claude Code."""
@@ -114,6 +116,7 @@ class Event:
     new: str = ""  # the lines that an edit put in
     transcript: str = ""  # the file that the client writes the session to
     call: str = ""  # the client's id of the call that has ended
+    source: str = ""  # why a session begins
     is_background: bool = False
     is_again: bool = False
     is_unknown: bool = False
@@ -146,6 +149,7 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         "session": _find(given, _SESSION),
         "folder": _find(given, ("cwd",)),
         "transcript": _find(given, ("transcript_path",)),
+        "source": _find(given, ("source",)) if is_start else None,
         "prompt": prompt and _TOLD.sub("", prompt),
         "command": _find(given, ("tool_input.command",)) if tool in _SHELLS else None,
         "error": _find(given, ("error",)),

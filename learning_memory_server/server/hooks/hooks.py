@@ -38,6 +38,7 @@ from learning_memory_server.server.hooks.event import (
     LINE,
     LOADED,
     PROMPT,
+    RESUMED,
     SESSION_END,
     SESSION_START,
     STOP,
@@ -67,7 +68,6 @@ class SessionMemory:
     tasks: list[tuple[str, str]] = field(default_factory=list)
     is_begun: bool = False  # whether it had a prompt
     reminded: set[str] = field(default_factory=set)
-    shown: set[str] = field(default_factory=set)
     wrong: int = 0  # how many wrong hypotheses about files it was told
     entry: str = ""
     calls: int = 0
@@ -104,6 +104,7 @@ class Hooks:
     async def answer(self, event: Event, caller: Caller) -> str:
         """Return what a client's hook prints, JSON or nothing, and keep what the event teaches."""
         self.live.heard(caller.session)
+        self.advisor.told.heard(caller.session, event.session)
         answers = {
             SESSION_START: self._session_start,
             SESSION_END: self._session_end,
@@ -141,13 +142,16 @@ class Hooks:
         if event.is_again and session.context_at and now - session.context_at < _AT_ONCE:
             return ""
         session.context_at = now
+        told = self.advisor.told.to(caller.session, caller.agent)
+        if event.kind == SESSION_START and event.source != RESUMED:
+            told.clear()
         place = await asyncio.to_thread(place_in, Path(event.folder)) if event.folder else ""
         lessons = latest(self.collector, caller.project, self.advisor.finder.answers)
         await self.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
         if event.folder and event.session:
             # Claude Code loads it before it knows the hooks of plugins.
             await self._loaded(replace(event, file=str(Path(event.folder, LEARNED))), caller)
-        return self.context.text(caller, place)
+        return self.context.text(caller, place, told)
 
     async def _loaded(self, event: Event, caller: Caller) -> str:
         """Keep which promoted rules the client has loaded: advice does not repeat them."""
@@ -158,7 +162,7 @@ class Hooks:
         return ""
 
     async def _session_end(self, event: Event, caller: Caller) -> str:
-        """Forget what was said. The session's open entry stays as it is, and its own if the session is resumed."""
+        """Forget its reminders. The session's open entry stays as it is, and its own if the session is resumed."""
         self._sessions.pop(event.session, None)
         self.live.ended(caller.session)
         return ""
@@ -169,7 +173,7 @@ class Hooks:
         context = "" if session.context_at else await self._session_start(event, caller)
         patience = 0.0 if session.is_begun else timeouts.FIRST_PROMPT
         session.is_begun = True
-        return f"{context}{await self._lesson_about(event.prompt, session, caller, patience)}"
+        return f"{context}{await self._lesson_about(event.prompt, caller, patience)}"
 
     async def _before_tool(self, event: Event, _caller: Caller) -> str:
         """Keep a subagent's task: the event of its start does not say it."""
@@ -188,21 +192,20 @@ class Hooks:
         return replace(event, prompt=mine[1])
 
     async def _agent_start(self, event: Event, caller: Caller) -> str:
-        return await self._lesson_about(event.prompt, self._memory(event, caller), caller) if event.prompt else ""
+        return await self._lesson_about(event.prompt, caller) if event.prompt else ""
 
     def _memory(self, event: Event, caller: Caller) -> SessionMemory:
-        """Return what one agent was told: a subagent sees nothing of what the main agent was."""
+        """Return what is remembered of one agent."""
         is_main = caller.agent in {None, MAIN_AGENT}
         return self.session(event.session if is_main else f"{event.session} {caller.agent}")
 
-    async def _lesson_about(self, task: str, session: SessionMemory, caller: Caller, patience: float = 0.0) -> str:
-        """Return the line with a lesson that bears on a task, if one does that the agent was not shown."""
+    async def _lesson_about(self, task: str, caller: Caller, patience: float = 0.0) -> str:
+        """Return the line with a lesson that bears on a task, if one does that the agent was not told."""
         if not caller.is_told:
             return ""
-        entry = await self.advisor.find_lesson(task, caller, session.shown, patience=patience)
+        entry = await self.advisor.find_lesson(task, caller, patience=patience)
         if entry is None:
             return ""
-        session.shown.add(entry.id)
         item, source = _learned(entry)
         source += self._words(entry, caller)
         return f"{_OPENING} This may bear on the task: {item['learned']} ({source}; its goal: {item['goal']})"
@@ -211,14 +214,10 @@ class Hooks:
         words = self.advisor.validity.words(entry, caller.folder)
         return f"; {words}" if words else ""
 
-    async def _failed(self, known: Known, event: Event, caller: Caller) -> str:
+    async def _failed(self, known: Known, caller: Caller) -> str:
         """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
-        shown = self._memory(event, caller).shown
         said = known.remedy or known.fact
-        if known.question and (
-            entry := await self.advisor.find_lesson(known.question, caller, shown, tools=known.tools)
-        ):
-            shown.add(entry.id)
+        if known.question and (entry := await self.advisor.find_lesson(known.question, caller, tools=known.tools)):
             item, source = _learned(entry)
             said += f" This may bear on it: {item['learned']} ({source}{self._words(entry, caller)})"
         return f"{_OPENING} {said.strip()}" if said else ""
@@ -246,10 +245,9 @@ class Hooks:
         memory = self._memory(event, caller)
         if event.is_edit or not caller.is_told or memory.wrong == limits.ADVICE_SHOWN:
             return ""
-        entry = await self.advisor.find_wrong(name, caller, memory.shown)
+        entry = await self.advisor.find_wrong(name, caller)
         if entry is None:
             return ""
-        memory.shown.add(entry.id)
         memory.wrong += 1
         believed, found = (
             shortened(one_line(text), limits.REMINDER_MAX) for text in (entry.hypothesis, learned(entry))
@@ -267,7 +265,7 @@ class Hooks:
         if run and not event.is_unknown:
             self.collector.add_run(caller, run)
         known = await self._seen(event, caller)
-        told = await self._failed(known, event, caller) if caller.is_told else ""
+        told = await self._failed(known, caller) if caller.is_told else ""
         return told or self._check_in(event, caller)
 
     async def _seen(self, event: Event, caller: Caller) -> Known:

@@ -207,10 +207,27 @@ async def test_what_a_session_is_shown_before_its_first_entry_is_kept_with_that(
     assert shows.may_show(ALICE, Channel.CONTEXT, THEY)
     assert shows.may_show(ALICE, Channel.HOOK, [])
     assert kept(parts) == []
-    assert ids(list((await shows.advise(started(parts), Channel.START)).experiences)) == [OLD.id]
-    assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], False), (Channel.START, [OLD.id], False)]
+    assert await shows.advise(started(parts), Channel.START) == Related()
+    assert said(parts) == [(Channel.CONTEXT, [OLD.id], False)]
     await shows.advise(started(parts, "types"), Channel.START)
-    assert len(kept(parts)) == 2
+    assert len(kept(parts)) == 1
+
+
+async def test_what_an_agent_was_told_by_any_channel_is_told_again_only_once_its_context_was_emptied(
+    parts: Parts,
+) -> None:
+    shows = advisor(parts)
+    assert shows.may_show(ALICE, Channel.CONTEXT, THEY)
+    assert await shows.find_lesson(PROMPT, ALICE) is None
+    assert (await shows.advise(started(parts), Channel.START)).experiences == ()
+    assert await shows.find_lesson(PROMPT, replace(ALICE, agent="a subagent")) == OLD
+    # After /clear a client calls its session by another name; a compaction empties what is known of it.
+    shows.told.heard(ALICE.session, "another name")
+    assert await shows.find_lesson(PROMPT, ALICE) == OLD
+    shows.told.heard(ALICE.session, ALICE.session)
+    assert await shows.find_lesson(PROMPT, ALICE) is None
+    shows.told.to(ALICE.session, ALICE.agent).clear()
+    assert await shows.find_lesson(PROMPT, ALICE) == OLD
 
 
 async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entry_either(parts: Parts) -> None:
@@ -219,7 +236,7 @@ async def test_a_session_that_is_shown_nothing_is_told_nothing_by_its_first_entr
     assert not shows.may_show(ALICE, Channel.CONTEXT, THEY)
     entry = started(parts)
     assert await shows.advise(entry, Channel.START) == Related()
-    assert sorted(said(parts)) == [(Channel.CONTEXT, [OLD.id], True), (Channel.START, [OLD.id], True)]
+    assert said(parts) == [(Channel.CONTEXT, [OLD.id], True)]
 
 
 async def test_what_is_withheld_from_an_entry_is_withheld_from_its_sessions_context(parts: Parts) -> None:
@@ -246,26 +263,29 @@ PROMPT = f"please look into this: {TOPICS['pool']}"
 async def test_a_prompt_is_shown_the_one_experience_that_bears_on_it(parts: Parts) -> None:
     await parts.learn(about("pool", 3))
 
-    found = await advisor(parts).find_lesson(PROMPT, ALICE, ())
+    shows = advisor(parts)
+    found = await shows.find_lesson(PROMPT, ALICE)
 
     assert found is not None
     assert found.id in {OLD.id, about("pool", 3).id}
-    assert await advisor(parts).find_lesson(PROMPT, ALICE, {found.id}) is None
+    # It is not told to the same agent again, and another agent has not heard it.
+    assert found != await shows.find_lesson(PROMPT, ALICE)
+    assert found == await shows.find_lesson(PROMPT, replace(ALICE, agent="a subagent"))
 
 
 @pytest.mark.parametrize("prompt", ["", "go on", "fix the pool", "draw the owl in the meadow at midnight"])
 async def test_a_prompt_saying_little_or_something_else_is_shown_nothing(parts: Parts, prompt: str) -> None:
-    assert await advisor(parts).find_lesson(prompt, ALICE, ()) is None
+    assert await advisor(parts).find_lesson(prompt, ALICE) is None
     assert kept(parts) == []
 
 
 async def test_another_project_is_shown_nothing(parts: Parts) -> None:
-    assert await advisor(parts).find_lesson(PROMPT, CAROL, ()) is None
+    assert await advisor(parts).find_lesson(PROMPT, CAROL) is None
 
 
 async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeated_at_its_start(parts: Parts) -> None:
     shows = advisor(parts)
-    found = await shows.find_lesson(PROMPT, ALICE, ())
+    found = await shows.find_lesson(PROMPT, ALICE)
     assert found is not None
     assert kept(parts) == []
 
@@ -277,19 +297,19 @@ async def test_what_a_prompt_was_shown_is_recorded_with_the_entry_and_not_repeat
 
 
 async def test_what_is_withheld_is_withheld_at_prompts_too(parts: Parts) -> None:
-    assert await advisor(parts, withheld=0.5, chance=lambda: 0.4).find_lesson(PROMPT, ALICE, ()) is None
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.4).find_lesson(PROMPT, ALICE) is None
     # The toss holds for the session.
-    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, ALICE, ()) is None
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, ALICE) is None
     another = replace(ALICE, session="another")
-    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, another, ()) is not None
+    assert await advisor(parts, withheld=0.5, chance=lambda: 0.6).find_lesson(PROMPT, another) is not None
 
 
 async def test_only_the_beginning_of_a_long_prompt_counts(parts: Parts) -> None:
     long = f"{PROMPT}\n" + "unrelated words of a pasted log " * 60_000
 
-    found = await advisor(parts).find_lesson(long[:2_000], ALICE, ())
+    found = await advisor(parts).find_lesson(long[:2_000], ALICE)
 
-    assert await advisor(parts).find_lesson(long, ALICE, ()) == found
+    assert await advisor(parts).find_lesson(long, ALICE) == found
 
 
 def test_a_full_disk_is_no_concern_of_the_command_that_ended(tmp_path: Path) -> None:

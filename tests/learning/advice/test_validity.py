@@ -29,6 +29,7 @@ async def parts(parts: Parts, tmp_path: Path) -> Parts:
 
 
 async def advised(by: Advisor, entry: Ghap, folder: Path) -> Related:
+    by.told.to(entry.agent_session, entry.agent).clear()
     related = await by.advise(entry, Channel.START, str(folder))
     # The machine may be busy, and what is late is judged by the next time.
     for looking in by.validity.freshness._looking.values():

@@ -22,7 +22,7 @@ def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
     [
         (
             {"hook_event_name": "SessionStart", "session_id": "s", "cwd": "/shop", "source": "resume"},
-            {"event": "SessionStart", "agent": "", "session": "s", "folder": "/shop", "again": ""},
+            {"event": "SessionStart", "source": "resume", "agent": "", "session": "s", "folder": "/shop", "again": ""},
         ),
         ({"hook_event_name": "PostToolUse", "agent_id": "a1"}, {"event": "PostToolUse", "agent": "a1", "again": ""}),
         (

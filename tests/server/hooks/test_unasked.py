@@ -10,6 +10,7 @@ import pytest
 from learning_memory_server.index.document import documents_of
 from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.journal.codec import VALUE
+from learning_memory_server.learning.advice.advisor import Told
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.services import Services
@@ -45,6 +46,7 @@ async def everything_told(services: Services, shop: Path) -> dict[str, Any]:
         told["start"] = await work.fire("SessionStart", session="a", folder=str(shop))
     async with session_in(services, shop, "b") as work:
         await work.fire("SessionStart", session="b")
+        services.advisor.told = Told()
         told["prompt"] = await work.fire("UserPromptSubmit", session="b", prompt=BEARS)
     async with session_in(services, shop, "c") as work:
         fails = {"command": "shipit deploy", "error": f"Exit code 1\nerror: {BEARS}"}
