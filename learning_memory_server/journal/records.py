@@ -195,10 +195,13 @@ class FailureLog(Records[Failure]):
         """Return what is known of an error, oldest first."""
         return sorted(self._grouped().get(project, {}).get(signature, {}).values(), key=_age)
 
+    def of_project(self, project: str) -> list[Failure]:
+        """Return all failures of a project, those of each error together."""
+        return [each for error in self._grouped().get(project, {}).values() for each in error.values()]
+
     def with_command(self, project: str, command: str) -> list[Failure]:
         """Return the failures of a project's command, whatever the error."""
-        errors = self._grouped().get(project, {}).values()
-        return [each for error in errors for each in error.values() if each.command == command]
+        return [each for each in self.of_project(project) if each.command == command]
 
     def errors(self) -> list[list[Failure]]:
         """Return the failures of each error, oldest first."""

@@ -46,6 +46,8 @@ class Reason(StrEnum):
     """It is one of the project's best values in force, whatever the session is about."""
     LATEST = "latest"
     """It is one of the project's latest lessons, whatever the session is about."""
+    ERROR = "error"
+    """It is about the very error that a command failed with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,14 @@ class Anchor(NamedTuple):
     is_read: bool = False  # whether it was read and neither edited nor named
 
 
+class Met(NamedTuple):
+    """An error with which commands failed while an entry was open. In the journal it is an array."""
+
+    line: str  # with its names; numbers, addresses and times are marks
+    programs: str = ""  # the names of what failed, separated by spaces
+    is_tied: bool = False  # whether the entry is about it; see `failures.ties`
+
+
 @dataclass(frozen=True, slots=True)
 class Run(Stored):
     """The end of a test or build command, on one line without paths; its output is not kept, only counts of tests."""
@@ -175,6 +183,8 @@ class Ghap(Recorded):
     runs: tuple[Run, ...] = ()
     # The files that it is about, at most `limits.ANCHORS_MAX`. They are found once it is resolved.
     anchors: tuple[Anchor, ...] = ()
+    # The errors that its agent met while it was open, at most `limits.ERRORS_MAX`. They are found when it is resolved.
+    errors: tuple[Met, ...] = ()
 
     @property
     def last_confidence(self) -> float | None:

@@ -3,8 +3,16 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
 from learning_memory_server.model.stored import Recorded
+
+
+class During(NamedTuple):
+    """The entry that was open for an agent when its command failed. In the journal it is an array."""
+
+    entry: str
+    agent: str = ""  # see `Ghap.agent`
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,20 @@ class Failure(Recorded):
     support: float | None = None
     # What the error names: options, variables and commands, with a `?` before those that it does not know.
     named: tuple[str, ...] = ()
+    # The line that the signature is of with its names, if an entry was open, else a digest of it. Empty if it has none.
+    line: str = ""
+    during: During | None = None
+    lesson: str | None = None  # the id of the lesson about the error that the agent was told
+    again: bool = False  # whether it came although the agent had been told that
+
+    @property
+    def said(self) -> str:
+        """The line with its names, as far as it is known."""
+        return self.line if self.line and self.during else self.signature
+
+    def had(self, line: str) -> bool:
+        """Return whether this was its line, with these names."""
+        return line_digest(line) == (self.line or line_digest(self.signature)) or line == self.said
 
     @property
     def error(self) -> str:
@@ -46,6 +68,11 @@ def error_id(project: str, signature: str) -> str:
 def failure_id(project: str, signature: str, session: str, command: str) -> str:
     """Return the id of a failure, the same for the same four; it begins with its error's id."""
     return f"{error_id(project, signature)}_{_digest(session, command, length=12)}"
+
+
+def line_digest(line: str) -> str:
+    """Return what is kept of a line with names where no entry was open."""
+    return _digest(line, length=16)
 
 
 def _digest(*parts: str, length: int) -> str:

@@ -43,6 +43,8 @@ RUNS_MAX: Final = 10
 """How many runs an entry keeps: the last ones."""
 RUN_COMMAND_MAX: Final = 200
 """Characters that are kept of a run's command."""
+ERRORS_MAX: Final = 10
+"""How many errors an entry keeps: those that it is about, else the last ones."""
 ANCHORS_MAX: Final = 20
 """How many files an entry is anchored to."""
 ANCHOR_LINES_MAX: Final = 32

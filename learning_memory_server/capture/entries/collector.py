@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.model.caller import Caller
-    from learning_memory_server.model.entry import Anchor, Beginning, Changes, Outcome, Run
+    from learning_memory_server.model.entry import Anchor, Beginning, Changes, Met, Outcome, Run
     from learning_memory_server.model.moment import Clock
 
 
@@ -120,8 +120,19 @@ class ObservationCollector:
         self.load()
         return self._done(caller) or self._get_open(caller, ghap_id)
 
-    def resolve(self, caller: Caller, ghap_id: str | None = None, **outcome: Unpack[Outcome]) -> Ghap:
-        """Resolve an open entry: the caller's current one, or the one with the given id.
+    def known_to(self, caller: Caller) -> Ghap | None:
+        """Return the caller's current entry, if it is known that no other one is meant."""
+        entry = self.find_current(caller)
+        return None if entry is None or self.is_ambiguous(caller) or self.list_left(caller) else entry
+
+    def resolve(
+        self,
+        caller: Caller,
+        ghap_id: str | None = None,
+        met: Callable[[Ghap, Caller], tuple[Met, ...]] = lambda _entry, _caller: (),
+        **outcome: Unpack[Outcome],
+    ) -> Ghap:
+        """Resolve an open entry: the caller's current one, or the one with the given id. It keeps the errors it `met`.
 
         Raises what `update` raises, and `InvalidInputError` if a falsified hypothesis is not explained.
         """
@@ -133,6 +144,7 @@ class ObservationCollector:
         resolution = Resolution(resolved_at=now, **outcome)
         resolution.require_explanation()
         resolved = replace(entry, orphaned=False, resolution=resolution, requests=_with(caller, entry))
+        resolved = replace(resolved, errors=met(resolved, caller))
         self._resolved.add(resolved, at=now)
         self._open.by_id.pop(resolved.id, None)
         self._timeline.add(resolved)

@@ -4,13 +4,15 @@ One mistake may show as many errors: with the wrong interpreter, each script fai
 agents repeated are failures put together by the edit that mended them.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import PurePath
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import structlog
 
@@ -31,6 +33,9 @@ from learning_memory_server.model.moment import as_seen
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
 
+if TYPE_CHECKING:
+    from learning_memory_server.learning.failures.ties import Tied
+
 _AGAIN: Final = 2
 """In how many other sessions a command has failed in vain before an agent is told."""
 _CALLS_MAX: Final = 200
@@ -45,6 +50,7 @@ class Known(NamedTuple):
     remedy: str = ""  # a line about what mended its error before, if remedies are known and agree
     fact: str = ""  # else a line about the sessions in which it failed in vain
     question: str = ""  # what else lessons are looked for by, which may hold secrets
+    tied: Tied | None = None  # the lesson about the very error, if it may be told
     tools: frozenset[str] = frozenset()  # the terms of which a lesson must have one, if it is in doubt that it failed
 
 
@@ -79,10 +85,16 @@ class ErrorAdvisor:
         self._failures, self._answers = failures, answers
         self._pending = PendingFailures(redaction)
 
-    async def saw(self, ran: Ran, may_tell: Callable[[], bool] = lambda: True) -> Known:
+    async def saw(
+        self,
+        ran: Ran,
+        may_tell: Callable[[], bool] = lambda: True,
+        find_tied: Callable[[str, str], Tied | None] = lambda _line, _command: None,
+    ) -> Known:
         """Record a command that failed, or that mends one of the last failures of its session.
 
         `may_tell` is asked only if there is something to tell; what may not be told does not count as shown.
+        `find_tied` returns the lesson to tell about a line.
         """
         ran, known = ran.with_known_end(), Known()
         try:
@@ -95,14 +107,18 @@ class ErrorAdvisor:
             ]
             if found:
                 self._failures.add(*found, at=ran.at)
+            may_fail = ran.has_failed or ran.is_in_doubt
+            tied = find_tied(result.line, ran.command) if may_fail and result.line else None
             if result.failure:
-                known = self._recorded(result.failure, ran.folder, may_tell)
+                known = self._recorded(result.failure, ran.folder, may_tell, tied)
             elif ran.has_failed is False:
                 self._worked(ran)
         except LearningMemoryError as problem:
             log.warning("failure.skipped", reason=type(problem).__name__)
             return Known()
-        if known.remedy or not (ran.has_failed or ran.is_in_doubt):
+        if tied:
+            return known._replace(tied=None if tied.is_again else tied)
+        if known.remedy or not may_fail:
             return known
         return known._replace(question=_question(ran), tools=_tools(ran) if ran.is_in_doubt else frozenset())
 
@@ -150,7 +166,7 @@ class ErrorAdvisor:
         remedy = remedy_for(failure.command, known, named=failure.named, session=failure.session, folder=folder)
         return remedy or (approved(failure.command, known, folder, answers.files_of_yes) if answers else None)
 
-    def _recorded(self, failure: Failure, folder: str | None, may_tell: Callable[[], bool]) -> Known:
+    def _recorded(self, failure: Failure, folder: str | None, may_tell: Callable[[], bool], tied: Tied | None) -> Known:
         """Record a failure, and return what is known of it."""
         # Nothing here awaits, so what is known cannot change before it is written.
         before = self._failures.find(failure.id)
@@ -159,13 +175,17 @@ class ErrorAdvisor:
         fact = "" if remedy else self._in_vain(failure)
         if (remedy or fact) and not may_tell():
             remedy, fact = None, ""
-        shown, support = (remedy.failure.id, remedy.support) if remedy else (None, None)
+        new: dict[str, Any] = {"shown": remedy.failure.id, "support": remedy.support} if remedy else {}
+        if tied:
+            new |= {"lesson": tied.entry.id, "again": tied.is_again}
+        if failure.during:
+            new |= {"during": failure.during, "line": failure.line}
         if before is None or before.imported:
             if not self._failures.is_forgotten(failure.id):
-                self._failures.add(replace(failure, shown=shown, support=support, times=1 + seen(known)))
+                self._failures.add(replace(failure, **new, times=1 + seen(known)))
                 self._failures.make_room(failure.project, failure.signature, failure.created_at)
-        elif shown and before.shown != shown:
-            self._failures.add(replace(before, shown=shown, support=support), at=failure.created_at)
+        elif (changed := replace(before, **new)) != before:
+            self._failures.add(changed, at=failure.created_at)
         return Known(line_about(known, failure.command, remedy) if remedy else "", fact)
 
 

@@ -15,7 +15,7 @@ from learning_memory_server.learning.failures.remedies import mended
 from learning_memory_server.learning.failures.sanitize import kept, shows_error
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
-from learning_memory_server.model.failure import Failure, failure_id
+from learning_memory_server.model.failure import During, Failure, failure_id, line_digest
 from learning_memory_server.redaction.gate import RedactionGate
 
 WITHIN: Final = 5
@@ -43,6 +43,7 @@ class Ran:
     at: datetime
     folder: str | None = None  # the working directory, to which paths are made relative
     agent: str = ""  # which of the session's agents ran it: each has its own next five commands
+    entry: str = ""  # the id of the entry that was open for that agent, if that is known
 
     @property
     def is_in_doubt(self) -> bool:
@@ -84,6 +85,7 @@ class Seen(NamedTuple):
 
     failure: Failure | None = None
     mended: Mapping[str, str] = MappingProxyType({})
+    line: str = ""  # what names the error with its names, else the last line, also where only the latter is known
 
 
 @dataclass(eq=False, slots=True)
@@ -110,10 +112,11 @@ class PendingFailures:
         ran = ran.with_known_end()
         session = ran.session if _SESSION.fullmatch(ran.session) else session_hash(ran.session)
         about = (ran.project, session, ran.agent)
-        if not (ran.has_failed or about in self._sessions):
+        may_fail = ran.has_failed or ran.is_in_doubt
+        if not (may_fail or about in self._sessions):
             return Seen()
-        output = ran.output if ran.has_failed else ""
-        text = await kept(self._redaction, ran.command, ran.project, ran.folder, output)
+        output, is_met = ran.output if may_fail else "", bool(ran.entry)
+        text = await kept(self._redaction, ran.command, ran.project, ran.folder, output, any_line=is_met)
         # Nothing awaits while the session is taken out, so that no other command finds it without this one.
         pending = self._sessions.pop(about, [])
         for each in pending:
@@ -121,7 +124,13 @@ class PendingFailures:
         failure, remedies = None, dict[str, str]()
         if ran.has_failed and text.signature and text.command and len(ran.project) <= limits.PROJECT_MAX:
             name = failure_id(ran.project, text.signature, session, text.command)
-            failure = Failure(name, ran.project, session, text.signature, text.command, ran.at, named=text.named)
+            line = text.line if is_met else line_digest(text.line)
+            failure = Failure(
+                *(name, ran.project, session, text.signature, text.command, ran.at),
+                named=text.named,
+                line="" if text.line == text.signature else line,
+                during=During(ran.entry, ran.agent) if ran.entry else None,
+            )
             pending = _with_failure(pending, failure)
         elif ran.has_failed is False:
             remedies = _remedies(pending, text.command)
@@ -129,7 +138,7 @@ class PendingFailures:
             self._sessions[about] = pending
             if len(self._sessions) > _SESSIONS:
                 self._sessions.popitem(last=False)
-        return Seen(failure, remedies)
+        return Seen(failure, remedies, text.line)
 
 
 def _with_failure(pending: list[_Pending], failure: Failure) -> list[_Pending]:

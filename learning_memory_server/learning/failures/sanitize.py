@@ -8,11 +8,11 @@ another file has the same signature. Besides, the options, variables and command
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from learning_memory_server.learning.failures.parse import is_typo
+from learning_memory_server.learning.failures.parse import is_typo, parse, program
 from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
@@ -140,6 +140,12 @@ _MARKS: Final = tuple(
     )
 )
 """What is replaced, in this order, and by what."""
+_UNNAMED: Final = (
+    *((pattern, mark) for pattern, mark in _MARKS if mark in {"<time>", "<id>", "<address>"}),
+    # A number after capitals is a code, such as ORA-00942.
+    (re.compile(r"(?<![A-Z][-_])(?:" + _NUMBER + ")", re.IGNORECASE), "<n>"),
+)
+"""The marks of what is no name."""
 
 
 def error_line(output: str) -> str | None:
@@ -221,11 +227,19 @@ def _bare(line: str) -> str:
 
 def normalized(line: str) -> str | None:
     """Return the signature that a line is without what differs from one time to the next, None if nothing is left."""
-    line = _PYTEST.sub("", line)
-    for pattern, mark in _MARKS:
-        line = pattern.sub(mark, line)
-    line = one_line(line)[:SIGNATURE_MAX].rstrip()
+    line = _marked(_PYTEST.sub("", line), _MARKS)
     return line if _LETTER.search(_MARK.sub("", line)) else None
+
+
+def with_names(line: str) -> str:
+    """Return a line without numbers, addresses and times, but with its names."""
+    return _marked(_PYTEST.sub("", line), _UNNAMED)
+
+
+def _marked(line: str, marks: Iterable[tuple[re.Pattern[str], str]]) -> str:
+    for pattern, mark in marks:
+        line = pattern.sub(mark, line)
+    return one_line(line)[:SIGNATURE_MAX].rstrip()
 
 
 def ends(output: str) -> str:
@@ -302,14 +316,26 @@ class Kept(NamedTuple):
 
     command: str
     signature: str | None  # the error's signature; None if its output names none
+    line: str = ""  # the line that names the error, with its names, else the output's last one
     named: tuple[str, ...] = ()  # what the error names; see `named_in`
 
 
-async def kept(gate: RedactionGate, command: str, project: str, folder: str | None = None, output: str = "") -> Kept:
-    """Return what may be kept of a command and its output."""
-    line = error_line(output) or ""
+async def kept(
+    gate: RedactionGate,
+    command: str,
+    project: str,
+    folder: str | None = None,
+    output: str = "",
+    *,
+    any_line: bool = False,
+) -> Kept:
+    """Return what may be kept of a command and its output; with `any_line` its last line is a signature, too."""
+    said = error_line(output) or ""
+    line = said or last_line(output, {program([word]) for step in parse(command).steps for word in step.call[:2]})
     # Redacted before paths are changed: to a project named `p`, the `/p:` before a password is a folder. And before it
     # is normalized: without its numbers, a secret does not look like one any more.
-    texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if line else ())]
+    texts = [whole_words(command, _COMMAND_EXAMINED), line, *(named_in(output, command) if said else ())]
     command, line, *named = (await gate.pass_data({"text": texts})).data["text"]
-    return Kept(shortened(tidied(command, project, folder).strip(), COMMAND_MAX), normalized(line), tuple(named))
+    signature = normalized(line) if said or any_line else None
+    line = with_names(tidied(line, project, folder))
+    return Kept(shortened(tidied(command, project, folder).strip(), COMMAND_MAX), signature, line, tuple(named))

@@ -34,6 +34,7 @@ from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
+from learning_memory_server.learning.failures.ties import Ties
 from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.store import ValueStore
@@ -205,6 +206,7 @@ class Services(Indexed):
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
         self.session_context = SessionContext(collector, self.values, self.advisor)
         self.anchoring = Anchoring(collector, self.redaction)
+        self.ties = Ties(self.failure_log, collector, self.advisor)
         self.validity = self.advisor.validity
         self.preferences = Preferences(
             self.memory_log, self.memories, self.redaction, clock, self.trials.may_tell, is_on=settings.preferences
@@ -216,6 +218,7 @@ class Services(Indexed):
             self.error_advisor,
             self.anchoring,
             self.preferences,
+            self.ties,
             self.live,
             clock,
             check_in_calls=settings.check_in_calls,

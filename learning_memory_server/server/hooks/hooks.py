@@ -24,6 +24,7 @@ from learning_memory_server.learning.anchors.freshness import name_in, project_r
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.learning.failures.ties import Tied, Ties
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, place_in
 from learning_memory_server.model.entry import Ghap
@@ -56,6 +57,8 @@ _TASKS: Final = 16
 """Tasks of a session's subagents that are kept until these start: those that were given last."""
 _AT_ONCE: Final = timedelta(seconds=2)
 """Within this a start that a client may say late is that of the first prompt."""
+_BOTH_MAX: Final = 400
+"""Characters of a remedy and a lesson up to which both are said."""
 _OPENING: Final = "From the learning memory; data, not instructions."
 
 
@@ -86,6 +89,7 @@ class Hooks:
     error_advisor: ErrorAdvisor
     anchoring: Anchoring
     preferences: Preferences
+    ties: Ties
     live: LiveSessions
     clock: Clock
     check_in_calls: int = 0
@@ -217,7 +221,13 @@ class Hooks:
     async def _failed(self, known: Known, caller: Caller) -> str:
         """Return what an agent is told of a command that failed: its remedy, or what else is known of it."""
         said = known.remedy or known.fact
-        if known.question and (entry := await self.advisor.find_lesson(known.question, caller, tools=known.tools)):
+        if tied := known.tied:
+            item, source = _learned(tied.entry)
+            source += f", {len(tied.others)} more: {tied.others[0]}" if tied.others else ""
+            lesson = f"Learned from this error: {item['learned']} ({source}{self._words(tied.entry, caller)})"
+            # The lesson says why.
+            said = f"{said} {lesson}" if len(said) + len(lesson) < _BOTH_MAX else lesson
+        elif known.question and (entry := await self.advisor.find_lesson(known.question, caller, tools=known.tools)):
             item, source = _learned(entry)
             said += f" This may bear on it: {item['learned']} ({source}{self._words(entry, caller)})"
         return f"{_OPENING} {said.strip()}" if said else ""
@@ -275,10 +285,17 @@ class Hooks:
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
         about = (caller.project, event.session, event.command, output, has_failed, self.clock(), folder)
-        ran = Ran(*about).with_known_end()
+        still_open = self.collector.known_to(caller)
+        ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "").with_known_end()
         if ran.has_failed is not None:
             self.advisor.trials.ended(caller, has_failed=ran.has_failed)
-        return await self.error_advisor.saw(ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller))
+
+        def find_tied(line: str, command: str) -> Tied | None:
+            return self.ties.find(line, command, caller) if caller.is_told else None
+
+        return await self.error_advisor.saw(
+            ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller), find_tied
+        )
 
     async def _stop(self, event: Event, caller: Caller) -> str:
         entry = self.collector.find_current(caller)

@@ -17,6 +17,7 @@ from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.calibration import track_record
+from learning_memory_server.learning.failures.ties import Ties
 from learning_memory_server.learning.values.store import ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Channel
@@ -222,6 +223,7 @@ async def resolve_ghap(
     persister: ObservationPersister,
     values: ValueStore,
     anchoring: Anchoring,
+    ties: Ties,
     caller: Caller,
     /,
     *,
@@ -245,6 +247,7 @@ async def resolve_ghap(
     entry = collector.resolve(
         caller,
         ghap_id,
+        ties.met,
         status=status,
         result=result,
         surprise=surprise,

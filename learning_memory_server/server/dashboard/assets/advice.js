@@ -49,6 +49,7 @@ LM.reasons = {
   terms: "it has the same rare terms",
   both: "it says something similar, with some of the same rare terms",
   in_force: "one of the best values in force, shown to each session",
+  error: "it is about the very error",
   latest: "one of the latest lessons, shown to each session",
 };
 LM.matched = (item) => [typeof item.score === "number" && `score ${item.score.toFixed(2)}`, LM.reasons[item.reason] ?? "no reason was recorded"].filter(Boolean).join(": ");

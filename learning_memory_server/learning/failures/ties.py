@@ -1,0 +1,279 @@
+"""Ties of lessons to errors: a lesson is told where the very error comes again that its author met.
+
+An entry is tied to the error of a command that failed while it was open for the agent, if its texts quote the line
+(four words in a row, or a code), or if they name the program, script or file and such a command worked later. Of
+failures that were kept without names, the entry must have the names. Entries from before the first failure that the
+project keeps count if they quote the line, and have its names.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, dropwhile, islice
+from typing import Final, NamedTuple
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.index.document import full_parts
+from learning_memory_server.index.ranking.terms import terms
+from learning_memory_server.journal.records import FailureLog
+from learning_memory_server.learning.advice.advisor import Advisor
+from learning_memory_server.learning.advice.finder import is_instructive, may_tell
+from learning_memory_server.learning.advice.text import learned
+from learning_memory_server.learning.failures.parse import head, looks, parse
+from learning_memory_server.learning.failures.sanitize import normalized
+from learning_memory_server.model import limits
+from learning_memory_server.model.advice import Channel, Item, Kind, Reason
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.entry import Ghap, Met
+from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.moment import as_seen
+from learning_memory_server.model.vocabulary import OutcomeStatus
+
+_ROUTINE: Final = 3
+"""In more earlier sessions than this an error is a part of the work."""
+_VAIN: Final = 2
+"""After so many sessions in which the error came although the lesson had been told, it is told no more."""
+_QUOTED: Final = 4
+"""Words in a row that are a quotation."""
+_TWINS: Final = 0.5
+"""The least share of their terms that two lessons have in common that say the same."""
+_OLD: Final = 200
+"""How many of the newest entries are looked at that may be from before failures were kept."""
+_COMMON: Final = frozenset(
+    """
+    python py pip pipenv poetry uv pdm hatch node npm npx pnpm yarn bun deno ruby gem bundle rake rails php composer java
+    javac gradle mvn go cargo rustc gcc g++ clang make gmake cmake ninja just sh bash zsh git gh docker docker-compose
+    kubectl helm terraform aws gcloud az psql mysql sqlite3 redis-cli curl wget ssh scp rsync apt apt-get brew pytest
+    py.test unittest tox nox jest vitest mocha rspec playwright tsc tsx ts-node eslint prettier biome ruff black mypy
+    pyright cp mv mkdir ln rm touch chmod kill sleep test run exec
+    """.split()
+)
+"""Programs whose names say nothing of what an entry is about."""
+_SHELL: Final = frozenset({"do", "then", "else", "if", "while", "until"})
+_CODE: Final = re.compile(r"\b(?:[A-Z]{1,8}[-_]?\d{2,6}|[A-Z]{2,}(?:_[A-Z\d]+)+)\b")
+_MARK: Final = re.compile(r"<\w+>")
+_RAISED: Final = re.compile(r"(?:\w+(?:\.|::))*\w*(?:Error|Exception)\b")
+_NAME: Final = re.compile(
+    r"['\"`\u2018\u201c][^'\"`]*[^\W\d][^'\"`]*['\"`\u2019\u201d]|\w/|/\w|\w\.[a-z]{1,5}\b|[a-z][A-Z]|\w_\w|[^\W\d]\d|\d[^\W\d]"
+)
+"""What tells that a line names something."""
+_FILE: Final = re.compile(r"[\w.@~-]*/[\w./@-]+|[\w-]+\.[A-Za-z]\w{0,4}")
+
+
+class Tied(NamedTuple):
+    """The lesson about an error."""
+
+    entry: Ghap
+    others: tuple[str, ...] = ()  # the ids of more lessons about it, the last first
+    is_again: bool = False  # whether the agent has been told it, so that it is silent now
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of a project's ties."""
+
+    earlier: list[tuple[str, Met]]  # the errors of entries that keep none, with their ids, as far as failures tell
+    unseen: dict[str, str]  # the words of entries from before failures were kept
+    state: object = None
+    by_line: dict[str, list[tuple[str, Met]]] = field(default_factory=dict)
+
+
+@dataclass(eq=False)
+class Ties:
+    """Knows which lessons are tied to which errors."""
+
+    failures: FailureLog
+    collector: ObservationCollector
+    advisor: Advisor
+    _known: dict[str, "_Known"] = field(default_factory=dict, init=False)
+
+    def met(self, entry: Ghap, resolver: Caller) -> tuple[Met, ...]:
+        """Return the errors that an entry keeps once it is resolved.
+
+        What another agent met before the entry was adopted is tied only if the resolver met some of it, too.
+        """
+        of_project = self.failures.of_project(entry.project)
+        found = [each for each in of_project if each.during and each.during.entry == entry.id]
+        if not found:
+            return ()
+        mine = {each.said for each in of_project if _is_by(each, resolver)} if resolver.project == entry.project else ()
+        keeps_all = any(each.said in mine for each in found if not _is_by(each, resolver))
+        errors: dict[str, Met] = {}
+        for each in sorted(found, key=lambda failure: failure.created_at):
+            is_tied = (keeps_all or _is_by(each, resolver)) and _is_about(entry, each)
+            is_tied |= errors.pop(each.said, Met("")).is_tied
+            errors[each.said] = Met(each.said, " ".join(sorted(programs_of(each.command))), is_tied)
+        return tuple(sorted(errors.values(), key=lambda each: each.is_tied)[-limits.ERRORS_MAX :])
+
+    def find(self, line: str, command: str, caller: Caller) -> Tied | None:
+        """Return the lesson to tell where a command fails with a line, and record that it is shown.
+
+        Of several it is the last that was confirmed, else the last.
+        """
+        entries = self._tied(line, programs_of(command), caller)
+        if not entries or self._is_routine(line, caller):
+            return None
+        confirmed = [each for each in entries if each.outcome.status is OutcomeStatus.CONFIRMED]
+        if not confirmed and not all(_are_twins(one, other) for one, other in combinations(entries, 2)):
+            return None
+        best, *rest = sorted(
+            entries, key=lambda each: (each in confirmed, as_seen(each.outcome.resolved_at), each.id), reverse=True
+        )
+        tied = Tied(best, tuple(each.id for each in rest), self.advisor.knows(caller, best.id))
+        if tied.is_again:
+            return tied
+        if self._is_in_vain(line, best, caller):
+            return None
+        item = Item(best.id, Kind.EXPERIENCE, reason=Reason.ERROR)
+        return tied if self.advisor.may_show(caller, Channel.HOOK, [item]) else None
+
+    def _tied(self, line: str, programs: frozenset[str], caller: Caller) -> list[Ghap]:
+        """Return the lessons of other sessions about an error that may be told."""
+        known, wanted, names_something = self._of(caller.project), words_in(line), _names(line, programs)
+        errors: dict[str, Met] = {}
+        for key in {line, normalized(line) or line}:
+            met = known.by_line.get(key, ())
+            errors |= {name: each for name, each in met if names_something or programs & {*each.programs.split()}}
+        quoting = [
+            name
+            for name, text in known.unseen.items()
+            if _has(text, wanted)
+            and _quotes(text, wanted)
+            and (names_something or any(_has(text, words_in(each)) for each in programs))
+        ]
+        effects, successors = self.advisor.log.effects(), self.advisor.validity.successors()
+        found = []
+        for entry in self.collector.look_up((*errors, *quoting)).found:
+            misled, helped = effects.get(entry.id, (0, 0))
+            is_line = entry.id not in errors or errors[entry.id].line == line or _has(_words_of(entry), wanted)
+            is_current = misled <= helped and entry.id not in successors and entry.agent_session != caller.session
+            if is_line and is_current and may_tell(entry, self.advisor.finder.answers):
+                found.append(entry)
+        return found
+
+    def _of(self, project: str) -> _Known:
+        """Return what is known of a project's ties, as its entries are now."""
+        timeline = self.collector.timeline
+        if project not in self._known:
+            failures = self.failures.of_project(project)
+            first = min((as_seen(each.created_at) for each in failures), default=None)
+            newest = islice(timeline.newest(project), _OLD)
+            unseen = [each for each in newest if not first or as_seen(each.outcome.resolved_at) < first]
+            words = {each.id: _words_of(each) for each in unseen if is_instructive(each)}
+            self._known[project] = _Known([*self._earlier(project, failures)], words)
+        known, state = self._known[project], (timeline, timeline.changes)
+        if known.state != state:
+            known.state, known.by_line = state, defaultdict(list)
+            kept = ((entry.id, each) for entry in timeline.newest(project) for each in entry.errors)
+            for name, error in (*kept, *known.earlier):
+                if error.is_tied:
+                    known.by_line[error.line].append((name, error))
+        return known
+
+    def _earlier(self, project: str, failures: list[Failure]) -> Iterator[tuple[str, Met]]:
+        """Yield the errors of entries that were resolved before entries kept them, with the ids of these."""
+        sessions: dict[str, list[Failure]] = defaultdict(list)
+        for each in failures:
+            if not (each.during or each.imported):
+                sessions[each.session].append(each)
+        entries: dict[str, list[Ghap]] = defaultdict(list)
+        for entry in self.collector.timeline.newest(project) if sessions else ():
+            if entry.agent_session in sessions and not entry.imported:
+                entries[entry.agent_session].append(entry)
+        for session, theirs in entries.items():
+            for each in sessions[session]:
+                at = as_seen(each.created_at)
+                still_open = [
+                    one for one in theirs if as_seen(one.created_at) <= at <= as_seen(one.outcome.resolved_at)
+                ]
+                # Of several it is not known whose command it was.
+                if len(still_open) == 1 and not still_open[0].errors:
+                    programs = " ".join(sorted(programs_of(each.command)))
+                    yield still_open[0].id, Met(each.said, programs, _is_about(still_open[0], each))
+
+    def _is_routine(self, line: str, caller: Caller) -> bool:
+        known = self.failures.of(caller.project, normalized(line) or line)
+        return (
+            len({each.session for each in known if not each.imported and each.had(line)} - {caller.session}) > _ROUTINE
+        )
+
+    def _is_in_vain(self, line: str, lesson: Ghap, caller: Caller) -> bool:
+        known = self.failures.of(caller.project, normalized(line) or line)
+        return len({each.session for each in known if each.lesson == lesson.id and each.again}) >= _VAIN
+
+
+def programs_of(command: str) -> frozenset[str]:
+    """Return the names, without folders, of what a command runs: of a common program, what it is about."""
+    found = ([word.rpartition("/")[2].casefold() for word in call if _is_word(word)] for call in _calls(command))
+    return frozenset(next((name for name in names if name not in _COMMON), names[0]) for names in found if names)
+
+
+def words_in(text: str) -> list[str]:
+    """Return the words of a text, without marks and what begins with a digit."""
+    return [word for word in re.findall(r"\w+", _MARK.sub(" ", text).casefold()) if not word[0].isdigit()]
+
+
+def _calls(command: str) -> Iterator[tuple[str, ...]]:
+    """Yield what a command calls, without what runs it."""
+    for step in parse(command).steps:
+        call = tuple(dropwhile(lambda word: word in _SHELL, step.call))
+        if call and call[0] not in {"cd", "for"} and not looks(step):
+            length, name = head(call)
+            yield name, *call[length:]
+
+
+def _is_word(word: str) -> bool:
+    return not word.startswith("-") and "=" not in word
+
+
+def _is_by(failure: Failure, caller: Caller) -> bool:
+    """Return whether it was a caller's command, as far as that is known."""
+    agent = failure.during.agent if failure.during else ""
+    return failure.session == caller.session and (not (agent and caller.agent) or agent == caller.agent)
+
+
+def _is_about(entry: Ghap, failure: Failure) -> bool:
+    """Return whether an entry quotes the line of a failure, or names what failed and worked later."""
+    text, said = "\n".join(_texts(entry)), failure.said
+    if _quotes(_words_of(entry), words_in(said)) or any(
+        re.search(rf"(?<![\w-]){code}(?![\w-])", text) for code in _CODE.findall(said)
+    ):
+        return True
+    if failure.remedy is None:
+        return False
+    calls = [*_calls(failure.command)]
+    named = {call[0].rpartition("/")[2] for call in calls} - _COMMON
+    named |= {word for call in calls for word in call[1:] if _is_word(word) and _FILE.fullmatch(word)}
+    return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in named)
+
+
+def _texts(entry: Ghap) -> tuple[str, ...]:
+    before = (text for each in entry.history for text in (each.hypothesis, each.action, each.prediction))
+    return (*full_parts(entry), *entry.notes, *before)
+
+
+def _words_of(entry: Ghap) -> str:
+    return f" {' '.join(words_in(chr(10).join(_texts(entry))))} "
+
+
+def _quotes(text: str, wanted: list[str]) -> bool:
+    """Return whether a text of words has enough of a line's words in a row."""
+    runs = (" ".join(wanted[start : start + _QUOTED]) for start in range(len(wanted) - _QUOTED + 1))
+    return any(f" {run} " in text for run in runs)
+
+
+def _has(text: str, words: Iterable[str]) -> bool:
+    """Return whether a text of words has all of these."""
+    return all(f" {word} " in text for word in words)
+
+
+def _names(line: str, programs: frozenset[str]) -> bool:
+    """Return whether a line names something: a thing, or the program that says it."""
+    said = _RAISED.sub("", _MARK.sub("", line))
+    return line.partition(":")[0].casefold() in programs or _NAME.search(said) is not None
+
+
+def _are_twins(one: Ghap, other: Ghap) -> bool:
+    mine, others = ({*terms(learned(each))} for each in (one, other))
+    return len(mine & others) >= _TWINS * len(mine | others)
