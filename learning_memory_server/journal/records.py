@@ -196,7 +196,7 @@ class FailureLog(Records[Failure]):
         return sorted(self._grouped().get(project, {}).get(signature, {}).values(), key=_age)
 
     def of_project(self, project: str) -> list[Failure]:
-        """Return all failures of a project, those of each error together."""
+        """Return all failures of a project, error by error."""
         return [each for error in self._grouped().get(project, {}).values() for each in error.values()]
 
     def with_command(self, project: str, command: str) -> list[Failure]:

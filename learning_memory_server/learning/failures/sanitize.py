@@ -145,7 +145,7 @@ _UNNAMED: Final = (
     # A number after capitals is a code, such as ORA-00942.
     (re.compile(r"(?<![A-Z][-_])(?:" + _NUMBER + ")", re.IGNORECASE), "<n>"),
 )
-"""The marks of what is no name."""
+"""The marks that stand for no name."""
 
 
 def error_line(output: str) -> str | None:

@@ -1,9 +1,9 @@
-"""Ties of lessons to errors: a lesson is told where the very error comes again that its author met.
+"""Ties of lessons to errors: agents get a lesson where the very error comes again that its author met.
 
-An entry is tied to the error of a command that failed while it was open for the agent, if its texts quote the line
-(four words in a row, or a code), or if they name the program, script or file and such a command worked later. Of
-failures that were kept without names, the entry must have the names. Entries from before the first failure that the
-project keeps count if they quote the line, and have its names.
+An entry is tied to an error if two signs agree. A command failed with it while the entry was open for the agent; and
+the entry's texts quote the line (four words in a row, or a code), or name the program, script or file, which worked
+later. A failure that was kept without names counts if the entry has them. Entries from before the first failure that
+the project keeps count if they quote the line, and have its names.
 """
 
 import re
@@ -33,7 +33,7 @@ from learning_memory_server.model.vocabulary import OutcomeStatus
 _ROUTINE: Final = 3
 """In more earlier sessions than this an error is a part of the work."""
 _VAIN: Final = 2
-"""After so many sessions in which the error came although the lesson had been told, it is told no more."""
+"""In so many sessions the error may come after the lesson; then agents do not get that lesson any more."""
 _QUOTED: Final = 4
 """Words in a row that are a quotation."""
 _TWINS: Final = 0.5
@@ -49,7 +49,7 @@ _COMMON: Final = frozenset(
     pyright cp mv mkdir ln rm touch chmod kill sleep test run exec
     """.split()
 )
-"""Programs whose names say nothing of what an entry is about."""
+"""Programs whose names say nothing of an entry's subject."""
 _SHELL: Final = frozenset({"do", "then", "else", "if", "while", "until"})
 _CODE: Final = re.compile(r"\b(?:[A-Z]{1,8}[-_]?\d{2,6}|[A-Z]{2,}(?:_[A-Z\d]+)+)\b")
 _MARK: Final = re.compile(r"<\w+>")
@@ -71,7 +71,7 @@ class Tied(NamedTuple):
 
 @dataclass(slots=True)
 class _Known:
-    """What is known of a project's ties."""
+    """The ties of a project."""
 
     earlier: list[tuple[str, Met]]  # the errors of entries that keep none, with their ids, as far as failures tell
     unseen: dict[str, str]  # the words of entries from before failures were kept
@@ -91,7 +91,7 @@ class Ties:
     def met(self, entry: Ghap, resolver: Caller) -> tuple[Met, ...]:
         """Return the errors that an entry keeps once it is resolved.
 
-        What another agent met before the entry was adopted is tied only if the resolver met some of it, too.
+        Errors of another agent, before the entry was adopted, are tied only if the resolver met one of them, too.
         """
         of_project = self.failures.of_project(entry.project)
         found = [each for each in of_project if each.during and each.during.entry == entry.id]
@@ -172,7 +172,7 @@ class Ties:
         return known
 
     def _earlier(self, project: str, failures: list[Failure]) -> Iterator[tuple[str, Met]]:
-        """Yield the errors of entries that were resolved before entries kept them, with the ids of these."""
+        """Yield the ids of entries that were resolved before entries kept errors, each with an error."""
         sessions: dict[str, list[Failure]] = defaultdict(list)
         for each in failures:
             if not (each.during or each.imported):
@@ -204,7 +204,7 @@ class Ties:
 
 
 def programs_of(command: str) -> frozenset[str]:
-    """Return the names, without folders, of what a command runs: of a common program, what it is about."""
+    """Return the names of a command's programs, without folders; in place of a common one, its first other word."""
     found = ([word.rpartition("/")[2].casefold() for word in call if _is_word(word)] for call in _calls(command))
     return frozenset(next((name for name in names if name not in _COMMON), names[0]) for names in found if names)
 
@@ -264,7 +264,7 @@ def _quotes(text: str, wanted: list[str]) -> bool:
 
 
 def _has(text: str, words: Iterable[str]) -> bool:
-    """Return whether a text of words has all of these."""
+    """Return whether a text of words has all given words."""
     return all(f" {word} " in text for word in words)
 
 
