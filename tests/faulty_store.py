@@ -54,6 +54,9 @@ class FaultyStore:
         self.gate.clear()
         self.entered.clear()
 
+    def with_limit(self, _seconds: float | None) -> FaultyStore:
+        return self
+
     async def ensure(self, spec: CollectionSpec) -> str | None:
         await self._check()
         return await self.inner.ensure(spec)

@@ -4,7 +4,7 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from time import monotonic
@@ -15,7 +15,7 @@ from learning_memory_server.embedding.tokens import reading
 from learning_memory_server.embedding.work_queue import DaemonThread, WorkQueue, in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, ModelServerAwayError
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay, is_waited_for, request_seconds
+from learning_memory_server.system.waiting import BACKGROUND, Backoff, Budget, Circuit, is_own_delay, limited
 
 T = TypeVar("T")
 
@@ -104,14 +104,9 @@ class _LocalModel:
     def __init__(self, thread: Executor) -> None:
         self.queue = WorkQueue(thread)
 
-    @asynccontextmanager
-    async def in_time(self, within: float | None) -> AsyncIterator[None]:
-        """Limit how long the block waits for the model; None for no limit."""
-        try:
-            async with asyncio.timeout(within):
-                yield
-        except TimeoutError:
-            raise EmbeddingUnavailableError(_LATE, hint=_HINT) from None
+    def use(self, budget: Budget) -> AbstractAsyncContextManager[None]:
+        """Limit how long the block waits for the model."""
+        return limited(budget.model, EmbeddingUnavailableError(_LATE, hint=_HINT))
 
 
 class _ServedModel(_LocalModel):
@@ -127,12 +122,12 @@ class _ServedModel(_LocalModel):
         self.circuit = Circuit(f"model: {kind}", self._closed, timeouts.REACH + timeouts.LOAD)
 
     @asynccontextmanager
-    async def in_time(self, within: float | None) -> AsyncIterator[None]:
+    async def use(self, budget: Budget) -> AsyncIterator[None]:
         """Limit the block's time, and open the circuit after it, which fails waiting callers immediately."""
         until = None
-        if within is not None or is_waited_for():
+        if budget.is_waited_for:
             self.circuit.require_closed()
-            seconds = request_seconds(timeouts.LOAD if within is None else within)
+            seconds = min(each for each in (budget.model, budget.request, timeouts.LOAD) if each is not None)
             until = asyncio.get_running_loop().time() + seconds
         else:
             await self.circuit.require_closing(timeouts.REQUEST)
@@ -159,7 +154,7 @@ class EmbeddingService:
     """Loads a model and runs it: queries first, documents in small batches.
 
     A model in this process has one thread. On a server, queries and documents have a thread and a circuit each. All
-    wait for the loaded model, at most `within` seconds, and raise `EmbeddingUnavailableError`.
+    wait for the loaded model, as long as their budget says, and raise `EmbeddingUnavailableError`.
 
     Attributes:
         listeners: Called each time that the model's server has come back.
@@ -210,16 +205,16 @@ class EmbeddingService:
         """Start loading unless the model is loaded, is loading, or failed recently. Returns at once."""
         return self._model.start()
 
-    async def identity(self) -> EmbeddingIdentity:
+    async def identity(self, budget: Budget = BACKGROUND) -> EmbeddingIdentity:
         """Wait for the model and return its identity: only vectors of the same identity are comparable."""
         if self.state is ModelState.READY:
             return self.start().result().identity
-        async with self._documents.in_time(None):
+        async with self._documents.use(budget):
             return (await self._model.get()).identity
 
-    async def embed_documents(self, texts: Sequence[str], within: float | None = None) -> Vectors:
+    async def embed_documents(self, texts: Sequence[str], budget: Budget = BACKGROUND) -> Vectors:
         """Return an array of shape (len(texts), dimension), once the model is loaded."""
-        async with self._documents.in_time(within):
+        async with self._documents.use(budget):
             if len(texts) <= _BATCH:
                 return await self._embed_batch(texts)
             import numpy as np
@@ -234,14 +229,14 @@ class EmbeddingService:
                 vectors[rows] = await self._embed_batch([texts[row] for row in rows])
         return vectors
 
-    async def embed_query(self, text: str, within: float | None = None) -> Vectors:
+    async def embed_query(self, text: str, budget: Budget = BACKGROUND) -> Vectors:
         """Return a read-only array of shape (dimension,), cached for repeated queries, once the model is loaded."""
         if self.state is ModelState.READY:
             known = (self.start().result().identity, text)
             if known in self._cached:
                 self._cached.move_to_end(known)
                 return self._cached[known]
-        async with self._queries.in_time(within):
+        async with self._queries.use(budget):
             model = await self._model.get()
             with self._model.errors("failed"):
                 vector = await self._queries.queue.embed_query(model, text)

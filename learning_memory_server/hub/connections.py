@@ -21,7 +21,7 @@ from learning_memory_server.server.calls import TOOL_USE, unforeseen
 from learning_memory_server.server.main import fast_imports
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import discovery, jsonrpc
-from learning_memory_server.system.waiting import each_request_within
+from learning_memory_server.system.waiting import Budget
 
 if TYPE_CHECKING:
     from learning_memory_server.server.calls import Calls
@@ -126,8 +126,7 @@ async def describe(services: Services) -> dict[str, Any]:
     points = None
     if services.index.is_open:
         try:
-            with each_request_within(timeouts.COUNT):
-                points = await services.index.counts()
+            points = await services.index.with_budget(Budget(timeouts.COUNT)).counts()
         except StorageUnavailableError as error:
             services.writer.invalidate(error)
     return {

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Final, TypeVar
@@ -44,6 +45,7 @@ from learning_memory_server.index.ranking.hybrid import (
     search_hybrid,
 )
 from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of, refill
+from learning_memory_server.system.waiting import BACKGROUND, Budget, limited
 
 T = TypeVar("T")
 
@@ -82,7 +84,8 @@ class VectorIndex:
         self._open_store = open_store
         self._blueprints = Blueprints(embeddings, shapes)
         self.is_on_server = is_on_server
-        self._store: VectorStore | None = None
+        self.budget = BACKGROUND
+        self._engine: list[VectorStore] = []  # shared with the views of `with_budget`
         self._opening = asyncio.Lock()
         self._generations: Counter[str] = Counter()
         self.notices: list[str] = []
@@ -90,52 +93,54 @@ class VectorIndex:
     @property
     def is_open(self) -> bool:
         """Whether searches and writes are possible without waiting."""
-        return self._store is not None
+        return bool(self._engine)
 
-    @asynccontextmanager
-    async def in_time(self, seconds: float) -> AsyncIterator[None]:
+    def with_budget(self, budget: Budget) -> VectorIndex:
+        """Return a view of this index for a caller who waits: its requests and vectors are limited."""
+        view = copy(self)
+        view.budget = budget
+        return view
+
+    def limited(self) -> AbstractAsyncContextManager[None]:
         """Limit how long a block waits for a server: `NoAnswerError`. An engine in this process is at most busy."""
-        try:
-            async with asyncio.timeout(seconds if self.is_on_server else None):
-                yield
-        except TimeoutError:
-            raise NoAnswerError("The index did not answer in time.", hint="Call again in a few seconds.") from None
+        late = NoAnswerError("The index did not answer in time.", hint="Call again in a few seconds.")
+        return limited(self.budget.index if self.is_on_server else None, late)
 
     async def open(self) -> VectorStore:
         """Wait for the model, open the engine, ensure every collection, and return the engine. Idempotent."""
-        identity = await self.embeddings.identity()
+        identity = await self.embeddings.identity(self.budget)
         async with self._opening:
-            if self._store is None:
+            if not self._engine:
                 specs = await self.specs()
                 self.scale.look_up(identity)
                 store = self._open_store(identity)
                 try:
-                    self.notices += await self._blueprints.ensure(store, specs)
+                    self.notices += await self._blueprints.ensure(store.with_limit(self.budget.request), specs)
                 # A caller that waits no longer cancels it.
                 except (LearningMemoryError, asyncio.CancelledError):
                     await store.close()
                     raise
-                self._store = store
-            return self._store
+                self._engine.append(store)
+            return self.require_open()
 
     async def specs(self) -> list[CollectionSpec]:
         """Wait for the model and return what each collection should be."""
-        return [await self._blueprints.spec(collection) for collection in Collection]
+        return [await self._blueprints.spec(collection, self.budget) for collection in Collection]
 
     async def origin(self, collection: Collection) -> str:
         """Wait for the model and return the origin of a collection's vectors; see `Recipe.origin`."""
-        return self._blueprints.recipe(collection).origin(await self.embeddings.identity())
+        return self._blueprints.recipe(collection).origin(await self.embeddings.identity(self.budget))
 
-    async def embed(self, text: str, within: float | None = None) -> Vectors:
+    async def embed(self, text: str) -> Vectors:
         """Wait for the model and return the vector of a document without parts, of shape (dimension,)."""
-        vector: Vectors = (await self.embeddings.embed_documents([text], within))[0]
+        vector: Vectors = (await self.embeddings.embed_documents([text], self.budget))[0]
         return vector
 
     async def write(self, documents: Sequence[Document], vectors: Vectors | None = None) -> None:
         """Write documents with `vectors` of shape (len(documents), dimension), computed if None. Never waits."""
         store = self.require_open()
         if vectors is None:
-            vectors = await embed(self.embeddings, documents)
+            vectors = await embed(self.embeddings, documents, self.budget)
         by_collection: dict[str, list[Point]] = {}
         for document, point in zip(documents, points_of(documents, vectors), strict=True):
             by_collection.setdefault(document.collection, []).append(point)
@@ -207,7 +212,6 @@ class VectorIndex:
         is_shown: Callable[[Payload], bool] = lambda _: True,
         timer: SearchTimer | None = None,
         *,
-        model_within: float | None = None,
         expected: Callable[[], int] = lambda: 0,
     ) -> list[Match]:
         """Return the points that match best, best first, ties ordered by id.
@@ -215,13 +219,12 @@ class VectorIndex:
         Args:
             is_shown: Rejects points that should no longer be in the index, by their payload.
             timer: Gets the times of the model and of the engine.
-            model_within: The most seconds to wait for the query's vector; None for no limit.
             expected: Returns how many matching points a server must have; `LostPointsError` if it returns fewer.
         """
         store = self.require_open()
         timer = timer or SearchTimer(query.collection)
         with timer.part("embedding"):
-            vector = await self.embeddings.embed_query(query.text, model_within)
+            vector = await self.embeddings.embed_query(query.text, self.budget)
         generation = self._generations[query.collection]
         with timer.part("engine"):
             reading = self._read(query, vector)
@@ -307,8 +310,8 @@ class VectorIndex:
 
     async def flush(self) -> None:
         """Make what was written survive a power loss."""
-        if self._store is not None:
-            await self._store.flush()
+        for store in self._engine:
+            await store.flush()
 
     async def discard(self) -> None:
         """Close the engine, so that the next `open` starts over. What it cannot flush is lost until it is rebuilt."""
@@ -321,9 +324,8 @@ class VectorIndex:
         await self._close_store()
 
     async def _close_store(self) -> None:
-        if self._store is not None:
-            store, self._store = self._store, None
-            await store.close()
+        if self._engine:
+            await self._engine.pop().close()
 
     async def _change(self, collection: str, change: Callable[[], Awaitable[None]]) -> None:
         await change()
@@ -331,12 +333,12 @@ class VectorIndex:
 
     def require_open(self) -> VectorStore:
         """Return the engine if searches and writes are possible without a wait."""
-        if self._store is None:
+        if not self._engine:
             hint = "Call again in a few seconds. If this lasts, `learning-memory-server doctor` says why."
             if self.embeddings.state == "ready":
                 raise StorageUnavailableError("The index is not open yet.", hint=hint)
             raise EmbeddingUnavailableError("The embedding model is not loaded yet.", hint=hint)
-        return self._store
+        return self._engine[0].with_limit(self.budget.request)
 
 
 def _vectors_in(records: Iterable[Record]) -> dict[str, Vectors]:

@@ -17,6 +17,7 @@ from learning_memory_server.errors import ForbiddenCollectionError
 from learning_memory_server.index.document import DIGEST, Collection, Document, DocumentShape, digest_of, in_batches
 from learning_memory_server.index.engines.base import CollectionSpec, Payload, Point, Rebuild, SparseVector, VectorStore
 from learning_memory_server.index.ranking.terms import encode_document
+from learning_memory_server.system.waiting import BACKGROUND, Budget
 
 log = structlog.get_logger()
 
@@ -55,11 +56,11 @@ class Blueprints:
         """Return the recipe of a collection."""
         return Recipe(self._shape(collection).form)
 
-    async def spec(self, collection: Collection) -> CollectionSpec:
+    async def spec(self, collection: Collection, budget: Budget = BACKGROUND) -> CollectionSpec:
         """Wait for the model and return the collection's specification."""
-        identity = await self.embeddings.identity()
+        identity = await self.embeddings.identity(budget)
         if self._model.get("identity") != identity.digest:
-            (probe,) = await self.embeddings.embed_documents([PROBE])
+            (probe,) = await self.embeddings.embed_documents([PROBE], budget)
             self._model = {"model": identity.model, "identity": identity.digest, "probe": probe.tolist()}
         shape = self._shape(collection)
         recipe = asdict(self.recipe(collection))
@@ -126,14 +127,14 @@ def points_of(documents: Sequence[Document], vectors: Vectors) -> list[Point]:
     ]
 
 
-async def embed(model: EmbeddingService, documents: Sequence[Document]) -> Vectors:
+async def embed(model: EmbeddingService, documents: Sequence[Document], budget: Budget = BACKGROUND) -> Vectors:
     """Return unit vectors of shape (len(documents), dimension). If you change it, raise `Recipe.vectors`.
 
     A document with parts gets the vector half-way between its text's and the mean of its parts'. Decision 9 has
     figures.
     """
     texts = [text for document in documents for text in (document.text, *document.parts)]
-    made = await model.embed_documents(texts)
+    made = await model.embed_documents(texts, budget)
     if len(made) == len(documents):
         return made
     import numpy as np

@@ -15,6 +15,7 @@ from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
+from learning_memory_server.system.waiting import BACKGROUND, Budget
 
 _COMPARED_AT_ONCE: Final = 64
 """How many documents are compared with the index before other tasks get to run."""
@@ -158,11 +159,11 @@ class Reconciler:
             await self.delete_pending()
         return written
 
-    async def write(self, documents: Sequence[Document]) -> None:
+    async def write(self, documents: Sequence[Document], budget: Budget = BACKGROUND) -> None:
         """Write some of the pending documents."""
         documents = [document for document in documents if document.point_id not in self._removed]
         try:
-            await self._index.write(documents)
+            await self._index.with_budget(budget).write(documents)
         except (NoAnswerError, asyncio.CancelledError):
             # What became of it is not known. It may even be done later.
             self._given_up.update(document.point_id for document in documents)
@@ -179,11 +180,11 @@ class Reconciler:
                 del self._pending[_key(document)]
         self.is_flushed = False
 
-    async def delete_pending(self) -> None:
+    async def delete_pending(self, budget: Budget = BACKGROUND) -> None:
         """Remove the points that are to be removed."""
         if points := sorted(self.pending_deletes):
             landed = self._landed.copy()
-            await self._index.remove(points)
+            await self._index.with_budget(budget).remove(points)
             # Not those that were written while they were removed.
             self.pending_deletes.difference_update(each for each in points if self._landed[each] == landed[each])
             for point in self._given_up.intersection(points):

@@ -22,13 +22,7 @@ from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import DocumentSource, Reconciler
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
-from learning_memory_server.system.waiting import (
-    Backoff,
-    attempts,
-    each_request_within,
-    is_transient,
-    is_worth_repeating,
-)
+from learning_memory_server.system.waiting import Backoff, Budget, attempts, is_transient, is_worth_repeating
 
 _QUIET: Final = 5.0
 """Seconds without a write after which the engine is flushed."""
@@ -69,17 +63,17 @@ class IndexWriter:
         """How many points are missing from the index; None while that is not known."""
         return self.reconciler.pending if self.reconciler.is_known else None
 
-    async def write(self, documents: Sequence[Document], within: float = timeouts.WRITE) -> bool:
+    async def write(self, documents: Sequence[Document], seconds: float = timeouts.WRITE) -> bool:
         """Index the documents, and return whether they are there within the time; if not, they stay pending."""
         # Pending until written, so that catching up covers a cancelled call too.
         self.reconciler.add(documents)
-        return await self._in_time(self._try_write(documents), within, "documents.postponed", len(documents))
+        return await self._finish(partial(self._try_write, documents), seconds, "documents.postponed", len(documents))
 
-    async def remove(self, point_ids: Iterable[str], within: float = timeouts.WRITE) -> bool:
+    async def remove(self, point_ids: Iterable[str], seconds: float = timeouts.WRITE) -> bool:
         """Remove points of forgotten records. Return whether they are gone; if not, they are removed later."""
         points = set(point_ids)
         self.reconciler.remove(points)
-        return await self._in_time(self.reconciler.delete_pending(), within, "removal.postponed", len(points))
+        return await self._finish(self.reconciler.delete_pending, seconds, "removal.postponed", len(points))
 
     def server_returned(self) -> None:
         """Compare the index with the journal and write what is pending: a server answers again."""
@@ -219,12 +213,11 @@ class IndexWriter:
             self._tried.set()
             quiet = await self._idle()
 
-    async def settle(self, within: float = timeouts.SETTLE) -> None:
+    async def settle(self, seconds: float = timeouts.SETTLE) -> None:
         """Wait until the index is open and, if there is time, has caught up for the first time."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(within):
-                with each_request_within(within):
-                    await self._index.open()
+            async with asyncio.timeout(seconds):
+                await self._index.with_budget(Budget(seconds)).open()
                 await self._tried.wait()
         self._index.require_open()
 
@@ -240,13 +233,14 @@ class IndexWriter:
         self.reconciler.lose()
         await self._index.discard()
 
-    async def _in_time(self, work: Coroutine[None, None, None], within: float, postponed: str, count: int) -> bool:
+    async def _finish(
+        self, work: Callable[[Budget], Coroutine[None, None, None]], seconds: float, postponed: str, count: int
+    ) -> bool:
         """Do some work, and return whether it succeeded in time. Late work continues; a cancelled call cancels it."""
         failures: list[str] = []
-        with each_request_within(timeouts.REQUEST_SHARE * within):
-            task = self._start(_collecting(work, failures))
+        task = self._start(_collecting(work(Budget(timeouts.REQUEST_SHARE * seconds)), failures))
         try:
-            await asyncio.wait([task], timeout=within)
+            await asyncio.wait([task], timeout=seconds)
         except asyncio.CancelledError:
             task.cancel()
             raise
@@ -266,18 +260,17 @@ class IndexWriter:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _try_write(self, documents: Sequence[Document]) -> None:
+    async def _try_write(self, documents: Sequence[Document], budget: Budget) -> None:
         """Make one attempt, and see to two more if it fails."""
         try:
-            await self.reconciler.write(documents)
+            await self.reconciler.write(documents, budget)
         except MissingCollectionError as error:
             self.invalidate(error)
             raise
         except StorageUnavailableError as error:
             if is_transient(error) and not self._is_trying_again:
                 self._is_trying_again = True
-                with each_request_within(timeouts.REQUEST):
-                    self._start(self._try_again(documents, error))
+                self._start(self._try_again(documents, error))
             raise
 
     async def _try_again(self, documents: Sequence[Document], first: StorageUnavailableError) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -19,7 +19,7 @@ from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.recall.recall import Recall, rank, with_iso_dates
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.waiting import Backoff, attempts, each_request_within, is_worth_repeating
+from learning_memory_server.system.waiting import Backoff, Budget, attempts, is_worth_repeating
 
 _CHUNKS_EACH: Final = 5
 """Chunks to fetch for each memory that is wanted, in each round."""
@@ -56,13 +56,14 @@ class MemorySearcher:
         depth = max(min(_CHUNKS_EACH * query.limit, _DEEPEST), self.recall.reranking.depth)
         now = asyncio.get_running_loop().time
         began = now()
-        last = began + self.patience
+        last, budget = began + self.patience, Budget.of_search(self.deadline)
         is_partial = False
         seen: list[FoundMemory] = []
         without: set[str] = set()
         basis: Basis | None = None
         while True:
-            async with self.recall.index.in_time(began + timeouts.MEMORIES_INDEX_SHARE * self.deadline - now()):
+            left = replace(budget, index=began + (budget.index or 0.0) - now())
+            async with self.recall.index.with_budget(left).limited():
                 matches = await self._ranked(query, depth, without, basis, timer)
             if basis is None and matches:
                 # The scores of all rounds are compared.
@@ -90,7 +91,7 @@ class MemorySearcher:
             query,
             seen,
             lambda count: self._texts(seen[:count]),
-            began + self.deadline - timeouts.MEMORIES_ANSWERING - now(),
+            began + self.deadline - timeouts.ANSWERING - now(),
             partial(_best, query.limit),
         )
         return SearchResult(kept, mode, left_out, is_partial)
@@ -114,15 +115,15 @@ class MemorySearcher:
     ) -> list[FoundMemory]:
         """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
         where = query.where.for_engine(without)
+        index = self.recall.index.with_budget(Budget.of_search(self.deadline))
         asked = Query(Collection.MEMORIES, query.text, depth, where, basis=basis)
         async for attempt in attempts("memories.search", is_worth_repeating, Backoff(timeouts.MEMORIES_AGAIN)):
-            with attempt, each_request_within(timeouts.MEMORIES_REQUEST_SHARE * self.deadline):
-                matches = await self.recall.index.search_hybrid(
+            with attempt:
+                matches = await index.search_hybrid(
                     asked,
                     # A point may briefly outlive its memory.
                     lambda payload: self.memories.find(payload["memory_id"]) is not None,
                     timer,
-                    model_within=timeouts.MEMORIES_MODEL_SHARE * self.deadline,
                     expected=lambda: self._expected(query.where, without),
                 )
         return [

@@ -28,7 +28,7 @@ from learning_memory_server.index.ranking.terms import length, terms, weight
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.waiting import Backoff, each_request_within
+from learning_memory_server.system.waiting import Backoff, Budget
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -161,7 +161,7 @@ class Recall:
             if query.collection in self.writer.reconciler.searchable:
                 async with self._at_once:
                     try:
-                        async with self.index.in_time(seconds):
+                        async with self.index.with_budget(Budget(index=seconds)).limited():
                             result = await search_index(query, timer)
                     except (StorageUnavailableError, EmbeddingUnavailableError) as error:
                         # The journal can still answer, and `mode` says that it did.
@@ -209,16 +209,15 @@ class ExperienceSearcher:
 
     async def _search_index(self, query: ExperienceQuery, timer: SearchTimer) -> SearchResult[FoundExperience]:
         began = monotonic()
-        index, depth = self.recall.index, max(query.limit, self.recall.reranking.depth)
-        async with index.in_time(timeouts.EXPERIENCES_INDEX):
-            with each_request_within(timeouts.EXPERIENCES_REQUEST):
-                matches = await index.search_hybrid(
-                    Query(query.collection, query.text, depth, query.where.for_engine(), _siblings(query.axis)),
-                    lambda payload: self._find(payload["ghap_id"]) is not None,
-                    timer,
-                    model_within=timeouts.EXPERIENCES_MODEL,
-                    expected=lambda: self._expected(query),
-                )
+        index = self.recall.index.with_budget(Budget.of_search(timeouts.SEARCH))
+        depth = max(query.limit, self.recall.reranking.depth)
+        async with index.limited():
+            matches = await index.search_hybrid(
+                Query(query.collection, query.text, depth, query.where.for_engine(), _siblings(query.axis)),
+                lambda payload: self._find(payload["ghap_id"]) is not None,
+                timer,
+                expected=lambda: self._expected(query),
+            )
         # One may have been forgotten since it was found.
         found = [
             FoundExperience(entry, explanation=match.explanation)
@@ -229,7 +228,7 @@ class ExperienceSearcher:
             query,
             found,
             lambda count: [axis_text(each.entry, query.axis) for each in found[:count]],
-            min(timeouts.RERANKING, began + timeouts.SEARCH - timeouts.EXPERIENCES_ANSWERING - monotonic()),
+            min(timeouts.RERANKING, began + timeouts.SEARCH - timeouts.ANSWERING - monotonic()),
             lambda ranked: sorted(ranked, key=lambda each: self.shared.discount(each.entry) - each.score)[
                 : query.limit
             ],

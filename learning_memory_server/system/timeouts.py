@@ -52,26 +52,14 @@ PLACE: Final = (
 )
 ROOTS: Final = 120  # Git may look for root commits: all commits of a history are read for it, once
 
-# Of SEARCH, in `search_experiences`
+# Of SEARCH, SEARCH_MEMORY, or another deadline of a search
 
-# An index on a server. Then the journal answers: that takes 0.4 s for 10,000 entries.
-EXPERIENCES_INDEX: Final = 1.5
-EXPERIENCES_MODEL: Final = 1.0  # Of these, the model for the query
-# One request to a server: less than the whole, so that it is known who was late.
-EXPERIENCES_REQUEST: Final = 1.2
-EXPERIENCES_ANSWERING: Final = 0.1  # Everything after the re-ranking
-
-# Of SEARCH_MEMORY, in `search_memory`, or of another deadline that a search has. The shares are not in seconds.
-
-MEMORIES_INDEX_SHARE: Final = 0.75  # The index before the re-ranking. Then the journal answers.
-# One request to a server: less than the whole, so that it is known who was late.
-MEMORIES_REQUEST_SHARE: Final = 0.6
-MEMORIES_MODEL_SHARE: Final = 0.5  # The model
+SEARCH_SHARES: Final = (0.6, 0.5, 0.75)  # One request to a server, the model, and the index before the re-ranking
+ANSWERING: Final = 0.1  # Everything after the re-ranking
 # How many deadlines the journal then has, so that a long one is answered too.
 MEMORIES_JOURNAL_SHARE: Final = 4.0
 # After these seconds a search starts no further round, so that it can answer before the deadline.
 MEMORIES_ROUNDS: Final = 0.5
-MEMORIES_ANSWERING: Final = 0.1  # Everything after the re-ranking
 MEMORIES_AGAIN: Final = 0.05  # Before a lost connection is tried again; the next wait is twice as long
 
 # Re-ranking, where a model for it is set
@@ -82,11 +70,9 @@ RERANKER_AGAIN: Final = 60.0
 
 # Values
 
-LISTING_MODEL: Final = 1.0  # `list_values`, for the vector of a question. After that, the order is lexical.
-LISTING_INDEX: Final = 1.8  # `list_values`, for the model and an engine on a server together
-LISTING_REQUEST: Final = 0.8  # One request to a server for it
-MATCHING: Final = 1.0  # Values that come along with a search, the question's vector included
-MATCHING_REQUEST: Final = 0.4  # One request to a server for them
+# Budgets: a request to a server, the vector of the question, and both together
+LISTING: Final = (0.8, 1.0, 1.8)  # `list_values`; after that, the order is lexical
+MATCHING: Final = (0.4, 1.0, 1.0)  # Values that come along with a search
 # `resolve_ghap`, for the value that it names; the entry is resolved by then, and its reply should not wait.
 NAMED_VALUE: Final = 1.0
 NAMED_VALUE_REQUEST: Final = 0.8  # One request to a server for it

@@ -1,4 +1,4 @@
-"""Deadlines, retries, circuit breakers and turns. The seconds are in `timeouts`.
+"""Budgets of time, retries, circuit breakers and turns. The seconds are in `timeouts`.
 
 A circuit stands before a server. The first request without an answer opens it: later ones fail immediately until a
 probe in the background gets an answer. Calls that write take turns in the order in which they were sent.
@@ -10,7 +10,7 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import ExitStack, asynccontextmanager
 from contextvars import Context, ContextVar
 from dataclasses import dataclass, field
 from typing import Final
@@ -51,30 +51,39 @@ def has_written() -> None:
 
 _ATTEMPTS: Final = 3
 
-_patience: ContextVar[float | None] = ContextVar("patience", default=None)
-
 log = structlog.get_logger()
 
 
-@contextmanager
-def each_request_within(seconds: float) -> Iterator[None]:
-    """Limit how long each request that is made in this block, and in the tasks it starts, may take."""
-    token = _patience.set(seconds)
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The seconds that a caller waits, handed down to the engine and the model; None for no limit."""
+
+    request: float | None = None  # for each request to a server
+    model: float | None = None  # for the vector of a text
+    index: float | None = None  # for an index on a server, in all
+
+    @classmethod
+    def of_search(cls, seconds: float) -> Budget:
+        """Return the parts of a search's seconds. A request has less than the index: the log names the late one."""
+        return cls(*(share * seconds for share in timeouts.SEARCH_SHARES))
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether a caller waits for the model or a request, not the background."""
+        return self.request is not None or self.model is not None
+
+
+BACKGROUND: Final = Budget()
+
+
+@asynccontextmanager
+async def limited(seconds: float | None, late: LearningMemoryError) -> AsyncIterator[None]:
+    """Limit how long the block may take, and raise an error if it is `late`."""
     try:
-        yield
-    finally:
-        _patience.reset(token)
-
-
-def request_seconds(most: float) -> float:
-    """Return how long a request may take here, and `most` where no caller waits."""
-    patience = _patience.get()
-    return most if patience is None else min(most, patience)
-
-
-def is_waited_for() -> bool:
-    """Return whether a caller waits for what is done here, for less time than the background has."""
-    return request_seconds(timeouts.REQUEST) < timeouts.REQUEST
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError:
+        raise late from None
 
 
 class Circuit:
@@ -99,10 +108,10 @@ class Circuit:
         if self._error is not None:
             raise type(self._error)(self._error.message, hint=self._error.hint) from self._error
 
-    async def require_closing(self, within: float) -> None:
-        """Wait until this is closed, `within` seconds at most, then do what `require_closed` does."""
+    async def require_closing(self, seconds: float) -> None:
+        """Wait until this is closed, some seconds at most, then do what `require_closed` does."""
         if self._error is not None and self._probing is not None:
-            await asyncio.wait([self._probing], timeout=within)
+            await asyncio.wait([self._probing], timeout=seconds)
         self.require_closed()
 
     def open(self, error: NoAnswerError | ModelServerAwayError, probe: Callable[[], Awaitable[object]]) -> None:
@@ -115,7 +124,7 @@ class Circuit:
             return
         self._error = error
         log.warning("circuit.opened", server=self._name)
-        # Without the context of the call that happened to fail: its deadline, and its id in the log.
+        # Without the context of the failed call: its id in the log.
         self._probing = asyncio.create_task(self._probe(probe), context=Context())
 
     async def close(self) -> None:
@@ -144,9 +153,9 @@ def is_own_delay(until: float) -> bool:
     return asyncio.get_running_loop().time() - until > timeouts.BUSY
 
 
-async def _answers(probe: Callable[[], Awaitable[object]], within: float) -> bool:
+async def _answers(probe: Callable[[], Awaitable[object]], seconds: float) -> bool:
     try:
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(seconds):
             await probe()
     except (TimeoutError, NoAnswerError, ModelServerAwayError):
         return False

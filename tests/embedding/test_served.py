@@ -16,7 +16,7 @@ from learning_memory_server.embedding.base import PROBE
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import EmbeddingUnavailableError, ModelServerAwayError
-from learning_memory_server.system.waiting import each_request_within
+from learning_memory_server.system.waiting import Budget
 from tests.fast_forward import fast_forward
 from tests.support import MINUTES
 
@@ -118,11 +118,11 @@ async def fails_after(call: Awaitable[object]) -> float:
 @fast_forward
 async def test_a_query_that_is_not_answered_is_the_last_that_waits(server: ModelServer) -> None:
     async with running(server) as service:
-        known = await service.embed_query("known", 1)
+        known = await service.embed_query("known", Budget(model=1))
         server.hang()
-        assert await fails_after(service.embed_query("first", 1)) >= 1
-        assert await fails_after(service.embed_query("second", 1)) < 0.5
-        assert await service.embed_query("known", 1) is known
+        assert await fails_after(service.embed_query("first", Budget(model=1))) >= 1
+        assert await fails_after(service.embed_query("second", Budget(model=1))) < 0.5
+        assert await service.embed_query("known", Budget(model=1)) is known
         assert "second" not in server.asked
 
 
@@ -131,11 +131,11 @@ async def test_queries_and_documents_have_circuits_of_their_own(server: ModelSer
     async with running(server) as service:
         await service.identity()
         server.hang()
-        await fails_after(service.embed_documents(["a document"], 1))
+        await fails_after(service.embed_documents(["a document"], Budget(model=1)))
         server.heal()
         # Documents still wait for their probe.
-        assert (await service.embed_query("a query", 1)).shape == (16,)
-        assert await fails_after(service.embed_documents(["another"], 1)) < 0.5
+        assert (await service.embed_query("a query", Budget(model=1))).shape == (16,)
+        assert await fails_after(service.embed_documents(["another"], Budget(model=1))) < 0.5
 
 
 @fast_forward
@@ -143,9 +143,9 @@ async def test_a_write_whose_caller_waits_opens_the_circuit_too(server: ModelSer
     async with running(server) as service:
         await service.identity()
         server.hang()
-        with each_request_within(0.9):
-            assert 0.9 <= await fails_after(service.embed_documents(["first"])) < 5
-            assert await fails_after(service.embed_documents(["second"])) < 0.5
+        hasty = Budget(request=0.9)
+        assert 0.9 <= await fails_after(service.embed_documents(["first"], hasty)) < 5
+        assert await fails_after(service.embed_documents(["second"], hasty)) < 0.5
 
 
 async def test_a_refusal_opens_nothing(server: ModelServer) -> None:
@@ -154,7 +154,7 @@ async def test_a_refusal_opens_nothing(server: ModelServer) -> None:
         server.fail(EmbeddingUnavailableError("There is no such model."))
         for text in ("first", "second"):
             with pytest.raises(EmbeddingUnavailableError, match="no such model"):
-                await service.embed_query(text, 30)
+                await service.embed_query(text, Budget(model=30))
         assert server.asked[-2:] == ["first", "second"]
 
 
@@ -163,14 +163,14 @@ async def test_a_deadline_that_this_process_missed_opens_nothing(server: ModelSe
     async with running(server) as service:
         await service.identity()
         server.hang()
-        late = asyncio.create_task(service.embed_query("late", 0.01))
+        late = asyncio.create_task(service.embed_query("late", Budget(model=0.01)))
         await asyncio.sleep(0)
         time.sleep(0.5)  # noqa: ASYNC251 - the loop is to be busy
         with pytest.raises(EmbeddingUnavailableError):
             await late
         server.heal()
         server.release()
-        assert (await service.embed_query("next", 30)).shape == (16,)
+        assert (await service.embed_query("next", Budget(model=30))).shape == (16,)
 
 
 @pytest.mark.slow
@@ -183,8 +183,8 @@ async def test_after_the_servers_return_nothing_waits_for_what_still_hangs(serve
         service.listeners.append(lambda: returned.append(asyncio.get_running_loop().time()))
         server.hang() if hangs else server.fail(AWAY)
         background = asyncio.create_task(service.embed_documents(["background"]))
-        await fails_after(service.embed_query("query", 0.5))
-        await fails_after(service.embed_documents(["waited for"], 0.5))
+        await fails_after(service.embed_query("query", Budget(model=0.5)))
+        await fails_after(service.embed_documents(["waited for"], Budget(model=0.5)))
         if not hangs:
             await fails_after(background)
         await asyncio.sleep(7)
@@ -194,7 +194,7 @@ async def test_after_the_servers_return_nothing_waits_for_what_still_hangs(serve
         server.heal()
 
         assert await seconds_until(lambda: bool(returned)) <= 5
-        assert (await service.embed_documents(["next"], 0.5)).shape == (1, 16)
+        assert (await service.embed_documents(["next"], Budget(model=0.5))).shape == (1, 16)
         if hangs:
             async with asyncio.timeout(MINUTES):
                 assert (await background).shape == (1, 16)
@@ -209,7 +209,7 @@ async def test_a_model_whose_server_was_away_is_loaded_when_it_is_there(server: 
         service.listeners.append(lambda: returned.append(service.state.value))
         server.fail(AWAY)
         await fails_after(service.identity())
-        assert await fails_after(service.embed_query("query", 1)) < 0.5
+        assert await fails_after(service.embed_query("query", Budget(model=1))) < 0.5
         await asyncio.sleep(10)
         assert server.loads == 1
 
@@ -226,8 +226,8 @@ async def test_a_first_load_may_take_long_and_nobody_waits_for_it(server: ModelS
     async with running(server) as service:
         server.hang()
         background = asyncio.create_task(service.identity())
-        assert 1 <= await fails_after(service.embed_query("first", 1)) < 5
-        assert await fails_after(service.embed_query("second", 1)) < 0.5
+        assert 1 <= await fails_after(service.embed_query("first", Budget(model=1))) < 5
+        assert await fails_after(service.embed_query("second", Budget(model=1))) < 0.5
         await asyncio.sleep(40)
         server.heal()
         server.release()
@@ -240,13 +240,13 @@ async def test_a_server_that_loads_its_model_for_long_is_asked_for_a_vector_once
     async with running(server) as service:
         await service.identity()
         server.hang(is_there=True)
-        await fails_after(service.embed_query("query", 1))
+        await fails_after(service.embed_query("query", Budget(model=1)))
         await asyncio.sleep(50)
         assert server.asked[2:] == ["reach", PROBE]
         server.release()
         server.heal()
         await seconds_until(lambda: not service._served[0].circuit.is_open)
-        assert (await service.embed_query("query", 1)).shape == (16,)
+        assert (await service.embed_query("query", Budget(model=1))).shape == (16,)
         assert server.asked.count(PROBE) == 1
 
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.errors import EmbeddingUnavailableError
+from learning_memory_server.system.waiting import Budget
 from tests.embedding.gated import Gated, busy, settle
 
 
@@ -46,7 +47,7 @@ async def test_a_query_that_is_late_fails_and_is_not_embedded() -> None:
     model = Batches()
     async with busy(model) as service:
         with pytest.raises(EmbeddingUnavailableError, match=r"^The embedding model did not answer in time\.$"):
-            await service.embed_query("impatient", 0.01)
+            await service.embed_query("impatient", Budget(model=0.01))
         model.allowed.release()
 
         await service.embed_query("patient")
@@ -56,7 +57,7 @@ async def test_a_query_that_is_late_fails_and_is_not_embedded() -> None:
 async def test_a_document_that_is_late_fails() -> None:
     async with busy(Gated()) as service:
         with pytest.raises(EmbeddingUnavailableError, match="in time"):
-            await service.embed_documents(["impatient"], 0.01)
+            await service.embed_documents(["impatient"], Budget(model=0.01))
 
 
 class Picky(Batches):

@@ -15,6 +15,7 @@ from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.reconciling import Reconciler
 from learning_memory_server.index.writer import IndexWriter
+from learning_memory_server.system.waiting import Budget
 
 FULL, VALUES, MEMORIES = Collection.EXPERIENCES_FULL, Collection.VALUES, Collection.MEMORIES
 
@@ -96,6 +97,9 @@ class FakeIndex:
     async def remove_given_up(self) -> None: ...
 
     async def discard(self) -> None: ...
+
+    def with_budget(self, _budget: Budget) -> FakeIndex:
+        return self
 
     async def flush(self) -> None:
         for collection, points in self.stored.items():

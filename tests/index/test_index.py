@@ -22,6 +22,7 @@ from learning_memory_server.index.recipe import embed
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
+from learning_memory_server.system.waiting import Budget
 from tests.embedding.gated import SlowLoad
 from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
@@ -46,9 +47,9 @@ async def test_a_server_is_given_up_after_a_while_and_an_engine_in_this_process_
         )
 
     with pytest.raises(NoAnswerError, match=r"^The index did not answer in time\.$"):
-        async with index(is_on_server=True).in_time(0):
+        async with index(is_on_server=True).with_budget(Budget(index=0)).limited():
             await asyncio.sleep(0.01)
-    async with index(is_on_server=False).in_time(0):
+    async with index(is_on_server=False).with_budget(Budget(index=0)).limited():
         await asyncio.sleep(0.01)
 
 

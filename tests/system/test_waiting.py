@@ -1,12 +1,15 @@
 """Circuits and deadlines, on an event loop whose time is skipped, not waited for."""
 
 import asyncio
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.system.waiting import Circuit, each_request_within, is_own_delay, request_seconds
+from learning_memory_server.system import waiting
+from learning_memory_server.system.waiting import BACKGROUND, Budget, Circuit, is_own_delay, limited
 from tests.fast_forward import fast_forward
 from tests.support import MINUTES
 
@@ -92,30 +95,37 @@ async def test_a_refusal_is_an_answer() -> None:
     assert len(server.asked) == 1
 
 
-async def test_a_probe_has_none_of_the_deadline_of_the_call_that_failed() -> None:
-    seen: list[float] = []
-
-    async def probe() -> None:
-        seen.append(request_seconds(10))
-
-    circuit = Circuit("test")
-    with each_request_within(0.5):
-        circuit.open(AWAY, probe)
-    await until(lambda: not circuit.is_open)
-    assert seen == [10]
+def test_a_caller_waits_for_a_request_or_a_model() -> None:
+    assert not BACKGROUND.is_waited_for
+    assert not Budget(index=1).is_waited_for
+    assert Budget(request=1).is_waited_for
+    assert Budget(model=1).is_waited_for
 
 
-async def test_requests_have_as_long_as_whoever_waits_for_them() -> None:
-    async def asked() -> float:
-        return request_seconds(10)
+def test_a_search_gives_a_request_less_than_the_index() -> None:
+    assert Budget.of_search(2.0) == Budget(request=1.2, model=1.0, index=1.5)
 
-    assert request_seconds(10) == 10
-    with each_request_within(0.5):
-        assert await asked() == await asyncio.create_task(asked()) == 0.5
-        assert request_seconds(0.1) == 0.1
-        task = asyncio.create_task(asked())
-    assert request_seconds(10) == 10
-    assert await task == 0.5
+
+async def test_a_block_is_limited_and_says_what_was_late() -> None:
+    async with limited(None, AWAY), limited(MINUTES, AWAY):
+        pass
+    with pytest.raises(NoAnswerError, match=r"^The server is away\.$"):
+        async with limited(0.01, AWAY):
+            await asyncio.Event().wait()
+
+
+def test_time_is_handed_down_as_one_budget() -> None:
+    """A deadline in the context, or seconds beside a budget, would be a second way."""
+    root = Path(waiting.__file__).parents[1]
+    other_ways = re.compile(r"\b(?:in_time|each_request_within|request_seconds|\w*_within|within)\b(?=[=:(]| *: float)")
+    found = [
+        f"{path.relative_to(root)}: {line.strip()}"
+        for room in ("index", "embedding", "recall", "learning/values", "learning/clusters", "hub", "system")
+        for path in sorted((root / room).rglob("*.py"))
+        for line in path.read_text("utf-8").splitlines()
+        if other_ways.search(line)
+    ]
+    assert found == []
 
 
 async def test_a_deadline_that_is_noticed_late_is_ones_own_delay() -> None:

@@ -110,6 +110,10 @@ class VectorStore(Protocol):
     not fit.
     """
 
+    def with_limit(self, _seconds: float | None) -> VectorStore:
+        """Return this store with a limit for each request to a server; None for the usual one."""
+        return self
+
     async def ensure(self, spec: CollectionSpec) -> str | None:
         """Create the collection and its payload indexes unless they exist. Idempotent.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -63,6 +64,16 @@ class QdrantStore(VectorStore):
         self._reading: dict[str, asyncio.Lock] = {}
         self._former: dict[str, dict[Place, set[str]]] = {}
         self._written: dict[str, set[str]] = {}
+
+    @override
+    def with_limit(self, seconds: float | None) -> QdrantStore:
+        if seconds is None:
+            return self
+        view = copy(self)
+        view.requests = self.requests.with_limit(seconds)
+        view.catalog = Catalog(view.requests)
+        view._points = OwnPoints(view.requests, self._owner)  # noqa: SLF001 - its own
+        return view
 
     async def ensure(self, spec: CollectionSpec) -> None:
         """Find or create the collection; see the port. One that does not fit is left to others."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from copy import copy
@@ -22,7 +23,7 @@ from learning_memory_server.index.engines.qdrant_errors import Kind, refusal, re
 from learning_memory_server.index.engines.server_log import checked_address, clean_url
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.servers import certificates, is_here, require_plain
-from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay, request_seconds
+from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay
 
 T = TypeVar("T")
 
@@ -203,15 +204,22 @@ class Requests:
         addresses = [checked_address(url, api_key, allow_plaintext_key=allow_plaintext_key) for url in urls]
         self.address = ", ".join(addresses)
         self._timeout = timeout
+        self._limit = math.inf
         self._errors = partial(request_errors, names_port=all(urlsplit(url).port for url in urls))
         self._connect = partial(_client, api_key=api_key)
         self._nodes = [
             _Node(url, address, self._connect(url))
             for url, address in zip(map(clean_url, urls), addresses, strict=True)
         ]
-        self._closed = False
+        self._closed = asyncio.Event()  # shared with the views of `with_limit`
         self.availability = availability or Availability()
         self._is_shared = availability is not None
+
+    def with_limit(self, seconds: float) -> Requests:
+        """Return a view whose requests may take no longer than some seconds."""
+        view = copy(self)
+        view._limit = seconds  # noqa: SLF001 - its own
+        return view
 
     async def ask(self, call: Call[T], probe: Call[Any] | None = None) -> T:
         """Return the result of a request, or raise an error of the port: immediately while a circuit is open.
@@ -237,7 +245,7 @@ class Requests:
     async def _ask_each(self, call: Call[T], probe: Call[Any]) -> T:
         """Ask the addresses whose circuits are closed in order. The one that answers is asked first from then on."""
         most = min(self._timeout, timeouts.QDRANT_READ) if call.kind is Kind.READ else self._timeout
-        until = _now() + request_seconds(most)
+        until = _now() + min(most, self._limit)
         nodes = [(node, self.availability.circuit(call.kind, node.url)) for node in self._nodes]
         asked = [(node, circuit) for node, circuit in nodes if not circuit.is_open]
         if not asked:
@@ -303,8 +311,8 @@ class Requests:
 
     async def close(self) -> None:
         """Release the connections. Idempotent."""
-        if not self._closed:
-            self._closed = True
+        if not self._closed.is_set():
+            self._closed.set()
             if not self._is_shared:
                 await self.availability.close()
             for node in self._nodes:
@@ -313,7 +321,7 @@ class Requests:
 
     def require_open(self) -> None:
         """Do nothing unless this was closed."""
-        if self._closed:
+        if self._closed.is_set():
             raise StorageUnavailableError("The store is closed.")
 
 

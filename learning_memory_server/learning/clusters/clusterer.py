@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ from learning_memory_server.learning.clusters.clusters import AxisClusters, Axis
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
+from learning_memory_server.system.waiting import Budget
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -125,15 +127,16 @@ class LiveAxis:
     def _resolved(self) -> list[Ghap]:
         return self.owner.collector.list_resolved(EntryQuery(project=self.project))
 
-    async def material(self) -> FitRequest:
+    async def material(self, index: VectorIndex | None = None) -> FitRequest:
         """Return the input of a fit: all indexed entries, without a previous run."""
         own, *apart = self._collections()
-        vectors = await self.owner.index.vectors(own)
-        others = [await self.owner.index.vectors_of(other, list(vectors)) for other in apart]
+        index = index or self.owner.index
+        vectors = await index.vectors(own)
+        others = [await index.vectors_of(other, list(vectors)) for other in apart]
         # Read after the awaits: what was forgotten meanwhile is left out.
         return await asyncio.to_thread(_material, self.axis, self._resolved(), vectors, others)
 
-    async def clusters(self, until: float | None) -> AxisClusters:
+    async def clusters(self, until: float | None, index: VectorIndex) -> AxisClusters:
         """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
 
         `until`, in the loop's time, is when to stop waiting for vectors. Raises what `cluster_axis` raises.
@@ -145,11 +148,11 @@ class LiveAxis:
                 # Counted in the index, so that a broken index is reported rather than a lack of data.
                 try:
                     async with asyncio.timeout_at(until):
-                        material = await self.material()
+                        material = await self.material(index)
                 except TimeoutError:
                     raise _late() from None
                 self._require(len(material.ids))
-            await self._follow(until)
+            await self._follow(until, index)
         return self._shown or await self._view()
 
     def drop(self) -> None:
@@ -162,18 +165,18 @@ class LiveAxis:
             self._running.cancel()
             await asyncio.wait([self._running])
 
-    async def _follow(self, until: float | None) -> None:
+    async def _follow(self, until: float | None, index: VectorIndex) -> None:
         """Wait for a fit of what is there now; if a large store has a fit already, only start one."""
         last = self._fit
         if last is not None and len(last.ids) > self.owner.waited_for:
-            self._run()
+            self._run(index)
             return
         stamp = self.stamp()
         try:
-            await self._wait_for(self._run(), until)
+            await self._wait_for(self._run(index), until)
             if self._fitted is None or self._fitted < stamp:
                 # It had begun before the last write that this caller knows of.
-                await self._wait_for(self._run(), until)
+                await self._wait_for(self._run(index), until)
         except InsufficientDataError:
             raise
         except LearningMemoryError:
@@ -191,9 +194,9 @@ class LiveAxis:
             raise _late()
         await asyncio.shield(fitting)
 
-    def _run(self) -> asyncio.Task[None]:
+    def _run(self, index: VectorIndex) -> asyncio.Task[None]:
         if self._running is None or self._running.done():
-            self._running = asyncio.create_task(self._refit())
+            self._running = asyncio.create_task(self._refit(index))
             self._running.add_done_callback(self._report)
         return self._running
 
@@ -201,11 +204,11 @@ class LiveAxis:
         if not done.cancelled() and isinstance(error := done.exception(), LearningMemoryError):
             log.warning("axis.not_clustered", axis=self.axis.value, reason=error.message)
 
-    async def _refit(self) -> None:
+    async def _refit(self, index: VectorIndex) -> None:
         async with self.owner.one_fit:
             stamp, at = self.stamp(), self.owner.clock()
             try:
-                fit = await self.owner.fitting.fit(self._request)
+                fit = await self.owner.fitting.fit(partial(self._request, index))
                 await self.owner.lineages.remember(self.axis, self.project, fit.members(), fit.matching)
                 log.info("axis.clustered", axis=self.axis.value, count=len(fit.clusters), total=len(fit.ids))
                 self._fit, self._fitted_at, self._fitted, self._shown = fit, at, stamp, None
@@ -213,10 +216,10 @@ class LiveAxis:
                 # With 100,000 experiences it takes a fifth of a second.
                 await asyncio.to_thread(trim_heap)
 
-    async def _request(self) -> FitRequest:
+    async def _request(self, index: VectorIndex) -> FitRequest:
         self._is_reading = True
         try:
-            request = await self.material()
+            request = await self.material(index)
         finally:
             self._is_reading = False
         self._require(len(request.ids))
@@ -233,7 +236,7 @@ class LiveAxis:
         # All of one fit: another may be done during the awaits below.
         fit, at, fitted = self._fit, self._fitted_at, self._fitted
         if fit is None or at is None:
-            return await self.clusters(None)
+            return await self.clusters(None, self.owner.index)
         stamp, entries = self.stamp(), await self.entries()
         stale = 0 if stamp == fitted else len(entries.keys() ^ set(fit.ids))
         shown = await asyncio.to_thread(clusters_of, fit, at, lineage, entries, stale)
@@ -262,6 +265,9 @@ def _late() -> NoAnswerError:
 _LEAST: Final = {Axis.FULL: 20, Axis.STRATEGY: 20, Axis.SURPRISE: 8, Axis.ROOT_CAUSE: 8}
 
 
+_CLUSTERS: Final = Budget(index=timeouts.CLUSTERS)
+
+
 @dataclass(eq=False)
 class ExperienceClusterer:
     """The clusters of every axis."""
@@ -282,29 +288,30 @@ class ExperienceClusterer:
         self.one_fit = asyncio.Lock()
         self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
 
-    async def cluster_axis(
-        self, axis: Axis, project: str | None = None, within: float = timeouts.CLUSTERS
-    ) -> AxisClusters:
+    async def cluster_axis(self, axis: Axis, project: str | None = None, budget: Budget = _CLUSTERS) -> AxisClusters:
         """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
 
-        Those of one project have ids of their own. `within` are the most seconds to wait for the index: to open, to
+        Those of one project have ids of their own. The budget is for the index: to open, to
         catch up, and to give a server's vectors. Raises `InsufficientDataError` if there are too few experiences, and
         `JournalUnavailableError` if the history of cluster numbers cannot be read or written.
         """
-        until = asyncio.get_running_loop().time() + within
-        await self.writer.settle(min(timeouts.SETTLE, within))
+        seconds = timeouts.CLUSTERS if budget.index is None else budget.index
+        until = asyncio.get_running_loop().time() + seconds
+        await self.writer.settle(min(timeouts.SETTLE, seconds))
         if (axis, project) not in self._axes:
             least = _LEAST[axis] if self.min_experiences is None else self.min_experiences
             self._axes[axis, project] = LiveAxis(axis, project, least, self)
-        return await self._axes[axis, project].clusters(until if self.index.is_on_server else None)
+        return await self._axes[axis, project].clusters(
+            until if self.index.is_on_server else None, self.index.with_budget(budget)
+        )
 
-    async def clusters_with(self, cluster_id: ClusterId, within: float = timeouts.CLUSTERS) -> AxisClusters:
+    async def clusters_with(self, cluster_id: ClusterId, budget: Budget = _CLUSTERS) -> AxisClusters:
         """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
 
         The cluster may be gone. Raises what `cluster_axis` raises.
         """
         project = await self.lineages.owner(cluster_id, self.collector.timeline.projects())
-        return await self.cluster_axis(cluster_id.axis, project, within)
+        return await self.cluster_axis(cluster_id.axis, project, budget)
 
     def reread_numbers(self) -> None:
         """Reread the history of cluster numbers, and drop all fits: texts or numbers were changed behind them."""

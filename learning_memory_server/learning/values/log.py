@@ -32,7 +32,6 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.value import Status, Support, Value, ValueOrder, Verdict, verdict_id
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance
-from learning_memory_server.system import timeouts
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -226,9 +225,7 @@ async def closest_members(index: VectorIndex, axis: Axis, members: Sequence[Ghap
     failed = await _nearest(index, axis, falsified, vector)
     said = [*map(lesson_of, learned), *(entry.hypothesis for entry in failed)]
     try:
-        cosines = (
-            (await index.embeddings.embed_documents(said, timeouts.CLOSEST_MODEL) @ vector).tolist() if said else []
-        )
+        cosines = (await index.embeddings.embed_documents(said, index.budget) @ vector).tolist() if said else []
     except EmbeddingUnavailableError:
         return Closest(tuple(learned[: limits.CLOSEST_SHOWN]), tuple(failed[: limits.CLOSEST_SHOWN]))
     return Closest(_best(learned, cosines[: len(learned)]), _best(failed, cosines[len(learned) :]))
@@ -246,7 +243,7 @@ async def _nearest(index: VectorIndex, axis: Axis, members: Sequence[Ghap], vect
     points = list(by_point)
     hits: list[Hit] = []
     try:
-        async with index.in_time(timeouts.CLOSEST_READ):
+        async with index.limited():
             for start in range(0, len(points), _ASKED):
                 some = frozenset(points[start : start + _ASKED])
                 hits += await index.nearest(Collection.of(axis), vector, limit=_EMBEDDED, ids=some)

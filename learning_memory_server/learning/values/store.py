@@ -36,7 +36,7 @@ from learning_memory_server.model.value import Evidence, Value, ValueOrder, new_
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, SearchMode, Stance
 from learning_memory_server.recall.recall import rank
 from learning_memory_server.system import timeouts
-from learning_memory_server.system.waiting import each_request_within
+from learning_memory_server.system.waiting import Budget
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -116,13 +116,14 @@ class ValueStore:
 
         Raises what `store` raises.
         """
-        vector = await self.index.embed(text, timeouts.VALUE_MODEL)
-        with each_request_within(timeouts.VALIDATING):
-            cluster, match = await self._match(vector, cluster_id, timeouts.VALIDATING_CLUSTERS)
-            similar, closest = await asyncio.gather(
-                self._similar(vector, cluster_id.axis),
-                closest_members(self.index, cluster_id.axis, cluster.members, vector),
-            )
+        vector = await self._embed(text)
+        request = timeouts.VALIDATING
+        cluster, match = await self._match(vector, cluster_id, Budget(request, index=timeouts.VALIDATING_CLUSTERS))
+        index = self.index.with_budget(Budget(request, timeouts.CLOSEST_MODEL, timeouts.CLOSEST_READ))
+        similar, closest = await asyncio.gather(
+            self._similar(vector, cluster_id.axis, request),
+            closest_members(index, cluster_id.axis, cluster.members, vector),
+        )
         return Validation(match, similar, closest)
 
     async def store(
@@ -150,12 +151,11 @@ class ValueStore:
             raise InvalidInputError(f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}.")
         if existing := self._existing(caller, text, axis, supersedes, cited):
             return existing
-        vector = await self.index.embed(text, timeouts.VALUE_MODEL)
-        with each_request_within(timeouts.STORING):
-            cluster, match = await self._match(vector, cluster_id, timeouts.STORING_CLUSTERS)
+        vector = await self._embed(text)
+        request = timeouts.STORING
+        cluster, match = await self._match(vector, cluster_id, Budget(request, index=timeouts.STORING_CLUSTERS))
         _require_on_topic(match, cluster_id)
-        with each_request_within(timeouts.STORING):
-            similar = await self._similar(vector, axis, supersedes)
+        similar = await self._similar(vector, axis, request, supersedes)
         origin = await self.index.origin(Collection.of(axis))
         # Another call may have stored it during the awaits above; from here to the append there are none.
         if existing := self._existing(caller, text, axis, supersedes, cited):
@@ -174,7 +174,7 @@ class ValueStore:
         # The verdicts first: a crash in between leaves verdicts on nothing, never a value without its verdicts.
         self.verdicts.record(caller, value, self.clock(), cited.stances)
         self.log.add(value)
-        await self.writer.write([document_of(value)], within=timeouts.STORING)
+        await self.writer.write([document_of(value)], timeouts.STORING)
         return Stored(self._standing(value), similar)
 
     def add_new(self, values: Iterable[Value]) -> list[Value]:
@@ -205,20 +205,26 @@ class ValueStore:
         return None
 
     async def _match(
-        self, vector: Vectors, cluster_id: ClusterId, within: float
+        self, vector: Vectors, cluster_id: ClusterId, budget: Budget
     ) -> tuple[ExperienceCluster, TopicMatch]:
         from learning_memory_server.learning.clustering.topic import match_topic
 
-        found = await self.clusterer.clusters_with(cluster_id, within)
+        found = await self.clusterer.clusters_with(cluster_id, budget)
         cluster = found.get(cluster_id)
         others = [other.evidence for other in found.clusters if other is not cluster]
         return cluster, match_topic(vector, cluster.evidence, others, self.index.scale.scale.stretch)
 
-    async def _similar(self, vector: Vectors, axis: Axis, besides: str | None = None) -> tuple[Likeness, ...]:
+    async def _embed(self, text: str) -> Vectors:
+        return await self.index.with_budget(Budget(model=timeouts.VALUE_MODEL)).embed(text)
+
+    async def _similar(
+        self, vector: Vectors, axis: Axis, request: float, besides: str | None = None
+    ) -> tuple[Likeness, ...]:
         others = [value for value in self.log.current(axis) if value.id != besides]
+        index = self.index.with_budget(Budget(request, index=timeouts.VALIDATING))
         try:
-            async with self.index.in_time(timeouts.VALIDATING):
-                return await values_like(self.index, vector, others)
+            async with index.limited():
+                return await values_like(index, vector, others)
         except StorageUnavailableError:
             return ()
 
@@ -247,9 +253,9 @@ class ValueStore:
         try:
             # The model may be late, too.
             async with asyncio.timeout(timeouts.NAMED_VALUE):
-                vector = await self.index.embed(learned_text(entry), timeouts.NAMED_VALUE)
-                with each_request_within(timeouts.NAMED_VALUE_REQUEST):
-                    near = await nearest_values(self.index, vector, values, 1)
+                vector = await self.index.with_budget(Budget(model=timeouts.NAMED_VALUE)).embed(learned_text(entry))
+                index = self.index.with_budget(Budget(timeouts.NAMED_VALUE_REQUEST))
+                near = await nearest_values(index, vector, values, 1)
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return None
         least = NEAR + self.index.usual_closeness(Collection.of(Axis.FULL), vector, MEAN)
@@ -275,10 +281,9 @@ class ValueStore:
         by_id = {each.value.id: each for each in standings}
         mode = mode_for(query)
         try:
-            async with self.index.in_time(timeouts.LISTING_INDEX):
-                matches = await self._search(
-                    query, by_id, max(len(by_id), 1), timeouts.LISTING_REQUEST, timeouts.LISTING_MODEL
-                )
+            index = self.index.with_budget(Budget(*timeouts.LISTING))
+            async with index.limited():
+                matches = await _search(index, query, by_id, max(len(by_id), 1))
             best = [str(match.payload["value_id"]) for match in matches]
         except (EmbeddingUnavailableError, StorageUnavailableError):
             mode = SearchMode.LEXICAL
@@ -296,10 +301,9 @@ class ValueStore:
         if not in_force or not self.index.is_open:
             return []
         try:
-            async with asyncio.timeout(timeouts.MATCHING):
-                matches = await self._search(
-                    query, in_force, limits.VALUES_MATCHING, timeouts.MATCHING_REQUEST, timeouts.MATCHING
-                )
+            index = self.index.with_budget(Budget(*timeouts.MATCHING))
+            async with asyncio.timeout(index.budget.index):
+                matches = await _search(index, query, in_force, limits.VALUES_MATCHING)
         except (EmbeddingUnavailableError, StorageUnavailableError, TimeoutError):
             return []
         return [
@@ -308,18 +312,14 @@ class ValueStore:
             if (least := match.explanation.basis.least) is not None and match.explanation.strength >= least
         ]
 
-    async def _search(
-        self, query: str, among: Mapping[str, Standing], limit: int, request: float, model: float
-    ) -> list[Match]:
-        """Return how the values among these match a question, best first, within these seconds."""
-        asked = Query(Collection.VALUES, query, limit, Filter())
-        with each_request_within(request):
-            return await self.index.search_hybrid(
-                asked, lambda payload: payload["value_id"] in among, model_within=model
-            )
-
     def _standing(self, value: Value) -> Standing:
         return weigh_all([value], self.log, self.verdicts, self.collector)[0]
+
+
+async def _search(index: VectorIndex, query: str, among: Mapping[str, Standing], limit: int) -> list[Match]:
+    """Return how the values among these match a question, best first."""
+    asked = Query(Collection.VALUES, query, limit, Filter())
+    return await index.search_hybrid(asked, lambda payload: payload["value_id"] in among)
 
 
 def _require_on_topic(match: TopicMatch, cluster_id: ClusterId) -> None:

@@ -32,6 +32,7 @@ from learning_memory_server.server.views import (
 )
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
+from learning_memory_server.system.waiting import Budget
 
 if TYPE_CHECKING:
     import numpy as np
@@ -166,7 +167,9 @@ class Dashboard:
 
     async def _clusters(self, axis: Axis, project: str | None, numbers: Mapping[str, int]) -> dict[str, Any]:
         try:
-            found: AxisClusters = await self.services.clusterer.cluster_axis(axis, project, timeouts.DASHBOARD_SETTLE)
+            found: AxisClusters = await self.services.clusterer.cluster_axis(
+                axis, project, Budget(index=timeouts.DASHBOARD_SETTLE)
+            )
         except LearningMemoryError as error:
             return {"clusters": [], "notice": error.message}
         now = self.services.clock()

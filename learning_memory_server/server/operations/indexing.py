@@ -24,6 +24,7 @@ from learning_memory_server.server.composition.services import ALL_SHAPES, Servi
 from learning_memory_server.server.composition.statistics import journal_notices
 from learning_memory_server.server.operations.report import Report
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.waiting import Budget
 
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.qdrant import QdrantStore
@@ -95,7 +96,7 @@ async def _failure_of_model(services: Services) -> str | None:
     """Try the model. One that a server runs may have gone, or changed, since it was loaded."""
     try:
         # As a document: queries are remembered.
-        await services.embeddings.embed_documents(["anything"], timeouts.REQUEST)
+        await services.embeddings.embed_documents(["anything"], Budget(model=timeouts.REQUEST))
     except EmbeddingUnavailableError as error:
         return error.sentence
     return None

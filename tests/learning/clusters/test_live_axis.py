@@ -12,6 +12,7 @@ from learning_memory_server.index.document import Collection
 from learning_memory_server.learning.clusters.clusterer import LiveAxis
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
+from learning_memory_server.system.waiting import Budget
 from tests.learning.clusters.parts import ALL, TYPES, Learning, entries_about, ids, learning, named
 from tests.support import MINUTES, about
 
@@ -28,7 +29,7 @@ async def test_vectors_that_a_server_gives_late_are_read_without_the_caller(tmp_
         async with asyncio.timeout(MINUTES):
             for _ in range(2):
                 with pytest.raises(NoAnswerError, match="in time"):
-                    await each.clusterer.cluster_axis(Axis.FULL, within=0.05)
+                    await each.clusterer.cluster_axis(Axis.FULL, budget=Budget(index=0.05))
         given.set()
         assert (await each.clusters()).total == 24
         assert each.runs == 1
