@@ -6,10 +6,12 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory, mkdtemp
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
@@ -18,9 +20,14 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import Connection
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
+from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.system.paths import APPLICATION, PREFIX, data_directory
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.composition.services import Services
 
 _PREFIX: Final = "learning-memory-demo-"
 _AXES: Final = ("full", "root_cause")
@@ -31,6 +38,8 @@ _PRINCIPLES: Final = (
     "Build the cache key in one function, and invalidate the entry on every write, so that none is stale.",
     "Count the queries of a slow page and read the query plan before adding an index.",
 )
+_VERDICTS: Final = (("supports",) * 3, ("supports", "contradicts"))
+"""What the entries of their clusters say about the values that are kept: one is in force, and one is contested."""
 _UNFIT: Final = "Always write documentation for the billing team's holiday calendar"
 
 _AGAIN: Final = {
@@ -57,8 +66,8 @@ async def demo(
     configure_logging("critical")
     out.say("This calls the server's tools over a temporary folder, and needs no network.")
     with nullcontext(mkdtemp(prefix=_PREFIX)) if keep else TemporaryDirectory(prefix=_PREFIX) as folder:
-        async with open_example(Path(folder)) as server:
-            await _learn(server)
+        async with _open(Path(folder)) as story:
+            await _learn(story)
         async with open_example(Path(folder)) as server:
             kept = await _remember(server)
     seconds = time.monotonic() - began
@@ -69,14 +78,44 @@ async def demo(
 @asynccontextmanager
 async def open_example(folder: Path) -> AsyncIterator[Connection]:
     """Connect to the server's services over a folder, without a hub and the user's settings."""
+    async with _open(folder) as story:
+        yield story.server
+
+
+@dataclass
+class _Story:
+    """The server, its services, and a clock that plays six weeks in a minute."""
+
+    settings: Settings
+    ago: timedelta = timedelta()
+    services: "Services" = field(init=False)
+    server: Connection = field(init=False)
+
+    def now(self) -> datetime:
+        """Return the story's time."""
+        return utc_now() - self.ago
+
+    async def play(self, example: dict[str, Any]) -> None:
+        """Replay an example on its day, in a session of its own, with the commands that its agent ran."""
+        self.ago = timedelta(days=example["days_ago"])
+        for command, *output in example.get("ran", ()):
+            ran = Ran("demo", example["goal"], command, "".join(output), bool(output), self.now())
+            await self.services.error_advisor.saw(ran)
+        await replay(self.server, example)
+        self.ago = timedelta()
+
+
+@asynccontextmanager
+async def _open(folder: Path) -> AsyncIterator[_Story]:
     from learning_memory_server.server.composition.services import open_services
     from learning_memory_server.server.operations import operate
 
-    settings = Settings(storage_path=folder, project="demo")
-    async with open_services(settings, purpose="learning-memory-server demo") as services:
+    story = _Story(Settings(storage_path=folder, project="demo"))
+    async with open_services(story.settings, purpose="learning-memory-server demo", clock=story.now) as services:
         # Late advice is left out of a reply; here it is what is shown, also on a busy machine.
         services.advisor.within = None
-        yield Connection(partial(operate, services), settings)
+        story.services, story.server = services, Connection(partial(operate, services), story.settings)
+        yield story
 
 
 def examples() -> list[dict[str, Any]]:
@@ -90,24 +129,29 @@ async def replay(server: Connection, entry: dict[str, Any]) -> None:
     first, *later = entry["steps"]
     start = {name: entry[name] for name in ("domain", "strategy", "goal")}
     end = ("status", "result", "surprise", "root_cause", "lesson")
-    await server.call("start_ghap", **start, **first)
+    shown = [each["id"] for each in (await server.call("start_ghap", **start, **first)).get("related", ())]
     for step in later:
         await server.call("update_ghap", **step)
-    await server.call("resolve_ghap", **{name: entry[name] for name in end if name in entry})
+    cited = {entry["told"]: shown} if shown and "told" in entry else {}
+    await server.call("resolve_ghap", **{name: entry[name] for name in end if name in entry}, **cited)
 
 
-async def _learn(server: Connection) -> None:
-    entries = examples()
+async def _learn(story: _Story) -> None:
+    server, entries = story.server, sorted(examples(), key=lambda entry: -entry["days_ago"])
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
     _show_step("1. Agents say what they believe before they act, and then what happened")
-    out.say(f"{len(entries)} examples were written for this demo. One of them:")
+    out.say(f"{len(entries)} examples were written for this demo, of six weeks. One of them:")
     out.facts([*parts.items(), ("surprise", shown["surprise"]), ("lesson", shown["lesson"]["takeaway"])])
-    for entry in entries:
-        await replay(server, entry)
+    half = len(entries) // 2
+    for entry in entries[:half]:
+        await story.play(entry)
     _show_step("2. Search at once, before the model is loaded")
     await _search(server, _SAME_WORDS)
     await _wait_for_model(server)
+    for entry in entries[half:]:
+        await story.play(entry)
+    await server.run("complete")
     _show_step("3. Another agent is about to make the same guess, and is warned")
     await _warn(server)
     _show_step("4. See what keeps recurring")
@@ -161,18 +205,25 @@ async def _wait_for_model(server: Connection) -> None:
 
 
 async def _keep_value(server: Connection) -> None:
-    """Store the principle that is closest to a cluster, and show a text that does not fit."""
+    """Store two principles that fit a cluster best, judge them by entries, and show a text that does not fit."""
     clusters = (await server.call("get_clusters", axis="full"))["clusters"]
-    tried = []
+    best = []
     for text in _PRINCIPLES:
-        for cluster in clusters:
-            verdict = await server.call("validate_value", text=text, cluster_id=cluster["cluster_id"])
-            tried.append((text, cluster, verdict))
-    text, cluster, verdict = max(tried, key=lambda each: (each[2]["valid"], each[2]["similarity"]))
-    _require(verdict["valid"], "No principle was accepted as a value.")
-    _show_verdict(text, cluster, verdict)
-    stored = await server.call("store_value", text=text, cluster_id=cluster["cluster_id"], axis="full")
-    out.say(f"Stored as {stored['id']}, with its evidence. One that does not fit:")
+        tried = [
+            (await server.call("validate_value", text=text, cluster_id=each["cluster_id"]), each) for each in clusters
+        ]
+        best.append((text, *max(tried, key=lambda each: (each[0]["valid"], each[0]["similarity"]))))
+    best.sort(key=lambda each: (each[1]["valid"], each[1]["similarity"]), reverse=True)
+    _require(best[1][1]["valid"], "No two principles were accepted as values.")
+    for (text, verdict, cluster), verdicts in zip(best, _VERDICTS, strict=False):
+        _show_verdict(text, cluster, verdict)
+        stored = await server.call("store_value", text=text, cluster_id=cluster["cluster_id"], axis="full")
+        out.say(f"Stored as {stored['id']}, with its evidence.")
+        members = await server.call("get_cluster_members", cluster_id=cluster["cluster_id"])
+        for member, stance in zip(members["members"], verdicts, strict=False):
+            judged = await server.call("judge_value", value_id=stored["id"], ghap_id=member["id"], verdict=stance)
+        out.say(f"Entries judge it: {judged['standing']}.")
+    out.say("One that does not fit:")
     verdict = await server.call("validate_value", text=_UNFIT, cluster_id=cluster["cluster_id"])
     _require(not verdict["valid"], "A text that fits no cluster was accepted as a value.")
     _show_verdict(_UNFIT, cluster, verdict)
@@ -184,7 +235,7 @@ async def _remember(server: Connection) -> dict[str, int]:
     entries = await server.call("list_ghap_entries", limit=100)
     values = await server.call("list_values")
     _require(values["count"], "The restart lost the value.")
-    out.say(f"{entries['count']} experiences and {values['count']} value are still there.")
+    out.say(f"{entries['count']} experiences and {values['count']} values are still there.")
     await _search(server, _OTHER_WORDS)
     return {"experiences": entries["count"], "values": values["count"]}
 

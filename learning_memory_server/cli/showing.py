@@ -30,6 +30,7 @@ from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.value import ClusterId, Value
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.views import entry_views, failure_views, memory_views, value_views
+from learning_memory_server.system.paths import APPLICATION
 
 Fact = tuple[str, str | Text | None]
 
@@ -65,6 +66,12 @@ async def show(
         view["evidence"]["member_ids"] = list(found.value.evidence.member_ids)
         view |= {"supported_by": list(found.supporting), "contradicted_by": list(found.contradicting)}
     display(view)
+    if isinstance(found, Ghap) and found.resolution:
+        is_never = stored.answers.is_never(found.id)
+        how = "No agent is told of it, as you said; to answer anew:" if is_never else "If it is wrong or outdated:"
+        command = f"  {APPLICATION} review {found.id}{'' if is_never else ' --never'}"
+        out.say(f"\n{how}")
+        out.say(command, "green", is_line=True)
     return Result({"kind": kind, kind: view})
 
 

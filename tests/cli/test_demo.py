@@ -1,18 +1,22 @@
 """The demo over the real server, and the examples that it replays."""
 
+import asyncio
 import json
 import os
 import re
 import shlex
 import subprocess
 import sys
+import zlib
+from base64 import b64decode
 from collections import Counter
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from learning_memory_server.cli.demo import examples
+from learning_memory_server.cli.demo import examples, open_example
 from learning_memory_server.index.document import axis_texts
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.model.entry import Ghap
@@ -23,7 +27,9 @@ from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Tier
 def entry(example: dict[str, Any]) -> Ghap:
     """Return the entry made of an example's last step and its outcome."""
     at = "2026-01-01T00:00:00+00:00"
-    told = {name: part for name, part in example.items() if name not in {"steps", "written_for"}}
+    told = {
+        name: part for name, part in example.items() if name not in {"steps", "written_for", "days_ago", "told", "ran"}
+    }
     parts = {name: told.pop(name) for name in ("domain", "strategy", "goal")} | example["steps"][-1]
     made = {"id": "ghap_1", "project": "demo", "agent_session": "demo", "created_at": at}
     return GHAP.decode({**made, **parts, "resolution": {"resolved_at": at, **told}})
@@ -35,7 +41,10 @@ def test_every_example_says_in_the_file_that_it_was_written_for_the_demo() -> No
 
 def test_the_examples_keep_to_the_limits_and_explain_what_was_falsified() -> None:
     for example in examples():
-        for text in (example["goal"], *(part for step in example["steps"] for part in step.values())):
+        for text in (
+            example["goal"],
+            *(step[name] for step in example["steps"] for name in step if name != "confidence"),
+        ):
             assert checked_text("statement", text, STATEMENT_MAX) == text
         end = entry(example).outcome
         end.require_explanation()
@@ -76,7 +85,7 @@ def test_the_demo_works_from_nothing_to_the_line_for_claude_code(tmp_path: Path)
     assert "verdict  refused: " in shown.stdout
     assert "'the website is sluggish because it talks to postgres hundreds of times': hybrid" in shown.stdout
     before, after = shown.stdout.split("7. Close everything")
-    assert "44 experiences and 1 value are still there." in after
+    assert "44 experiences and 2 values are still there." in after
     assert "falsified  " in shown.stdout.split("Before it acts, it is told:")[1].split("4. See")[0]
     found = [line for line in before.splitlines() if line.startswith("0.")][-3:]
     assert [line for line in after.splitlines() if line.startswith("0.")] == found
@@ -92,5 +101,30 @@ def test_the_demo_works_from_nothing_to_the_line_for_claude_code(tmp_path: Path)
 def test_with_json_the_demo_prints_what_was_kept(tmp_path: Path) -> None:
     document = json.loads(run_demo(tmp_path, "--json").stdout)
     seconds = document.pop("seconds")
-    assert document == {"experiences": len(examples()), "values": 1, "folder": None}
+    assert document == {"experiences": len(examples()), "values": 2, "folder": None}
     assert seconds > 0
+
+
+@pytest.mark.slow
+def test_the_demos_store_is_a_story_of_six_weeks(tmp_path: Path) -> None:
+    kept = Path(json.loads(run_demo(tmp_path, "--keep", "--json").stdout)["folder"])
+
+    async def document() -> dict[str, Any]:
+        async with open_example(kept) as server:
+            await server.run("complete")
+            packed = (await server.run("picture", project=None, folders={}))["document"]
+        made: dict[str, Any] = json.loads(zlib.decompress(b64decode(packed)))
+        return made
+
+    page = asyncio.run(document())
+    dates = [datetime.fromisoformat(each["resolved_at"]) for each in page["entries"]]
+    assert timedelta(weeks=5, days=6) < max(dates) - min(dates) < timedelta(weeks=6)
+    assert sum("confidence" in each for each in page["entries"]) >= 40
+    assert {each["standing"] for each in page["values"]} == {"supported", "contested"}
+    assert page["told"][""]["helped"] >= 5
+    assert page["told"][""]["misled"] >= 3
+    told = [each for error in page["errors"] for each in error["failures"] if "shown" in each]
+    assert [each["worked"] for each in told] == [each["remedy"] for each in told]
+    assert len(told) >= 3
+    assert {each["text"] for each in page["waiting"]} == {"npm run build", "uv run pytest tests/test_signup.py"}
+    assert [each["goal"] for each in page["open"]] == ["Find out why the payment test fails only when all tests run"]

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.moment import utc_now
 from tests.cli.kept import ERROR, MEMORIES, VALUE
 from tests.command_line import in_line, printed, refusal
@@ -82,3 +84,11 @@ def test_an_open_entry_is_shown_and_a_forgotten_one_is_named_as_such(run: Any, s
     assert entry.goal in shown.stdout
     collector.forget([entry.id], utc_now())
     assert f"{entry.id} was forgotten." in run("show", entry.id).stderr
+
+
+@pytest.mark.usefixtures("kept")
+def test_an_entry_is_shown_with_the_command_that_marks_it_as_wrong(run: Any, storage: Path) -> None:
+    marking = f"learning-memory-server review {ENTRY}"
+    assert f"If it is wrong or outdated:\n  {marking} --never\n" in run("show", ENTRY).stdout
+    Answers(Journal(storage / "journal").answers).add(Answer(ENTRY, "garden", Said.NEVER, utc_now()))
+    assert f"No agent is told of it, as you said; to answer anew:\n  {marking}\n" in run("show", ENTRY).stdout

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from types import MappingProxyType
@@ -60,6 +60,19 @@ class SharedBy(TypedDict):
     contradictions: int
 
 
+class WaitingView(TypedDict):
+    """Something that agents are told only if a person says yes; see `Waiting`."""
+
+    id: str
+    kind: str
+    project: str
+    text: str
+    about: str
+    fared: str
+    error: str
+    flaw: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Dashboard:
     """Gathers the page's data."""
@@ -82,6 +95,7 @@ class Dashboard:
         values = services.value_log.current(None, project, superseded=True)
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
         errors = [known for known in services.failure_log.errors() if _is_of(project, known[-1].project)]
+        named = {each.project for each in entries} | {known[-1].project for known in errors}
         errors.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
         loop = asyncio.get_running_loop()
         loop.call_later(_SENT, loop.run_in_executor, None, trim_heap)
@@ -108,6 +122,7 @@ class Dashboard:
                 for each in reversed(services.memory_log.all())
                 if _is_of(project, each.project)
             ],
+            "waiting": await asyncio.to_thread(self._waiting, named),
             "told": await asyncio.to_thread(
                 _told, project, services.trials.all(), advice, list(chain.from_iterable(errors))
             ),
@@ -120,7 +135,16 @@ class Dashboard:
             own = [entry for entry in entries if entry.project == name]
             validity.freshness.look(own, name, folder)
             notes |= validity.notes(own, folder)
-        return [entry_views.whole_entry(entry) | notes[entry.id] for entry in entries]
+        is_never = self.services.answers.is_never
+        return [
+            entry_views.whole_entry(entry) | notes[entry.id] | ({"never": True} if is_never(entry.id) else {})
+            for entry in entries
+        ]
+
+    def _waiting(self, projects: Iterable[str]) -> list[dict[str, Any]]:
+        """Return what waits for a person's yes, what cost most first."""
+        found = chain.from_iterable(self.services.review.waiting(name, self.services.clock()) for name in projects)
+        return [fields(WaitingView, each) for each in sorted(found, key=lambda each: -each.cost)]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""

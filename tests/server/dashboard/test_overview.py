@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.server.composition.services import Services
@@ -49,10 +50,12 @@ def test_the_overview_asks_for_decisions_each_with_its_command(seen: Seen) -> No
         assert words in main, words
     offered = commands(shown)
     (still_open,) = shown.evaluate("LM.data.open.map((entry) => entry.id)")
-    for command in (f"forget {still_open}", f"share {entry(0).id}", f"forget {entry(4).id}"):
+    for command in (f"forget {still_open}", f"share {entry(0).id}", f"review {entry(4).id} --never"):
         assert f"learning-memory-server {command}" in offered
     # What is read here is not offered once more, and no command quotes a stored text.
-    assert all(re.fullmatch(r"learning-memory-server (?!show)[a-z-]+( [\w-]+)?", each) for each in offered), offered
+    assert all(
+        re.fullmatch(r"learning-memory-server (?!show)[a-z-]+( [\w-]+)?( --never)?", each) for each in offered
+    ), offered
 
 
 def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[..., Path]) -> None:
@@ -70,7 +73,8 @@ def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[...
             )
             before = before or name
 
-    shown = look(write(fill)).view("overview")
+    seen = look(write(fill))
+    shown = seen.view("overview")
     figures = {
         each.locator("dt").inner_text(): [int(number) for number in re.findall(r"\d+", each.locator("dd").inner_text())]
         for each in shown.locator(".figures > div").all()
@@ -82,6 +86,8 @@ def test_this_week_is_compared_with_the_last_one(look: Look, write: Callable[...
         "Cures used": [1, 0],
     }
     assert "2 this week, 1 last week." in shown.locator("main").inner_text()
+    label = seen.view("failures").locator(".bars").get_attribute("aria-label")
+    assert label == "Failed commands of the last six weeks, oldest first: 0, 0, 0, 1, 1, 2"
 
 
 def test_reasons_that_differ_are_not_called_the_same(look: Look, whole: Path, tmp_path: Path) -> None:
@@ -105,4 +111,30 @@ def test_what_followed_an_error_is_shown_where_agents_are_told_nothing(look: Loo
     seen = look(write(fill))
     for name in ("overview", "failures"):
         main = seen.view(name).locator("main").inner_text()
-        assert "So far, in 2 of 2 sessions `sudo apt-get update` followed. Agents are told nothing." in main
+        assert "`sudo apt-get update` followed, and the error stayed away in 2. Agents are told nothing." in main
+
+
+def test_what_waits_for_a_yes_is_shown_with_its_command(look: Look, write: Callable[..., Path]) -> None:
+    async def fill(services: Services) -> None:
+        for number, session in enumerate(("e" * 16, "f" * 16)):
+            name = failure_id(CALLER.project, "It is locked", session, "apt-get update")
+            failure = Failure(
+                name, CALLER.project, session, "It is locked", "apt-get update", NOON, "sudo apt-get update"
+            )
+            services.failure_log.add(replace(failure, created_at=NOON + timedelta(days=number)))
+        await learn(services, entry(0))
+        (lesson,) = services.collector.list_resolved()
+        services.answers.add(Answer(lesson.id, CALLER.project, Said.NEVER, NOON))
+
+    seen = look(write(fill))
+    shown = seen.view("overview")
+    main = shown.locator("main").inner_text()
+    assert "Waiting for your yes: 1" in main
+    assert "When apt-get update fails, tell agents sudo apt-get update" in main
+    (cure,) = shown.evaluate("LM.data.waiting.map((each) => each.id)")
+    assert f"learning-memory-server review {cure}" in commands(shown)
+    assert f"learning-memory-server review {cure}" in commands(seen.view("failures"))
+    assert "never told" in seen.view("entries").locator("[data-entry]").inner_text()
+    seen.go(f"entries?show={entry(0).id}")
+    assert "Told to no agent, as you said:" in shown.locator("dialog[open]").inner_text()
+    assert f"learning-memory-server review {entry(0).id}" in commands(shown)

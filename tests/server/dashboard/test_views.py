@@ -114,8 +114,7 @@ def test_failures_are_by_project_and_cost_with_cure_and_trend(seen: Seen) -> Non
     first = shown.locator("[data-error]").first
     assert first.locator("td").all_inner_texts()[1] == "2 times"
     assert first.locator(".cure").inner_text() == "docker compose up\ntold 1 time, and 0 then worked"
-    label = first.locator(".bars").get_attribute("aria-label")
-    assert label == "Failed commands of the last six weeks, oldest first: 0, 0, 0, 0, 0, 0"
+    assert first.locator(".trend").inner_text() == "last 21 Mar 2026"
     assert shown.locator("[data-error]").last.locator(".cure").inner_text() == "none known"
 
 
@@ -124,8 +123,8 @@ def test_everything_has_an_address_and_details_begin_with_the_takeaway(seen: See
     shown = seen.view(f"entries?show={first.id}")
     panel = shown.locator("dialog[open]")
     assert panel.locator("h2").inner_text().startswith("Watch for this: The product page")
-    for verb in ("share", "forget"):
-        assert f"learning-memory-server {verb} {first.id}" in commands(shown)
+    for command in (f"share {first.id}", f"forget {first.id}", f"review {first.id} --never"):
+        assert f"learning-memory-server {command}" in commands(shown)
     panel.get_by_role("link", name="product").first.click()
     seen.wait_for("location.hash.includes('show=full_')")
     assert "Members" in panel.inner_text()

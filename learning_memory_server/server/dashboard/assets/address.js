@@ -45,7 +45,7 @@ LM.facets = {
   outcome: (entry) => entry.outcome_status,
   domain: (entry) => entry.domain,
   strategy: (entry) => entry.strategy,
-  state: (entry) => [LM.isStale(entry) && "stale", LM.effects.get(entry.id)?.helped && "helped", LM.effects.get(entry.id)?.misled && "misled"].filter(Boolean),
+  state: (entry) => [LM.isStale(entry) && "stale", entry.never && "never told", LM.effects.get(entry.id)?.helped && "helped", LM.effects.get(entry.id)?.misled && "misled"].filter(Boolean),
 };
 LM.days = {7: "last 7 days", 30: "last 30 days", 90: "last 90 days", 365: "last year"};
 LM.isOfProject = (thing) => !LM.at.project || thing.project === LM.at.project;

@@ -92,7 +92,8 @@ LM.program = "learning-memory-server";
 LM.command = (...words) => [LM.program, ...words].map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
 LM.inProject = () => { const project = LM.at.project || LM.data.project; return project ? ["--project", project] : []; };
 LM.act = (...words) => {
-  const text = LM.make("code", {}, LM.command(...words));
+  // A line breaks between words only, so that no option is torn.
+  const text = LM.make("code", {}, LM.command(...words).split(" ").map((word, at) => [at ? " " : "", LM.make("span", {class: word.length < 36 ? "whole" : null}, word)]));
   const button = LM.make("button", {type: "button", "aria-label": `Copy ${text.textContent}`, click: async () => {
     getSelection().selectAllChildren(text);
     // A chat may forbid it; then the selected text can be copied by hand.

@@ -68,12 +68,12 @@ LM.entryParts = (entry, number) => {
       : [],
     places.length ? [LM.make("h3", {}, "Clusters"), LM.make("ul", {class: "links"}, places)] : [],
     LM.aboutEntry(entry.id),
-    entry.author === undefined ? LM.decisions(["Wrong or outdated:", ...LM.wrong(entry.id)], ["Worth sharing:", "share", entry.id], ["Not worth keeping:", "forget", entry.id]) : null,
+    entry.author === undefined ? LM.decisions([entry.never ? "Told to no agent, as you said:" : "Wrong or outdated, for no agent:", "review", entry.id, ...(entry.never ? [] : ["--never"])], ["Worth sharing:", "share", entry.id], ["Not worth keeping:", "forget", entry.id]) : null,
   ];
 };
 // What a person can decide about what is shown, each with its command.
 LM.decisions = (...ways) => LM.make("ul", {class: "decisions"}, ways.map(([when, ...words]) => LM.make("li", {}, LM.make("span", {class: "soft small"}, when), LM.act(...words))));
-LM.wrong = (id) => ["forget", id];
+LM.wrong = (id) => (LM.number.has(id) ? ["review", id, "--never"] : ["forget", id]);
 LM.openParts = (entry) => [
   LM.make("div", {class: "facts"}, LM.badge("unattested", "open"), LM.make("span", {}, `started ${LM.date(entry.created_at)}`), LM.make("span", {}, `${entry.domain}, ${entry.strategy}`), entry.confidence === undefined ? null : LM.make("span", {}, `${LM.percent(entry.confidence)} confident`), LM.line(entry.project, 60)),
   LM.make("h2", {class: "text short", dir: "auto"}, LM.plain(entry.goal)),

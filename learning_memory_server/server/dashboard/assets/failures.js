@@ -33,7 +33,7 @@ LM.cure = (error) => {
   return [LM.make("code", {class: "text", dir: "auto"}, LM.plain(error.remedy)), told.length ? LM.make("div", {class: "soft small"}, `told ${LM.count(told.length, "time")}, and ${told.filter((failure) => failure.worked).length} then worked`) : null];
 };
 LM.followed = (error) => (error.followed ? LM.make("div", {class: "soft small"}, `So far, ${LM.plain(error.followed)}. Agents are told nothing.`) : null);
-LM.judging = () => [];
+LM.judging = (error) => { const cure = LM.data.waiting.find((each) => each.error === error.signature && each.project === error.project); return cure ? ["review", cure.id] : []; };
 
 // How many commands failed with an error in each of the last six weeks.
 LM.weekly = (error) => {
@@ -43,7 +43,7 @@ LM.weekly = (error) => {
 };
 LM.trend = (error) => {
   const counts = LM.weekly(error), most = Math.max(...counts);
-  return most && LM.make("span", {class: "bars", role: "img", "aria-label": `Failed commands of the last six weeks, oldest first: ${counts.join(", ")}`}, counts.map((count) => LM.make("i", {style: {height: `${(100 * count) / most}%`}})));
+  return most === 0 ? null : LM.make("span", {class: "bars", role: "img", "aria-label": `Failed commands of the last six weeks, oldest first: ${counts.join(", ")}`}, counts.map((count) => LM.make("i", {style: {height: `${(100 * count) / most}%`}})));
 };
 LM.trendWords = (error) => { const [before, now] = LM.weekly(error).slice(-2); return now || before ? `${now} this week, ${before} last week.` : `Not since ${LM.date(error.last_seen)}.`; };
 

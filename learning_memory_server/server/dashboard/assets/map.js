@@ -23,7 +23,7 @@ LM.views.push({
       axis.of.length < axis.wanted && LM.make("p", {class: "notice"}, `${axis.of.length.toLocaleString("en")} of ${axis.wanted.toLocaleString("en")} placed: the index is computed in the background. Later, make this page again: `, LM.act("dashboard")),
     ));
     if (!points.length) {
-      view.append(axis.of.length ? LM.nothingFound() : LM.nothing("Nothing to draw.", ...LM.emptyAxis[name]));
+      view.append(axis.of.length ? LM.nothingFound() : LM.nothing("Nothing to draw.", axis.wanted ? "No entry has been placed yet." : `No ${name.replace("_", " ")} has been recorded yet. Agents record one when they falsify an entry.`));
       return;
     }
     const alone = points.filter((point) => !point.cluster).length;
@@ -41,13 +41,6 @@ LM.views.push({
     card.append(LM.zoomable(width, height, (transform) => LM.drawMap(points, clusters, width, height, transform)));
   },
 });
-
-LM.emptyAxis = {
-  full: ["No entry has been placed yet."],
-  strategy: ["No entry has been placed yet."],
-  surprise: ["No surprise has been recorded yet. Agents record one when they falsify an entry."],
-  root_cause: ["No root cause has been recorded yet. Agents record one when they falsify an entry."],
-};
 
 // A cluster by what it taught, else by its commonest words.
 LM.clusterName = (cluster) => cluster.takeaway || cluster.label || cluster.cluster_id;
@@ -141,9 +134,11 @@ LM.placed = (groups, x, y, width, height) => {
     const at = Math.min(Math.max(x(d3.mean(members, (point) => point.x)), half), width - half);
     const gap = tall + (LM.isNarrow() ? 14 : 20);
     const [top, bottom] = [y(d3.max(members, (point) => point.y)), y(d3.min(members, (point) => point.y))];
-    for (const middle of [top - gap, bottom + gap, (top + bottom) / 2].map((one) => Math.min(Math.max(one, tall), height - tall))) {
+    const places = [top - gap, bottom + gap, (top + bottom) / 2].map((one) => Math.min(Math.max(one, tall), height - tall));
+    // Rather where no sign of another group is.
+    for (const [middle, isFree] of [...places.map((one) => [one, true]), ...places.map((one) => [one, false])]) {
       const box = [at - half, middle - tall, at + half, middle + tall];
-      if (taken.some((other) => covers(box, other))) continue;
+      if (taken.some((other) => covers(box, other)) || (isFree && groups.some((other) => other.members !== members && other.members.some((point) => covers(box, [x(point.x) - 14, y(point.y) - 14, x(point.x) + 14, y(point.y) + 14]))))) continue;
       taken.push(box);
       placed.push({x: at, y: middle, text: lines.join("\n")});
       break;

@@ -42,7 +42,14 @@ LM.totals = (entries, open, errors) => {
 LM.fact = (line, more, ...words) => LM.make("li", {}, LM.make("div", {}, line), more && LM.make("div", {class: "soft small"}, more), words.length ? LM.act(...words) : null);
 LM.overviewCard = (title, ...lines) => LM.card(title, null, LM.make("ul", {class: "rows tight"}, lines));
 
-LM.overviewWaiting = () => null;
+// What agents are told only if a person says yes: cures that no rule allows, and lessons of others.
+LM.overviewWaiting = () => {
+  const waiting = LM.data.waiting.filter(LM.isOfProject), code = (text) => LM.make("code", {dir: "auto"}, LM.short(text, 160));
+  if (!waiting.length) return null;
+  return LM.card(`Waiting for your yes: ${waiting.length.toLocaleString("en")}`, "Agents are told these only if you agree. Run the command in the project's folder.",
+    LM.list(waiting, (each) => LM.fact(each.kind === "cure" ? ["When ", code(each.about), " fails, tell agents ", code(each.text)] : LM.thing(each.id, LM.short(each.text, 200)),
+      [each.fared, each.flaw && `cannot be told: ${each.flaw}`].filter(Boolean).map(LM.plain).join("; "), "review", each.id), "rows tight", 3));
+};
 
 LM.overviewOpen = (open) => {
   const days = (entry) => Math.floor((LM.madeAt - new Date(entry.created_at)) / 864e5);
@@ -95,7 +102,7 @@ LM.overviewTold = () => {
 };
 
 LM.overviewStale = (entries) => {
-  const stale = entries.filter(LM.isStale);
+  const stale = entries.filter((entry) => LM.isStale(entry) && !entry.never);
   if (!stale.length) return null;
   return LM.card(`Stale: ${LM.count(stale.length, "lesson")}`, "Their files changed or are gone, or a later entry contradicts them.",
     LM.list(stale, (entry) => LM.fact(LM.thing(entry.id, LM.short(LM.takeaway(entry) || entry.goal, 140)), LM.staleWords(entry), ...LM.wrong(entry.id)), "rows tight", 2));

@@ -1,6 +1,5 @@
 "use strict";
 // Shared lessons of the joined repositories, with who merged them, as the other half of the entries.
-
 LM.sharedList = (shared) => {
   const authors = d3.rollups(shared, (some) => some.length, (entry) => entry.author || "unknown").sort((a, b) => b[1] - a[1]);
   return LM.make("section", {class: "card"},
