@@ -1,8 +1,4 @@
-"""What all commands share: how they are declared, their common options, and the data as they read it.
-
-Options and body of a command are one function, which prints for people and returns a document. To read the journal,
-no lock and no hub is needed.
-"""
+"""The common part of commands: their declaration, their options, and reading the journal without lock and hub."""
 
 import asyncio
 import inspect
@@ -79,11 +75,7 @@ class Result:
 
 
 class Commands(typer.Typer):
-    """The commands of a module.
-
-    A command may be a coroutine function. It prints what people want to know. One that returns a `Result` has the
-    option `--json`, with which nothing else is printed on standard output, and nothing is asked.
-    """
+    """The commands of a module, one function each, also coroutines. One that returns a `Result` has `--json`."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**{"cls": PlainGroup, **settings})
@@ -139,11 +131,7 @@ def chosen_project(name: str, stored: "Stored") -> str: ...
 @overload
 def chosen_project(name: str | None, stored: "Stored") -> str | None: ...
 def chosen_project(name: str | None, stored: "Stored") -> str | None:
-    """Return the project that `--project` names; `current` is `current_project`.
-
-    A short name will do if it is that of one project. One of which nothing is stored is refused with those of which
-    something is, unless it is this folder's.
-    """
+    """Return the project that `--project` names, also by an unambiguous short name; `current` may be empty."""
     if name is None:
         return None
     # Empty, as an unset variable of a shell is.

@@ -23,11 +23,7 @@ _READER_GONE: Final = 141
 
 
 class FailuresAsSentences(TyperGroup):
-    """Turns a failure of any command into a sentence and exit status 1.
-
-    With `--json`, the failure is the one document on standard output, so that a program finds it where it looks for the
-    result; the exit status says which of the two it is.
-    """
+    """Turns a failure of any command into a sentence, or a document with `--json`, and exit status 1."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
         """Note whether a program called, whichever command it is and however wrong the other options are."""

@@ -62,10 +62,7 @@ class PlainGroup(_Plain, TyperGroup):
 
 
 def about(parameter: Any, mark: str = "") -> str:
-    """Return what an argument or an option means, the words that it takes, its range and its default.
-
-    `mark` is put around words to type.
-    """
+    """Return an option's meaning, words, range and default; `mark` is put around words to type."""
     kind = getattr(parameter, "type_descriptor", None) or parameter.type
     low, high = (getattr(parameter, end, getattr(kind, end, None)) for end in ("min", "max"))
     words = [str(getattr(each, "value", each)) for each in getattr(kind, "choices", None) or ()]

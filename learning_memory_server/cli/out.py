@@ -150,11 +150,7 @@ def is_a_person() -> bool:
 
 
 def only_a_person(what: str) -> None:
-    """Refuse something that an agent must not say for its user.
-
-    Raises:
-        InvalidInputError: If no person answers.
-    """
+    """Refuse an option that an agent must not use for its user: `InvalidInputError` if no person answers."""
     if not is_a_person():
         raise InvalidInputError(
             f"{what} needs a person's answer, in a terminal of their own. There is no option for it.",
@@ -163,10 +159,7 @@ def only_a_person(what: str) -> None:
 
 
 def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
-    """Ask a person, and return whether the answer is yes, or was given as an option.
-
-    A program is not asked. Without a terminal, a notice is shown instead.
-    """
+    """Ask a person on a terminal, and return whether the answer is yes, or was given as an option."""
     if yes or not is_for_people():
         return yes
     if can_ask():
@@ -177,10 +170,7 @@ def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]], *, numbers: Sequence[str] = ()) -> None:
-    """Print rows, each cell on one line, and the columns named in `numbers` aligned to the right.
-
-    In a terminal the last column wraps; in a narrow one it follows on separate lines.
-    """
+    """Print rows, a cell on a line, columns in `numbers` to the right; in a terminal the last column wraps."""
     console = stdout()
     cells = [[cell if isinstance(cell, Text) else Text(one_line(str(cell))) for cell in row] for row in rows]
     titles = [Text(header, "bold") for header in headers]
@@ -215,10 +205,7 @@ class Record(NamedTuple):
 
 
 def records(records: Iterable[Record]) -> None:
-    """Print records, in a terminal their facts, text and lesson on lines of their own, and in a pipe on one line.
-
-    In a terminal a long text ends with the command that shows the rest.
-    """
+    """Print records: in a terminal facts, text and lesson on lines of their own, in a pipe on one line."""
     console = stdout()
     for facts, text, lesson in records:
         shown = [fact if isinstance(fact, Text) else Text(one_line(fact)) for fact in facts if fact]
@@ -346,10 +333,7 @@ def shortened(text: str, columns: int) -> str:
 
 
 def text_lines(text: str) -> str:
-    """Return a text without control characters except line feeds: a terminal would obey what an agent wrote.
-
-    Characters that would hide something are named.
-    """
+    """Return a text without control characters except line feeds, and with names of hiding characters."""
     return "\n".join(without_controls(line.expandtabs(4)) for line in shown(text).splitlines())
 
 

@@ -133,11 +133,7 @@ def _set_up_plugin(client: catalog.Client, settings_to: SettingsTo, *, yes: bool
 
 
 def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) -> bool:
-    """Remove this server from a client, and return whether it had it.
-
-    Settings in `config.toml` stay: other clients and commands use them. With `if_there`, nothing is said of a client
-    that does not have it.
-    """
+    """Remove this server, but not the settings, from a client; return whether it had it (silent `if_there`)."""
     machine = catalog.this_machine()
     change = None if client.own_command else removal(client, machine)
     existing = _own_entry(client, machine, yes=yes)
@@ -168,10 +164,7 @@ def _entry_to_add(client: catalog.Client, settings_to: SettingsTo, *, plugin: bo
 
 
 def _own_entry(client: catalog.Client, machine: catalog.Machine, *, yes: bool) -> dict[str, Any] | None:
-    """Return this server's entry in a client, or None.
-
-    A person decides what to do about another server's entry under its name.
-    """
+    """Return this server's entry in a client, or None; a person decides about another server's entry."""
     existing = find_entry(client, machine)
     if existing is None or catalog.is_of_this_server(existing):
         return existing

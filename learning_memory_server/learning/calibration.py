@@ -1,12 +1,8 @@
-"""How well predictions turn out: shares that held, stated confidence, and what advice changes. Pure functions.
+"""Calibration: shares of predictions that held, stated confidence, and the effect of advice. Pure functions.
 
-A forecast is a stated confidence and whether the prediction came true: an entry that was confirmed counts as 1, a
-falsified one as 0, an abandoned one not at all.
-
-What advice saves is read from sessions in which it was withheld at random. Advice is shown where something similar
-happened before, so sessions with and without it differ anyway. Only a coin can make them comparable: where there is
-something to tell for the first time, all advice of the session is withheld with a known probability, and the failing
-calls of both kinds from then on are compared.
+A forecast is a stated confidence and its outcome: 1 if confirmed, 0 if falsified. Advice is withheld in whole sessions
+by a coin with a known probability, because sessions with similar experiences differ anyway; the failing calls of both
+kinds are compared.
 """
 
 import math
@@ -201,16 +197,12 @@ class Saving:
 
 
 def saving(trials: Iterable[Trial], now: datetime) -> Saving:
-    """Return what advice saves, from the sessions that are over and could have come into either arm.
+    """Return the saving by advice, from the finished sessions that could have come into either arm.
 
     Each session adds an unbiased estimate: its failing calls, less the mean of the sessions before it, divided by the
-    probability of its arm. Their mean has an interval that holds at all times together: it may be looked at daily, and
-    the trial may be ended when it says something.
-
-    Source: I. Waudby-Smith, D. Arbour, R. Sinha, E. H. Kennedy and A. Ramdas, Time-uniform central limit theory and
-    asymptotic confidence sequences, Annals of Statistics 52 (2024), 2613-2640, theorem 2.2. It is exact only in the
-    limit. Where few sessions are withheld, those with many failing calls can be missing among them, and the variance
-    with them: it is never taken for less than that of both arms together would give.
+    probability of its arm. The interval of the mean holds at all times. The variance is never less than that of both
+    arms together. Source: I. Waudby-Smith et al., Time-uniform central limit theory and asymptotic confidence
+    sequences, Annals of Statistics 52 (2024), theorem 2.2.
     """
     fair = sorted(
         (each for each in trials if 0 < each.probability < 1 and each.failed is not None),

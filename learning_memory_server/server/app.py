@@ -157,11 +157,7 @@ into a short principle, test it with validate_value, keep it with store_value.
 
 
 def build_server(calls: Calls) -> Server[dict[str, Any]]:
-    """Return a server for one connection.
-
-    This is the SDK's low-level server. In its hooks this project validates arguments and turns failures into results;
-    the high-level server would do both in its own way before it calls a hook.
-    """
+    """Return the SDK's low-level server for one connection: this project validates arguments and words failures."""
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         with calls.around():

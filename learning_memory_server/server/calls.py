@@ -43,8 +43,7 @@ _MARKERS_COUNT: Final = (
 class Boundary:
     """Runs tools: validates their arguments and turns every outcome into a result.
 
-    `services` has one object for each type that a tool requests, except those that a call provides, and the gate that
-    all arguments pass.
+    `services` has one object for each type that a tool requests, and the gate that all arguments pass.
     """
 
     def __init__(self, tools: list[Tool], services: Mapping[type, object]) -> None:
@@ -66,10 +65,7 @@ class Boundary:
         progress: Progress | None = None,
         name_call: Callable[[], str] | None = None,
     ) -> Result:
-        """Call a tool, log the call, and return its result or failure in the tool's own form.
-
-        `progress` tells the client how far the call is; `name_call` returns the call's name, for `Caller.request`.
-        """
+        """Call a tool, log the call, and return its result or failure; `name_call` returns the call's name."""
         tool = self._tools[name][0] if name in self._tools else None
         wire = tool.wire if tool else JSON
         request = secrets.token_hex(4)
@@ -102,10 +98,7 @@ class Boundary:
         progress: Progress | None = None,
         name_call: Callable[[], str] | None = None,
     ) -> dict[str, Any]:
-        """Redact and validate the arguments, call the tool and return its reply, which names what was redacted.
-
-        Raises `InvalidInputError` if the tool does not exist or the arguments are wrong, and whatever the tool raises.
-        """
+        """Redact and validate the arguments, call the tool and return its reply, or `InvalidInputError`."""
         if name not in self._tools:
             raise InvalidInputError(
                 f"There is no tool {shorten(name)}; the tools are {', '.join(self._named)}."
@@ -259,10 +252,10 @@ TOOL_USE: Final = "claudecode/toolUseId"
 
 @dataclass
 class Calls:
-    """Runs the calls of one connection.
+    """Runs the calls of one connection, inside of `around`.
 
-    `around` is entered while a client lists or calls tools. `front` is the id of a front that repeats unanswered calls,
-    with the ids in `asked_again`. The first reply and each of `get_stats` also have the `note`.
+    `front` is the id of a front that repeats unanswered calls, with the ids in `asked_again`. The first reply and each
+    of `get_stats` have the `note`.
     """
 
     services: InitVar[Mapping[type, object]]

@@ -1,12 +1,9 @@
-"""Which project a folder belongs to, and whether sessions there are told unasked what that project knows.
+"""The projects of folders, and permission for unsolicited lessons there.
 
-A project's id is the text that its entries carry, and never changes. It is bound to a place on this machine: to the
-path of a folder, and to the number of git's folder on its disk. As long as the repository there has one of the commits
-that the project began with, it is the project, whatever its remote, its owner, its name or its folder is called.
-
-The author of a repository chooses its remote, and with it the project that it claims to be. What cannot be chosen is
-the commit that a history begins with. So a folder that is not known belongs to a known project if it has the label of
-it and begins as it does. Any other is a project of its own, until a person says otherwise.
+A project's id is the text that its entries carry. It is bound to the path of a folder, and to the number of git's
+folder on its disk, as long as the repository has one of the commits that the project began with. A repository's author
+chooses its remote but not the first commit of a history: so an unknown folder belongs to a known project only if it has
+its label and begins as it does.
 """
 
 from __future__ import annotations
@@ -49,11 +46,7 @@ class Belonging(NamedTuple):
 
 
 def caller_of(environment: Mapping[str, str], settings: Settings) -> Caller:
-    """Return the caller that this process speaks for.
-
-    Claude Code sets CLAUDE_PROJECT_DIR and CLAUDE_CODE_SESSION_ID for a server it starts. Without them, the working
-    directory and an id of this process are used.
-    """
+    """Return the caller of this process: Claude Code's folder and session, else the working directory and an own id."""
     folder = folder_of(environment)
     found = Belonging(settings.project, True) if settings.project else claims_of(settings).find(folder)
     name = Journal(settings.journal_directory).names.of(found.project)
@@ -75,11 +68,7 @@ class Claims:
     _is_read_in: bool = False
 
     def find(self, directory: Path, is_stored: Callable[[str], bool] | None = None) -> Belonging:
-        """Return the project of a folder. With `is_stored`, it is the folder's from now on.
-
-        `is_stored` tells whether sessions here have stored anything of a project, in a folder that is gone. What
-        cannot be read, or is not known in time, is not told, and changes nothing.
-        """
+        """Return the project of a folder, and bind it if it `is_stored`: if sessions here have stored entries."""
         place = Place.of(directory)
         here, numbered = self._known(_at(place.top)), self._known(_numbered(place))
         own = _own_name(place, len(here.every("id")))
@@ -246,10 +235,7 @@ class Folders:
     _looking: dict[str, Future[Belonging]] = field(default_factory=dict)
 
     async def caller(self, directory: str, named: str | None, session: str) -> Caller:
-        """Return the caller that a connection from a folder is of, whose project the user may have named.
-
-        Each folder is looked at in a thread of its own: one on a disk that does not answer keeps nobody else waiting.
-        """
+        """Return the caller of a connection from a folder, in a thread for each folder: a disk may not answer."""
         if named:
             return Caller(self.names.of(named), session, folder=directory)
         looking = self._looking.get(directory)

@@ -1,7 +1,6 @@
-"""What is known of folders and projects: a file of each, so that processes need no lock to write at the same time.
+"""Facts of folders and projects: a file of each, created whole, to which lines are appended without a lock.
 
-Whoever is first creates the file, whole. What is learned later is one more line. Of lines that contradict each other,
-the first holds, so two processes that learn at once agree about what they have learned.
+Of lines that contradict each other, the first holds.
 """
 
 import hashlib
@@ -23,12 +22,12 @@ _LETTERS: Final = 32
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of one folder or project.
+    """The facts of one folder or project.
 
     Attributes:
-        file: Where it is kept.
-        lines: The facts that can be read, the oldest first.
-        is_whole: Whether all can be read. Otherwise something is known that nobody here knows: a person must be asked.
+        file: Their file.
+        lines: The readable facts, the oldest first.
+        is_whole: Whether all can be read; if not, a person must be asked.
     """
 
     file: Path

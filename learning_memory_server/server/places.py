@@ -1,7 +1,6 @@
-"""What a folder is on this machine: a worktree of a repository, or a folder without one. And what git says of it.
+"""Folders on this machine: worktrees of repositories, or folders without one; and git's answers about them.
 
-Whoever made a folder chooses what is in it. Nothing is read from a path that it names unless what is there names the
-folder, too; and what git refuses to look at stays unknown.
+The maker of a folder chooses its content: a path in it is read only if it names the folder, too.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ class Place:
     """A repository, or a folder without one.
 
     Attributes:
-        top: The folder of the main worktree, which stays the same when `git init` makes a repository of a folder. Git's
-            own folder where no main worktree is: of a submodule, and of a bare repository.
+        top: The folder of the main worktree, else git's own folder.
         git: Git's own folder, which worktrees share.
         worktree: The folder of this worktree.
     """
@@ -61,11 +59,7 @@ class Place:
 
     @property
     def number(self) -> str | None:
-        """What git's folder keeps where it is moved, and no other one has; None without a repository.
-
-        The number of a file on its disk is used again, so it counts together with the time when it was made. That is
-        the one of a file which git never changes.
-        """
+        """The number of a file in git's folder and the time when it was made, to find a moved folder, or None."""
         with suppress(OSError):
             return f"{self.git.stat().st_ino} {(self.git / 'description').stat().st_mtime_ns}" if self.git else None
         return None
@@ -87,11 +81,7 @@ class Place:
         return any(each.stat().st_uid != os.geteuid() and each.parent.stat().st_mode & _OTHERS for each in found)
 
     def label(self) -> str | None:
-        """Return `host/owner/name` of `origin`, or of the sole remote. Others are added to look at other people's work.
-
-        Raises:
-            OSError: If git is late.
-        """
+        """Return `host/owner/name` of `origin`, or of the sole remote. Raises `OSError` if git is late."""
         listed = git(self.worktree, "config", "-z", "--get-regexp", r"^remote\..*\.url$") if self.git else None
         found = map(_REMOTE.fullmatch, (listed or b"").decode("utf-8", "surrogateescape").split("\0"))
         remotes = {match[1]: match[2] for match in found if match}
@@ -99,22 +89,14 @@ class Place:
         return normalised_remote(url) if url else None
 
     def roots(self, seconds: float = timeouts.ROOTS) -> list[str]:
-        """Return the commits without parents that HEAD goes back to, sorted; none if git cannot say or lacks them.
-
-        Raises:
-            OSError: If git is late.
-        """
+        """Return the root commits of HEAD, sorted; none if git lacks them. Raises `OSError` if git is late."""
         if not self.git or git(self.worktree, "rev-parse", "--is-shallow-repository") != b"false\n":
             return []
         found = git(self.worktree, "rev-list", "--max-parents=0", "HEAD", seconds=seconds)
         return sorted((found or b"").decode("ascii").split())
 
     def has_any(self, commits: list[str]) -> bool | None:
-        """Return whether the repository has one of these commits, or None if git refuses to look at it.
-
-        Raises:
-            OSError: If git is late.
-        """
+        """Return whether the repository has one of these commits; None if git refuses; `OSError` if it is late."""
         asked = "".join(f"{each}\n" for each in commits).encode()
         said = git(self.worktree, "cat-file", "--batch-check=%(objecttype)", given=asked)
         return None if said is None else b"commit" in said.splitlines()

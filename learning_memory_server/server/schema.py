@@ -1,7 +1,6 @@
 """JSON schemas without dead weight, the bounds of arguments, and validation errors in plain sentences.
 
-Bounds are checked before anything else reads the arguments: redaction, validation and JSON take seconds for a text of
-60 MB, and everybody else waits meanwhile.
+Bounds are checked first: redaction, validation and JSON take seconds for a text of 60 MB.
 """
 
 import re
@@ -47,11 +46,7 @@ _ITEM: Final = 2
 
 
 def lean_schema(schema: Schema) -> Schema:
-    """Return the schema with its references inlined, and without titles, nulls and class docstrings.
-
-    Clients put each schema into the model's context, so every word counts, and some do not resolve references. An
-    optional argument can be null, which means absent, and no text or list can be empty; the schema need not say so.
-    """
+    """Return the schema with its references inlined, and without titles, nulls and class docstrings."""
     definitions = schema.get("$defs", {})
 
     def lean(node: Any) -> Any:

@@ -1,7 +1,4 @@
-"""One client's connection: lines become messages for the server, and its answers become lines.
-
-And the server in one process: one client on stdin and stdout, and no hub.
-"""
+"""One client's connection to the SDK's server, also the only one of a process without a hub."""
 
 from __future__ import annotations
 
@@ -45,10 +42,7 @@ class Lines(Protocol):
     """Where a session reads its messages, and where it writes them."""
 
     async def read(self) -> bytes:
-        """Return the next line; empty if the client has closed its side.
-
-        Of a line that is longer than `FRAME_MAX`, one byte more than that is enough.
-        """
+        """Return the next line, or `FRAME_MAX` + 1 bytes of a longer one; empty if the client has closed its side."""
 
     async def write(self, line: bytes) -> None:
         """Write a line. Raises `ConnectionError` if the client is gone."""
@@ -180,11 +174,7 @@ def _message(line: bytes) -> types.JSONRPCMessage | ValidationError:
 
 
 def refusal(line: bytes) -> bytes | None:
-    """Return the answer to a line that is not a request for the SDK, or None if it needs no answer.
-
-    The SDK drops such lines, or takes a request whose id is not valid for a notification, and the client would wait
-    forever.
-    """
+    """Return the answer to a line that the SDK would drop or misread, or None if it needs no answer."""
     frame = jsonrpc.read(line)
     if not frame.is_answered:
         return None
@@ -257,10 +247,7 @@ class StdioLines:
 
 
 def _claim_stdio() -> tuple[int, int]:
-    """Return the descriptors of the client, and point stdin at nothing and stdout at stderr.
-
-    Whatever a library or a child process prints then goes to the log, not into the protocol.
-    """
+    """Return the descriptors of the client, and point stdin at nothing and stdout at stderr, for libraries."""
     source, target = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)

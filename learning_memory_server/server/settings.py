@@ -267,11 +267,7 @@ class Settings(BaseModel):
 
 
 def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
-    """Return the settings.
-
-    Raises `InvalidSettingsError` if the file cannot be read, one of its keys is unknown, or a value is invalid. The
-    message names the setting and where it was set. Keys in `REMOVED` are passed over.
-    """
+    """Return the settings, without keys in `REMOVED`. `InvalidSettingsError` names a setting and its place."""
     in_file = paths.settings_from_file(environment)
     from_file = {key: value for key, value in in_file.items() if key not in REMOVED}
     for key in from_file:
@@ -298,10 +294,7 @@ def load_settings(environment: Mapping[str, str] = os.environ) -> Settings:
 
 
 def settings_kept(hub: Settings, others: object) -> str:
-    """Return what to say of a hub to which others have told other raw settings than its own; empty if they have not.
-
-    They are compared as they would be in use: `true` is `True`, a text with commas is a list, and a default is one.
-    """
+    """Return a sentence about a hub with other settings than these raw ones, compared as they would be in use."""
     if not isinstance(others, dict):
         return ""
     compared = Settings.model_fields.keys() - _OF_THE_CALLER

@@ -44,9 +44,8 @@ class Started:
 class ObservationCollector:
     """Open and resolved entries. Every change is on the disk before the call returns.
 
-    Each agent has its own current entry, as far as its client tells agents apart. The journal is read once, at first
-    use. Nothing here awaits, so cancellation leaves a change either complete or not begun, and parallel sessions cannot
-    interleave their writes.
+    Each agent has its own current entry, if the client identifies its agents. Nothing here awaits, so that a change is
+    complete or not begun, and parallel sessions cannot interleave their writes.
     """
 
     def __init__(self, journal: Journal, clock: Clock, is_live: Callable[[str], bool] = lambda _session: False) -> None:
@@ -84,11 +83,7 @@ class ObservationCollector:
         return Started(entry, orphan)
 
     def update(self, caller: Caller, ghap_id: str | None = None, **changes: Unpack[Changes]) -> Ghap:
-        """Change an open entry: the caller's current one, or the one with the given id, which must be open.
-
-        A caller without a current entry adopts the one it names, if that belongs to its project and no one else is at
-        work on it. Without an id, raises as `OpenEntries.get_current`.
-        """
+        """Change an open entry: the caller's current one, or the given one, which the caller adopts if need be."""
         self.load()
         if done := self._done(caller):
             return done
@@ -113,10 +108,7 @@ class ObservationCollector:
         return entry
 
     def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
-        """Return the entry that `update` or `resolve` would change; of a call that is repeated, the one it has changed.
-
-        Raises what `update` raises.
-        """
+        """Return the entry that `update` or `resolve` would change, or has changed in a repeated call."""
         self.load()
         return self._done(caller) or self._get_open(caller, ghap_id)
 
@@ -132,10 +124,7 @@ class ObservationCollector:
         met: Callable[[Ghap, Caller], tuple[Met, ...]] = lambda _entry, _caller: (),
         **outcome: Unpack[Outcome],
     ) -> Ghap:
-        """Resolve an open entry: the caller's current one, or the one with the given id. It keeps the errors it `met`.
-
-        Raises what `update` raises, and `InvalidInputError` if a falsified hypothesis is not explained.
-        """
+        """Resolve an open entry with the errors it `met`. Raises as `update`; a wrong guess needs a reason."""
         self.load()
         if (done := self._done(caller)) and done.resolution:
             return done
@@ -161,10 +150,7 @@ class ObservationCollector:
             self._timeline.put(anchored)
 
     def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
-        """Import resolved entries and return those whose ids were new.
-
-        Forgotten ids never count as new; see `are_forgotten`.
-        """
+        """Import resolved entries and return those whose ids were neither known nor forgotten."""
         self.load()
         new = self._resolved.add_new((entry for entry in entries if entry.id not in self._open.by_id), self._clock())
         for entry in new:
@@ -225,10 +211,7 @@ class ObservationCollector:
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
-        """Forget entries permanently, open ones included; see `Records.forget`.
-
-        The caller must remove their points from the index.
-        """
+        """Forget entries permanently, open ones included; see `Records.forget`. The caller must remove their points."""
         self.load()
         forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open.by_id)
         gone = {entry.id for entry in forgetting.found}

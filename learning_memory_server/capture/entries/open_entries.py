@@ -37,10 +37,7 @@ class Owner(StrEnum):
 
 
 class OpenEntries:
-    """The open entries, each in a file of its own; `by_id` has them in the order in which they were started.
-
-    `is_live` returns whether a session is running.
-    """
+    """The open entries, each in a file of its own, in the order of their starts. `is_live` tells if a session runs."""
 
     def __init__(self, journal: Journal, is_live: Callable[[str], bool]) -> None:
         self._journal = journal
@@ -48,10 +45,7 @@ class OpenEntries:
         self.by_id: dict[str, Ghap] = {}
 
     def load(self, entries: Iterable[Ghap]) -> None:
-        """Hold these entries.
-
-        A crash in `start` can leave an agent with two entries that are not orphaned; the newest is current.
-        """
+        """Hold these entries. Of two entries that a crash left to an agent, the newest is current."""
         self.by_id = {entry.id: entry for entry in entries}
         newest = {_agent(entry): entry for entry in self.by_id.values() if not entry.orphaned}
         for entry in list(self.by_id.values()):
@@ -70,10 +64,7 @@ class OpenEntries:
         return next(mine, None)
 
     def candidates(self, caller: Caller) -> list[Ghap]:
-        """Return the entries of which one is the caller's, newest first, if its client names calls and no hook told.
-
-        Where calls have no names, no hook ever tells, and the newest entry is taken.
-        """
+        """Return the entries of which one is the caller's, newest first; the newest alone if calls have no names."""
         return [] if caller.agent is not None or not caller.names_calls else self.of_session(caller)
 
     def of_session(self, caller: Caller) -> list[Ghap]:
@@ -81,10 +72,7 @@ class OpenEntries:
         return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
 
     def get_current(self, caller: Caller) -> Ghap:
-        """Return the entry that a call without an id is about.
-
-        Raises `NoActiveGhapError` if the caller has none, and `InvalidInputError` if it may be any of several.
-        """
+        """Return the entry of a call without id, or raise `NoActiveGhapError`, or `InvalidInputError` for several."""
         if len(here := self.candidates(caller)) > 1:
             raise InvalidInputError(
                 f"ghap_id: required, because several entries are open in this session: {'; '.join(map(named, here))}.",
@@ -133,11 +121,8 @@ def _agent(entry: Ghap) -> tuple[str, str, str]:
 class LiveSessions:
     """The sessions with a connected front, or a sign of life in the last half hour.
 
-    One whose last front has left, and runs no longer, was ended, even by a kill: another sign of life says otherwise.
-
-    A front that has lost its hub connects again only when its client calls. So that a hub which was just started takes
-    nobody's entry for an orphan, it counts as heard of every session whose front was connected to the hub before it,
-    if the process of that front still runs.
+    A session whose last front has left has ended. After a restart, the hub counts each session whose front was
+    connected and still runs, so that it takes no entry for an orphan.
     """
 
     def __init__(self, clock: Clock, path: Path) -> None:

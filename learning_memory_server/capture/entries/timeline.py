@@ -1,7 +1,4 @@
-"""Resolved entries by the time of their resolution, how those of a kind ended, and what all of them add up to.
-
-All of it is kept as entries come and go: counting 100,000 of them takes seconds.
-"""
+"""Resolved entries by the time of their resolution, with counts that are kept as entries come and go."""
 
 from __future__ import annotations
 

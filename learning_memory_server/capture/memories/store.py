@@ -120,10 +120,9 @@ def needles(query: str) -> list[str]:
 
 
 def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collection[int]:
-    """Return the numbers of the chunks that may share terms with a query; if there are many, those with the most.
+    """Return the numbers of the chunks that may share terms with a query's `needles`, at most those with the most.
 
-    The first chunk is always among them, because its header has the title. So are chunks that are not ASCII, because
-    their terms can be spelled in several ways. `wanted` are the query's `needles`.
+    The first chunk is always among them, and so are chunks that are not ASCII.
     """
     if len(spans) <= _FEW:
         return range(len(spans))
@@ -147,10 +146,7 @@ class ReportProgress(Protocol):
     """Receives the progress of an addition."""
 
     async def __call__(self, done: float, total: float | None, /) -> None:
-        """Receive the number of indexed chunks, which only grows, and their total.
-
-        While the text is being chunked, `total` is None and `done` is the share already chunked, below 1.
-        """
+        """Receive the number of indexed chunks and their total, or None and the share of the text that is chunked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,15 +185,14 @@ class MemoryStore:
         report: ReportProgress | None = None,
         refusal: Refusal | None = None,
     ) -> Added:
-        """Add a text, stripped. When this returns, it is in the journal and, if it is short, in the index.
+        """Add a text, stripped, to the journal, and index it: a long one in the background unless `report` is given.
 
-        A long text is indexed in the background; with `report`, this returns once all of it is indexed. If the call is
-        cancelled before it returns, the memory is forgotten: the journal's file has the text until a purge. If the
-        journal cannot be written, nothing is added.
+        If the call is cancelled before it returns, the memory is forgotten. If the journal cannot be written, nothing
+        is added.
 
         Args:
             metadata: JSON data; `tags` is a list of texts, `source` and `timestamp` are texts.
-            refusal: What makes it a preference, whose source it is.
+            refusal: The refused call that makes it a preference, whose source it is.
         """
         metadata = {**checked_metadata(metadata), **({"source": REFUSAL} if refusal else {})}
         if caller.request and caller.again and (done := self._log.find_by_request(caller.request)):

@@ -1,7 +1,4 @@
-"""How commands run operations: in the hub, which they start if none runs, or in their own process, under the lock.
-
-Both take and return the same data, so a command shows results in one way.
-"""
+"""Operations of commands, in a hub that is started if none runs, or in the own process, under the lock."""
 
 import asyncio
 import json
@@ -44,10 +41,9 @@ _READING: Final = ("call", "compare", "complete", "picture")
 
 
 class Connection:
-    """Runs operations for a command, and shows their progress. Tools are called for the project of the settings.
+    """Runs operations for a command, shows their progress, and calls tools for the project of the settings.
 
-    `redacted` counts the secrets of each kind that imports have left out so far. `outlives_command` is whether a hub
-    does the work, which completes the index after the command has ended.
+    `redacted` counts the secrets of each kind that imports left out; `outlives_command` is whether a hub does the work.
     """
 
     def __init__(self, operate: Operate, settings: Settings, *, outlives_command: bool = False) -> None:
@@ -59,10 +55,9 @@ class Connection:
         self._session = os.urandom(8).hex()
 
     async def run(self, operation: str, doing: str = "Working", /, **fields: object) -> dict[str, Any]:
-        """Run an operation and return its result. If it is interrupted, a notice says what remains.
+        """Run an operation and return its result, or raise its error. If it is interrupted, a notice says what remains.
 
-        Besides the operation's own errors, raises `DeadlineExceededError` if the hub hangs, and
-        `StorageUnavailableError` if it ends before it replies.
+        Raises `DeadlineExceededError` if the hub hangs, and `StorageUnavailableError` if it ends before it replies.
         """
         try:
             with out.working(doing) as report:
@@ -82,10 +77,7 @@ class Connection:
         return await self.run("call", tool=tool, arguments=given, project=self._project, session=self._session)
 
     async def call_for_all(self, tool: str, items: str, **arguments: object) -> dict[str, Any]:
-        """Call a listing tool, and return its first reply extended by the items of all other pages.
-
-        `items` is the reply's key for them.
-        """
+        """Call a listing tool, and return its first reply with the `items` (the reply's key) of all pages."""
         reply = page = await self.call(tool, **arguments)
         while "offset" in page:
             page = await self.call(tool, **arguments, offset=page["offset"])
@@ -163,14 +155,11 @@ def running_hub() -> HubClient | None:
 async def open_connection(
     settings: Settings, command: str, load: Callable[[], Embedder] | None = None
 ) -> AsyncIterator[Connection]:
-    """Connect to the hub, and start it if none runs. A hub of older code is replaced.
+    """Connect to the hub, and start it if none runs, or replace one of older code.
 
-    Where no hub can run, this process opens the data itself, and sessions wait for it. So it does with `load`, which
-    returns a model that this process has loaded. Processes that find the data locked are shown the command's name.
-
-    Raises `AlreadyRunningError` if a process other than a hub has locked the data, `DeadlineExceededError` if the hub
-    hangs, `StorageUnavailableError` if it has the data and cannot be used, and `UntrustedSocketError` if another user
-    could listen at its socket.
+    Where no hub can run, and with `load`, which returns a loaded model, this process opens the data under the command's
+    name. Raises `AlreadyRunningError` if another process has locked the data, `DeadlineExceededError` if the hub hangs,
+    `StorageUnavailableError` if it cannot be used, and `UntrustedSocketError` if another user could listen.
     """
     patience = timeouts.COMMAND_SEARCH_HUB if command.endswith("search") else timeouts.COMMAND_HUNG_AFTER
     if hub := _reach_hub(settings, STARTS_HUB and load is None, patience):

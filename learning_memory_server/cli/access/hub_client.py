@@ -31,11 +31,7 @@ _LOOK_SECONDS: Final = 0.05
 
 
 def find_hub(place: discovery.Place, *, hung_after: float = timeouts.COMMAND_HUNG_AFTER) -> HubClient | None:
-    """Return the hub that owns the data, or None if none listens.
-
-    Raises `DeadlineExceededError` if its queue of connections stays full, and `UntrustedSocketError` if another user
-    listens there, or could.
-    """
+    """Return the hub that owns the data, or None; raises `DeadlineExceededError` and `UntrustedSocketError`."""
     hung_after = min(hung_after, timeouts.STILL_SILENT) if place.is_silent() else hung_after
     for path in place.sockets():
         connection = _connect(path, place, hung_after)
@@ -45,10 +41,7 @@ def find_hub(place: discovery.Place, *, hung_after: float = timeouts.COMMAND_HUN
 
 
 class HubClient:
-    """Sends requests to the hub, each over its own connection; the first over one that is open already.
-
-    A request fails after `hung_after` seconds without a sign of life. `place` is the data that the hub should hold.
-    """
+    """Sends requests to the hub of a `place`, each over its own connection, while it gives signs of life."""
 
     def __init__(self, place: discovery.Place, path: Path, connection: socket.socket, hung_after: float) -> None:
         self.place = place
@@ -58,10 +51,10 @@ class HubClient:
         self._hello = hello_of(place, "control")
 
     def control(self, command: str, **fields: object) -> dict[str, Any]:
-        """Send the hub `status`, `stop` or an operation, and return its reply, however long that takes.
+        """Send the hub `status`, `stop` or an operation, and return its reply or raise its error, however late.
 
-        If the hub refuses, raises its own error. Raises `DeadlineExceededError` if it gives no sign of life for
-        `hung_after` seconds, and `StorageUnavailableError` if it ends before it replies.
+        Raises `DeadlineExceededError` without a sign of life, and `StorageUnavailableError` if it ends before it
+        replies.
         """
         with self._connected() as connection:
             reply = self._ask(connection, command, fields)
@@ -152,12 +145,10 @@ def _hangs(place: discovery.Place, hung_after: float) -> LearningMemoryError:
 
 
 def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
-    """Stop the hub that has locked the data of the environment's settings, and return its process id; None if none has.
+    """Stop the hub that has locked the data of these settings, and return its process id; None if none has.
 
-    It is asked through its socket. If it cannot be reached or does not end, the process that has locked the data gets
-    SIGTERM and, if it has not ended after `term_seconds`, is killed. Nothing that it has acknowledged is lost. Raises
-    `DeadlineExceededError` if even then it does not end, and `StorageUnavailableError` if it is not certain which
-    process has locked the data.
+    It is asked, then gets SIGTERM, and is killed after `term_seconds`; acknowledged writes are safe. Raises
+    `DeadlineExceededError` if it does not end, and `StorageUnavailableError` if the holder is not certain.
     """
     # Without Unix sockets there are no hubs.
     if not socket_security.has_hubs():

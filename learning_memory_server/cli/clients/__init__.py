@@ -1,4 +1,1 @@
-"""The MCP clients on this machine: what differs between them, and adding this server to them.
-
-`catalog` has the differences as data, and `change` computes what to write to a client's file.
-"""
+"""The MCP clients on this machine: their differences (`catalog`), and changes of their files (`change`)."""

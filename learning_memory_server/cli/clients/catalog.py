@@ -1,8 +1,7 @@
-"""Everything that differs between clients, as data; and what this server's entry in a client says.
+"""Everything that differs between clients, as data; and this server's entry in a client.
 
-Sources: the clients' documentation as of November 2026; for Codex also its source (`rmcp-client/src/utils.rs`), and for
-Gemini CLI `environmentSanitization.ts`. The entries were tried with Claude Code 2.1.197, Codex 0.169.0 and Gemini CLI
-0.61.0, Copilot CLI 1.0.102 and opencode 1.18.33.
+Sources: the clients' documentation and, for Codex and Gemini CLI, code, of November 2026. Tried with Claude Code
+2.1.197, Codex 0.169.0, Gemini CLI 0.61.0, Copilot CLI 1.0.102 and opencode 1.18.33.
 """
 
 import os
@@ -229,12 +228,12 @@ _SCRIPT: Final = f"{APPLICATION}.exe" if sys.platform == "win32" else APPLICATIO
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """How a client starts the server.
+    """The command with which a client starts the server.
 
-    Args:
+    Attributes:
         command: An absolute path. A name could be fetched from a package index by some launcher.
         arguments: The arguments.
-        caution: What could end it, if anything.
+        caution: A warning about its end, if any.
     """
 
     command: str
@@ -246,9 +245,9 @@ class Launch:
 class Variables:
     """The settings of this process that a client's sessions would not see.
 
-    Args:
+    Attributes:
         written: For the entry's `env`, absolute where they are paths.
-        shared: For `config.toml`, by key and with its types: what is in `written`, and secrets.
+        shared: For `config.toml`, by key and with its types, also secrets.
         omitted: A sentence for each setting that is not written to a client.
     """
 
@@ -263,10 +262,7 @@ def find_launch(
     *,
     has_hub: bool = hasattr(os, "fork"),
 ) -> Launch:
-    """Return how to start this installation.
-
-    The console script is next to the interpreter or, after `pip install --user`, in the installation's record.
-    """
+    """Return the command of this installation: the console script next to the interpreter, or in the record."""
     arguments = () if has_hub else ("--direct",)
     scripts = [executable.parent / _SCRIPT, *(_recorded() if installed is None else installed)]
     script = next((path for path in scripts if path.is_file()), None)
@@ -306,10 +302,7 @@ def as_others_have(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_of_this_server(entry: Mapping[str, Any]) -> bool:
-    """Return whether an entry starts this server, whoever wrote it.
-
-    It may name the command, a launcher such as uvx, or the module.
-    """
+    """Return whether an entry starts this server, by its command, a launcher such as uvx, or the module."""
     entry = as_others_have(entry)
     words = [entry.get("command"), *(entry.get("args") or ())]
     return any(
@@ -318,10 +311,9 @@ def is_of_this_server(entry: Mapping[str, Any]) -> bool:
 
 
 def find_variables(client: Client, machine: Machine, settings: Settings, *, to_client: bool = True) -> Variables:
-    """Return the settings in the environment that the client's sessions need.
+    """Return the settings in the environment that the client's sessions need; only those of the data may be written.
 
-    Without `to_client`, they go elsewhere: written to it is only where the settings and the data are. A temporary
-    folder, such as that of `demo --keep`, is written nowhere: it would be the data of every project.
+    A temporary folder, such as that of `demo --keep`, is written nowhere.
     """
     written: dict[str, str] = {}
     shared: dict[str, Any] = {}

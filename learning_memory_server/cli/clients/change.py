@@ -1,8 +1,7 @@
-"""A change to a client's file of servers, or of hooks: computed first, shown, and then written.
+"""A change to a client's file of servers, or of hooks: computed first, shown, and then written, with a copy.
 
-Next to the file, a copy is kept of what it was. To remove the server, the edit is repeated on that copy: if the result
-is the file as it is now, nothing else has changed since, and the copy is put back byte for byte. Otherwise the entry
-alone is taken out. A file of hooks is ours as a whole.
+The removal repeats the edit on the copy: if the result is the present file, the copy is restored byte for byte,
+otherwise the entry alone is taken out. A file of hooks is ours as a whole.
 """
 
 import difflib
@@ -31,15 +30,15 @@ _CONTEXT: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to do to a file.
+    """A change of a file.
 
-    Args:
+    Attributes:
         path: The file as the client names it; it may be a symbolic link.
         before: Its content now; None if it does not exist.
         after: Its new content; None removes it.
-        copy: What to keep a copy of, if anything.
-        advice: What to do by hand if the file cannot be written.
-        restores: Whether `after` is the copy, which is not needed any more then.
+        copy: The content to keep a copy of, if any.
+        advice: The change by hand if the file cannot be written.
+        restores: Whether `after` is the copy, which is then removed.
     """
 
     path: Path
@@ -147,10 +146,7 @@ def packaged(name: str) -> Path:
 
 
 def hook_command() -> list[str]:
-    """Return the command `hook` of this installation.
-
-    The interpreter itself starts in half the time of an installed script, and needs no PATH.
-    """
+    """Return the command `hook` of this installation, with the interpreter itself: it starts fast, without PATH."""
     return [sys.executable, "-I", "-S", hook.__file__]
 
 

@@ -1,10 +1,7 @@
 """Claude Code's own commands, `claude mcp` and `claude plugin`, and the plugin's copy for this machine.
 
-Claude Code rewrites its file while it runs, so the file is not edited here.
-
-The copy is a marketplace of its own, which Claude Code reads in place. It differs from what the package has in its
-commands: absolute paths, because the PATH of a client is not that of a shell; for hooks the interpreter itself, which
-starts in half the time of an installed script; and for the server a script that outlives it.
+Claude Code rewrites its file while it runs, so it is not edited here. The copy is a marketplace of its own with
+absolute paths, the interpreter itself for hooks, and a script for the server.
 """
 
 import json

@@ -1,8 +1,4 @@
-"""Edits of JSON text that leave everything else as it is: order, indentation, line ends and comments.
-
-Comments are accepted, as by VS Code and Gemini CLI, and trailing commas, as by VS Code. A new member comes first in its
-object, where no comma or comment of the others is in the way.
-"""
+"""Edits of JSON text, with comments and trailing commas, that leave everything else as it is."""
 
 import json
 import re

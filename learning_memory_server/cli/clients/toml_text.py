@@ -1,8 +1,4 @@
-"""Edits of TOML text that leave everything else as it is: order, comments, blank lines and line ends.
-
-Only what a user or a program usually writes is edited: tables with a header, and keys with one part. After each edit
-the caller compares what `parse` returns with what it should, so anything rarer is refused, not damaged.
-"""
+"""Edits of usual TOML text that leave everything else as it is. The caller compares the parsed result."""
 
 import json
 import re
@@ -41,10 +37,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: tuple[str, ...], values: Mapping[str, Any]) -> str:
-    """Return the text with values merged into the table at a path, which is created if it is missing.
-
-    Tables among the values are written inline. The values before the first header are the table at the empty path.
-    """
+    """Return the text with values merged into the table at a path, which is created if missing; empty for the root."""
     existing = _at(parse(text), path)
     wanted = {
         name: {**existing.get(name, {}), **value} if isinstance(value, dict) else value

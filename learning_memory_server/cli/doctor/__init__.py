@@ -23,11 +23,10 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One check's outcome: what was found and, unless it is green, what to do. `about` gives it the check's topic.
+    """One check's outcome: the finding and, unless it is green, the advice.
 
-    `repair` repairs it, where that is safe, and returns a sentence about that. Where only a person knows, `answers` has
-    a repair for each question to which the answer may be yes; they are asked in this order. `refused`
-    notes that a person said no.
+    `about` gives it the check's topic. `repair` is safe and returns a sentence; `answers` has a repair for each
+    question to a person, in order. `refused` notes a no.
     """
 
     level: Level
@@ -50,10 +49,7 @@ green, yellow, red = (partial(Finding, level) for level in Level)
 
 
 def about(topic: str, findings: Iterable[Finding]) -> Iterator[Finding]:
-    """Yield findings with this topic, of a word or two, unless they have one of their own.
-
-    A check that fails is a finding, too: the others are made all the same.
-    """
+    """Yield findings with this topic, unless they have their own. A check that fails is a finding, too."""
     try:
         yield from (replace(each, topic=each.topic or topic) for each in findings)
     except LearningMemoryError as error:

@@ -120,11 +120,9 @@ def is_installed(client: Client, machine: Machine) -> bool:
 async def connect(
     command: Sequence[str], environment: Mapping[str, str], directory: Path, seconds: float = timeouts.HANDSHAKE
 ) -> tuple[int, float]:
-    """Start a server on stdio as the SDK's clients do, greet it, list its tools, and end it.
+    """Start a server on stdio, list its tools, and end it; return their number and the seconds.
 
-    Returns how many tools it has, and the seconds from the start of its process to their list.
-
-    Raises `ClientSetupError` if it cannot be started, ends, answers with an error or something else, or is late.
+    Raises `ClientSetupError` if it cannot be started, ends, answers with an error, or is late.
     """
     # Not at the top: `start` and `setup` need the rest of this module, and no client.
     from mcp import ClientSession, MCPError, StdioServerParameters, stdio_client

@@ -217,10 +217,7 @@ def _exposed(folder: Path) -> list[Path]:
 
 
 def _replaceable_in(folder: Path) -> Path | None:
-    """Return a parent in which any user may rename what is there.
-
-    A sticky folder, such as /tmp, protects its content.
-    """
+    """Return a parent in which any user may rename entries, unless it is sticky, such as /tmp."""
     for parent in folder.resolve().parents:
         mode = parent.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:

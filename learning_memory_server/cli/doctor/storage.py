@@ -194,11 +194,7 @@ def _check_holder(settings: Settings) -> Finding:
 
 
 def check_engine(settings: Settings, load: Callable[[], Embedder]) -> Iterator[Finding]:
-    """Compare the index with the journal, in the hub if one runs.
-
-    Without a hub this opens the engine like every start: an unfinished last line of the journal is set aside, and a
-    collection that cannot be opened is emptied.
-    """
+    """Compare the index with the journal, in the hub if one runs, else by opening the engine like every start."""
     if not settings.storage_path.exists():
         yield green("Nothing is stored yet; the first start creates it.")
         return
@@ -269,11 +265,7 @@ def _repair(settings: Settings, operation: str, done: str, **fields: object) -> 
 def check_server(
     settings: Settings, specs: Callable[[], Awaitable[Sequence[CollectionSpec]]], *, is_forbidden: bool = False
 ) -> Iterator[Finding]:
-    """Ask the Qdrant server of the settings, without changing anything there.
-
-    Nothing is asked before a process that has locked the storage folder has made its owner. With `is_forbidden`, the
-    collections that are missing, and may not be created, were named already.
-    """
+    """Ask the Qdrant server of the settings, without changes; with `is_forbidden`, missing collections were named."""
     if settings.qdrant_url is None or not settings.owner_file.exists():
         return
     if not (yield from all_sound(check_owner(settings))):

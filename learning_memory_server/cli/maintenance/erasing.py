@@ -86,10 +86,7 @@ async def forget(
 
 
 def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:
-    """Find the backups that still hold what is forgotten, or rewrite them; return how many lines each has or had.
-
-    The rest of those that were removed is in a fresh one.
-    """
+    """Find the backups that still hold forgotten things, or rewrite them; return the number of lines of each."""
     folder = settings.backups_directory
     forgotten = Journal(settings.journal_directory).forgotten()
     remove_unfinished_backups(folder)

@@ -81,10 +81,7 @@ def _back_up_dated(settings: Settings, folder: Path, keep: int) -> Result:
 
 
 def back_up_first(settings: Settings) -> Path | None:
-    """Back up the journal before a command changes much of it; return the backup, None if the journal is empty.
-
-    Raises `InvalidInputError` if the backup cannot be written; the command must stop then.
-    """
+    """Back up the journal, unless it is empty, before a command changes much of it; `InvalidInputError` stops it."""
     place = settings.backups_directory
     with out.working("Backing up the journal"):
         try:
@@ -104,10 +101,7 @@ def back_up_first(settings: Settings) -> Path | None:
 def rewrite_backups(
     settings: Settings, earlier: Iterable[Path], rewrite: Callable[[Path, Snapshot | None, bytes], object]
 ) -> list[Path] | None:
-    """Back up the journal, then rewrite or remove earlier backups; return those for which that failed.
-
-    If the first fails, none is touched: None.
-    """
+    """Back up the journal, then rewrite or remove earlier backups; return the failed ones, None if none was touched."""
     try:
         with out.working("Backing up the journal"):
             journal, key = Journal(settings.journal_directory), store_key(settings.archive_key_file)

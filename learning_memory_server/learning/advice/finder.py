@@ -1,15 +1,8 @@
-"""Find the past experiences and values that bear on an entry's goal and hypothesis.
+"""Find the past experiences and values that are relevant to an entry's goal and hypothesis.
 
-The score of an experience is 0.5 * cosine + 0.4 * coverage + 0.05 * z.
-
-- cosine: of its vector on the axis `full` and the vector of goal and hypothesis, on the scale of the default model.
-- coverage: the share of the rarity (BM25's inverse document frequency) of the terms of goal and hypothesis that the
-  experience has.
-- z: how many standard deviations the cosine is above the mean of the background, from -2 to 5. The background is the
-  newest 200 entries of the project; the mean and the deviation of few entries are drawn towards what is usual.
-
-The best two are shown if they reach the threshold. The first set, below, is that of `benchmarks.recurrence`. Decision
-20 has the second, what else was tried, and what each is worth.
+The score of an experience is 0.5 * cosine + 0.4 * coverage + 0.05 * z: the cosine on the axis `full`, the share of the
+rarity of the terms that it has, and the standard deviations of the cosine above the mean of the newest 200 entries of
+the project (-2 to 5). The best two are shown if they reach the threshold. Decision 20 has the sets and figures.
 """
 
 from __future__ import annotations
@@ -63,21 +56,15 @@ _MOST_Z: Final = 5.0
 _PRIOR: Final = 10
 """How many entries the usual mean and deviation count as."""
 _MISLED: Final = 0.2
-"""What an experience's score loses for each time that it misled more often than it helped. Of the 50 that are shown
-in the first set, 30 would not be shown after one such time, and 44 not after two."""
+"""The loss of score for each time that an experience misled more often than it helped."""
 _LEAD: Final = 0.5
 _LEAD_MOST: Final = 0.15
 _USUAL_LEAD: Final = 0.1
-"""What half a point of lead over the next experience counts as, up to which lead, and which lead is usual to the
-threshold. Where many match about as well, it is the project that matches and not the experience."""
+"""The worth of half a point of lead over the next experience, its maximum, and the usual lead."""
 _WEAKER: Final = 0.12
-"""A second one is shown within this of the best. With these four, the first set's precision is .80 instead of .76 at
-the same reach (.74), 40 experiences are shown instead of 50, and the prompts of `benchmarks.recurrence` that something
-bears on find it as often (.83). It is a plateau: with 0.4 instead of 0.5, 0.1 or 0.2 instead of 0.15, and 0.1 to 0.15
-instead of 0.12, precision is .79 to .80."""
+"""The distance from the best score within which a second experience is shown."""
 _FALSIFIED_FIRST: Final = 0.07
-"""Within this of the best score, a falsified hypothesis comes before a confirmed one: a confirmed one that is shown to
-an agent with the same wrong guess does harm."""
+"""Within this of the best score, a falsified hypothesis comes first: a confirmed wrong guess does harm."""
 
 
 class Background:
@@ -155,10 +142,7 @@ def sunk(score: float, misled: int, helped: int) -> float:
 
 
 def best(scored: Iterable[Scored], least: float) -> list[Scored]:
-    """Return the experiences to show, at most two: falsified hypotheses first among those that match as well.
-
-    The further the best one leads, the lower the score it needs; a second must be nearly as good.
-    """
+    """Return at most two experiences: falsified hypotheses first among equals; a lead lowers the needed score."""
     ranked = sorted(scored, key=lambda each: -each.score)
     if not ranked:
         return []
@@ -256,11 +240,7 @@ class AdviceFinder:
     async def rank_text(
         self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
     ) -> Ranked | None:
-        """Return the candidates for what an agent or a user has written; see `rank`.
-
-        `effects` says how often each experience misled and helped; `entry_id` is the entry that the text is from, if
-        any.
-        """
+        """Return the candidates for a text; see `rank`. `effects` counts misled and helped, `entry_id` is its own."""
         if not self.index.is_open or self.index.scale.known is None:
             return None
         within = None if self.is_everywhere else project

@@ -44,10 +44,7 @@ class AdviceLog(Records[Advice]):
             self._marked += 1
 
     def mark(self, entry: Ghap, effects: Mapping[str, Effect], at: datetime) -> None:
-        """Record what helped and what misled. What changes nothing is left out.
-
-        What is not in `effects` had none.
-        """
+        """Record what helped and what misled. What changes nothing is left out. What is not in `effects` had none."""
         before = self.of(entry)
         marked = [
             replace(advice, items=tuple(replace(item, effect=effects.get(item.id)) for item in advice.items))
@@ -115,10 +112,7 @@ class Trials(Records[Trial]):
         self._chance = chance  # returns a random number from 0 to 1
 
     def of(self, project: str, session: str) -> Trial | None:
-        """Return the trial of a session in which there is something to tell; None if nothing is ever withheld.
-
-        What was tossed first holds for every channel, agent and entry of the session, also over restarts.
-        """
+        """Return the trial of a session with advice, whose first toss holds for all of it; None without trials."""
         known = self.find(session)
         if known is None and self._withheld:
             is_withheld = self._chance() < self._withheld

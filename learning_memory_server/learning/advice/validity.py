@@ -19,9 +19,7 @@ _NEAR: Final = 0.05
 _JUDGED: Final = 5
 """How many of the best are judged, of which two are shown at most. With 20 files each, it takes 2 ms."""
 _CHANGED: Final = 0.2
-"""What the score of an experience loses if all of its lines have changed; half of it if hardly any has.
-`benchmarks.freshness`: .08 of the lessons that are still true are taken for changed. Of the experiences of `ranking`,
-.6 would not be shown after this loss: .05 of what is true is not shown."""
+"""The loss of score if all lines of an experience have changed; see `benchmarks.freshness`."""
 
 
 @dataclass(eq=False)
@@ -41,10 +39,7 @@ class Validity:
         return self.advice.said().union(cited)
 
     def successors(self) -> Mapping[str, str]:
-        """Return the experiences that are not said any more, each with the id of what took its place.
-
-        Those that misled more often than they helped give way to the latest entry that says so.
-        """
+        """Return the experiences that misled more often than they helped, each with the id of its successor."""
         effects, timeline = self.advice.effects(), self.collector.timeline
         state = effects, timeline, timeline.changes
         if self._successors[0] != state:

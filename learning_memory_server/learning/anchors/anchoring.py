@@ -48,10 +48,9 @@ log = structlog.get_logger()
 
 @dataclass(eq=False)
 class Anchoring:
-    """Remembers the files of open entries, and anchors those that are resolved, in the background.
+    """Remembers the files of open entries in RAM, and anchors those that are resolved, in the background.
 
-    A file is not anchored to if git ignores it, it may hold credentials, or redaction finds a secret in its name or
-    content. What was touched is remembered in RAM only: it has not been looked at for secrets yet.
+    A file is not anchored to if git ignores it, it may hold credentials, or redaction finds a secret in it.
     """
 
     collector: ObservationCollector

@@ -40,10 +40,7 @@ _SIGNS: Final = bytes(sign for sign in range(128) if not chr(sign).isalnum())
 
 
 def project_root(folder: str) -> Path | None:
-    """Return the top folder of the repository that a folder is in, else the folder; None if that is no project.
-
-    A home folder without a repository is none, and neither is what holds it.
-    """
+    """Return the top folder of a folder's repository, else the folder; None for a home folder and those above it."""
     if not os.path.isabs(folder):  # noqa: PTH117 - an empty text is none, either
         return None
     try:
@@ -57,10 +54,7 @@ def project_root(folder: str) -> Path | None:
 
 
 def name_in(root: Path, path: str) -> str | None:
-    """Return the name of a file in a project: relative to its root, with `/`, links followed. The file may be gone.
-
-    None if it is outside, also by a link, may hold credentials, or has a name that cannot be kept.
-    """
+    """Return a file's name relative to the project's root, links followed; None if it is outside or secret."""
     try:
         real = Path(os.path.realpath(root / path))
         name = real.relative_to(root).as_posix()
@@ -139,10 +133,7 @@ class Judged(NamedTuple):
 
 @dataclass(eq=False)
 class Freshness:
-    """Judges experiences by the files of the folder in which they are shown.
-
-    Nothing is raised, and nothing waits for a file system: what is late is judged by the next time.
-    """
+    """Judges experiences by the files of a folder. Nothing is raised, and nothing waits for a file system."""
 
     _last: dict[tuple[str, str], Judged] = field(default_factory=dict, init=False)
     _seen: dict[tuple[Path, Anchor], tuple[object, _Seen | None]] = field(default_factory=dict, init=False)

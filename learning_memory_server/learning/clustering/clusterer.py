@@ -1,10 +1,7 @@
-"""Cluster unit vectors: near copies count once, then diffusion, HDBSCAN on the neighbour graph, and four corrections.
+"""Cluster unit vectors: near copies count once, then diffusion, HDBSCAN on the neighbour graph, and corrections.
 
-The corrections: outliers become noise, similar groups are merged, groups are merged up to the best level of the
-hierarchy, and noise is readmitted by its neighbours' vote.
-
-Weights enter neither the density step nor membership: repeating points by weight gave an ARI of .03 instead of .58.
-They move centroids, and so the ranking of members.
+Outliers become noise, groups are merged up to the best level of the hierarchy, and noise is readmitted by its
+neighbours' vote. Weights move centroids only. Decision 11 has figures.
 """
 
 import math
@@ -82,25 +79,18 @@ class Partition:
 _SMALLEST_UP_TO: Final = 1_000
 """Up to this many points, the smallest groups are looked for: groups can be merged later, but are never split."""
 _SIZE_POWER: Final = 0.7
-"""How fast group size grows with the store. Among 18,000 requests of 150 kinds, groups of 23 gave 130 clusters, an ARI
-of .65, and 98 % kept their number when a tenth was added; with a power of .5 (groups of 13): 340, .56 and 60 %."""
+"""The growth of the group size with the store."""
 _SMALLEST_SIZE: Final = 3
 _DECIMALS: Final = 5
 """Of the cosines by which members are ranked."""
 _SMALLEST_GROUP: Final = 2
 """The smallest cluster that HDBSCAN finds."""
 _LEAST_SIMILARITY: Final = 0.2
-"""Minimum cosine (raw vectors) of a member to the mean of the others. With itself in that mean, any three unrelated
-points pass: at 20 points with 20 % outliers the ARI fell from .62 to .53, and outliers found from 49 to 8 %."""
+"""The minimum cosine (raw vectors) of a member to the mean of the others, without itself."""
 _LEAST_SHARE: Final = 0.4
-"""The same as a share of the median over all groups, because short texts are less alike than long ones. A cosine of .3
-in every store called 24 % of 320 question titles noise, with an ARI of .59; the share calls 20 % noise, with .60. Over
-18 kinds of draws of 20 to 1,000 texts the mean ARI is .738 instead of .733. Shares of .3 to .5 have .731 to .744: a
-larger one is better where a fifth of the texts are outliers, and calls more of the titles noise. EVoC finds 2 clusters
-in the titles (an ARI of .07), PLSCAN calls 64 % of them noise (.31)."""
+"""The same as a share of the median over all groups, because short texts are less alike than long ones."""
 _OUTLYING: Final = 2.25
-"""Standard deviations below the median, over the members of all groups, at which that cosine marks an outlier. 2.25
-loses .01 ARI without outliers, and with 20 % of them calls 56 % noise instead of 45 %; 2 to 2.5 are within .04."""
+"""Standard deviations below the median, over the members of all groups, at which that cosine marks an outlier."""
 _LEAST_DEVIATION: Final = 0.05
 """If all groups are tight, a slightly looser one is not an outlier. Topics of real texts deviate by .1 or more."""
 _SAME_TOPIC: Final = 0.8
@@ -110,11 +100,10 @@ _SIZES_TRIED: Final = 12
 
 
 class Clusterer:
-    """Finds clusters, deterministically. Rows must come in a fixed order: exact ties go to the earlier row.
+    """Finds clusters, deterministically, of rows in a fixed order: exact ties go to the earlier row.
 
     Args:
-        min_cluster_size: The size of the smallest cluster, at least 2; None means
-            max(3, round(3 * (n / 1000) ** 0.7)).
+        min_cluster_size: At least 2; None means max(3, round(3 * (n / 1000) ** 0.7)).
         min_samples: The neighbours, at least 1, that a point needs nearby to lie in a dense region.
     """
 
@@ -129,11 +118,7 @@ class Clusterer:
         return max(_SMALLEST_SIZE, round(_SMALLEST_SIZE * math.pow(count / _SMALLEST_UP_TO, _SIZE_POWER)))
 
     def fit(self, vectors: NDArray[np.float32], weights: NDArray[Any], near_copy: float = NEAR_COPY) -> Partition:
-        """Cluster rows of shape (n, d), of any length but zero; n may be 0.
-
-        `weights`, of shape (n,) and each above 0, are those of the rows in centroids and rankings. Two rows count as
-        one from the cosine `near_copy` on.
-        """
+        """Cluster rows of shape (n, d), n of which may be 0; `weights` of shape (n,) are for centroids and rankings."""
         from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
         vectors = np.asarray(vectors, dtype=np.float32)

@@ -1,15 +1,8 @@
 """The density step: diffuse points along the neighbour graph, then run HDBSCAN over it.
 
-HDBSCAN: Campello, Moulavi and Sander, "Density-Based Clustering Based on Hierarchical Density Estimates", 2013. With
-mutual-reachability distances on graph edges only, it is within .02 ARI of the exact run and 20 times as fast at 5,000.
-
-Neighbours are by cosine, exact, and computed in blocks so that RAM stays bounded. For 12,000 points scikit-learn's
-`NearestNeighbors` needs 7.7 s of CPU time (3.7 s by distance) where this needs 1.6. The vectors are scaled here: values
-are judged in processes that never import scikit-learn.
-
-Near copies, texts written again or almost, count as one text, however often they were written. Without this, 4,000 near
-copies of 1,000 requests made 193 clusters of 50 topics, with an ARI of .34 instead of .84: the copies of one text are
-denser than any topic.
+HDBSCAN: Campello, Moulavi and Sander, "Density-Based Clustering Based on Hierarchical Density Estimates", 2013, on
+graph edges only. Neighbours are by cosine, exact, in blocks of bounded RAM. Near copies count as one text. Decision 11
+has figures.
 """
 
 from __future__ import annotations
@@ -60,11 +53,7 @@ def likeness_to_others(units: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS, threads: int | None = None) -> Neighbours:
-    """Find the k nearest neighbours of rows of length 1; n - 1 if that is less.
-
-    By default one thread per processor is used, at most 4. With a single-threaded BLAS, the number does not change the
-    result.
-    """
+    """Find the k nearest neighbours of rows of length 1, at most n - 1, in one thread per processor, at most 4."""
     count = len(units)
     k = max(0, min(k, count - 1))
     rows = np.zeros((count, k), dtype=np.int64)
@@ -86,8 +75,7 @@ def nearest_neighbours(units: NDArray[np.float32], k: int = NEIGHBOURS, threads:
 def _largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """Return the columns and values of the k largest entries of each row, largest first, ties by column.
 
-    The k-th largest maximum over column groups is a lower bound of the k-th largest entry, so only the few entries that
-    reach it are sorted. That takes about half the time of argpartition over full rows.
+    The k-th largest maximum over column groups is a lower bound of the k-th largest entry, so few are sorted.
     """
     height, width = block.shape
     whole = width // _GROUP * _GROUP
@@ -107,10 +95,7 @@ def _largest(block: NDArray[np.float32], k: int) -> tuple[NDArray[np.int64], NDA
 
 
 def text_of(neighbours: Neighbours, near_copy: float) -> NDArray[np.int64]:
-    """Return the number of each row's text, shape (n,): linked near copies share one, in order of their first row.
-
-    Two rows are near copies from the cosine `near_copy` on.
-    """
+    """Return the number of each row's text, shape (n,): linked near copies share one, in order of their first row."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -135,20 +120,15 @@ _NARROW_DIMENSIONS: Final = 32
 _ROUNDS: Final = 2
 """Rounds of diffusion. 1 to 3 are within .02 ARI of one another."""
 _PULLING: Final = 8
-"""Neighbours that pull a point. 7 to 10 are within .01 ARI of one another. 15 lose .02: in a topic with 7 members, the
-farther neighbours belong to other topics."""
+"""Neighbours that pull a point."""
 _SHORTEST: Final = 1e-3
-"""The minimum edge length. scipy treats zero as no edge, HDBSCAN as infinite density; without a floor, a few copies of
-one text outweigh every real group."""
+"""The minimum edge length: zero is no edge in scipy and infinite density in HDBSCAN."""
 _BRIDGE: Final = 2.0
 """The length of an edge that joins two components: the diameter of the unit sphere, longer than any other edge."""
 
 
 def spread(units: NDArray[np.float32], neighbours: Neighbours, pull: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Pull every point towards its neighbours, in few dimensions, where differences in density show.
-
-    Returns at most 32 columns; rows have length 1, or are zeros if all points are identical.
-    """
+    """Pull every point towards its neighbours, in at most 32 columns; rows have length 1, or are all zeros."""
     points = unit_rows(_principal(units, _WIDE_DIMENSIONS))
     rows = neighbours.rows[:, : pull.shape[1]]
     for _ in range(_ROUNDS):
@@ -162,8 +142,7 @@ def spread(units: NDArray[np.float32], neighbours: Neighbours, pull: NDArray[np.
 def pull_of(neighbours: Neighbours) -> NDArray[np.float32]:
     """Return the weights of each point's nearest neighbours, shape (n, at most 8); each row sums to 1.
 
-    A weight is the squared cosine times the Jaccard index of the two neighbourhoods, each including its own point: a
-    neighbour across a topic border shares few neighbours (Jarvis and Patrick, 1973).
+    A weight is the squared cosine times the Jaccard index of the two neighbourhoods (Jarvis and Patrick, 1973).
     """
     rows = neighbours.rows[:, :_PULLING]
     pull = np.square(np.maximum(neighbours.similarities[:, :_PULLING], 0))
@@ -186,10 +165,7 @@ def _principal(points: NDArray[np.float32], dimensions: int) -> NDArray[np.float
 
 
 def distance_graph(points: NDArray[np.float32], neighbours: Neighbours) -> csr_array:
-    """Return the neighbour graph with the points' distances: symmetric, and connected by bridges.
-
-    There must be at least two points, each with a neighbour. No edge is stored for a distance that is unknown.
-    """
+    """Return the neighbour graph with the points' distances: symmetric, and connected by bridges."""
     from scipy.sparse import csr_array
 
     count, k = neighbours.rows.shape
@@ -205,11 +181,7 @@ def distance_graph(points: NDArray[np.float32], neighbours: Neighbours) -> csr_a
 
 
 def _bridges(graph: csr_array) -> csr_array:
-    """Return the edges that connect the graph: each smaller component to the largest.
-
-    Joined directly to the largest, a component smaller than a cluster drops out on its own. If two small components
-    were joined first, their union could be as large as a cluster without any density to support it.
-    """
+    """Return the edges that connect each smaller component to the largest, so that small ones drop out."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -227,9 +199,7 @@ def dense_groups(graph: csr_array, min_cluster_size: int, min_samples: int) -> l
     Args:
         graph: From `distance_graph`.
         min_cluster_size: The size of the smallest group, at least 2.
-        min_samples: A point's core distance is the distance to its `min_samples`-th nearest point, counting itself, as
-            in the paper. (hdbscan's own classes do not count it. With 3, that gave an ARI of .31 instead of .53 at 20
-            points, .53 instead of .64 at 81, and no gain at 200.)
+        min_samples: A core distance is to the `min_samples`-th nearest point, counting itself, as in the paper.
     """
     from sklearn.cluster import HDBSCAN
 

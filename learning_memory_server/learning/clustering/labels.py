@@ -1,7 +1,7 @@
-"""Cluster labels: the terms that distinguish one cluster's texts from the rest (class-based TF-IDF).
+"""Cluster labels: the terms that distinguish one cluster's texts from the rest.
 
-After Grootendorst, "BERTopic", 2022, a term's score is the share of the cluster's texts with it, times log(1 + mean
-texts per cluster / all texts with it). Counting texts, not occurrences, keeps one long text from naming a cluster.
+Class-based TF-IDF after Grootendorst, "BERTopic", 2022, with texts in place of occurrences: the share of the cluster's
+texts with a term, times log(1 + mean texts per cluster / all texts with it).
 """
 
 import math
@@ -52,10 +52,7 @@ _RECORD_WORDS: Final = frozenset(
 
 
 def label_clusters(clusters: Sequence[Sequence[str]], *, background: Sequence[str] = ()) -> list[str]:
-    """Label each cluster with its most distinctive terms, such as `flask app, token, static key`.
-
-    Terms in `background`, the texts in no cluster, are less distinctive. A label is empty if no word is usable.
-    """
+    """Label each cluster with its most distinctive terms; terms of the `background` are less distinctive."""
     counts = [_texts_with_term(texts) for texts in clusters]
     everywhere = _texts_with_term(background)
     for count in counts:

@@ -1,12 +1,7 @@
 """Merge groups that the density step split too finely, and readmit noise.
 
-Groups are merged pairwise, nearest first, up to the level of this hierarchy with the largest silhouette times
-modularity. No later step splits groups, so density looks for small ones: at three times the size, a fifth more members
-were off their cluster's main topic.
-
-Alone, the mean silhouette (Rousseeuw, "Silhouettes", 1987) prefers too many groups, and the modularity of the neighbour
-graph (Newman, 2004) too few, more so as the store grows. Over 48 draws of 100 to 5,000 requests they kept 1.5 and .95
-groups per topic and their product 1.35, with an ARI .03 and .01 above theirs.
+Groups are merged pairwise, nearest first, up to the level with the largest silhouette (Rousseeuw, "Silhouettes", 1987)
+times modularity (Newman, 2004). Decision 11 has figures.
 """
 
 import math
@@ -21,17 +16,13 @@ Groups = list[NDArray[np.int64]]
 Path = list[tuple[int, int]]
 
 _SAMPLE: Final = 8_000
-"""Maximum number of members the silhouette is measured on. With 2,000 of 5,000 the best level changed more often as the
-store grew: 80 % of clusters kept their number instead of 96 %."""
+"""The maximum number of members that the silhouette is measured on."""
 _LEVELS: Final = 64
 """Maximum number of levels measured, evenly spaced by the logarithm of their number of groups."""
 _FEWEST: Final = 2
 """Fewer groups separate nothing."""
 _AS_GOOD: Final = 0.99
-"""Of levels within this share of the largest product, the coarsest is chosen: near its maximum the product is flat.
-With the maximum itself, 1,000 requests of clinc150 and banking77 make 53 and 66 clusters of 50 topics, with the
-coarsest 50 and 60; the ARI is .006 lower and .013 higher, and as many clusters keep their number when a tenth is
-added."""
+"""Of levels within this share of the largest product, the coarsest is chosen: near its maximum the product is flat."""
 _TINY: Final = 1e-6
 
 
@@ -45,9 +36,6 @@ def group_of(groups: Groups, count: int) -> NDArray[np.int64]:
 
 def best_level(units: NDArray[np.float32], groups: Groups, path: Path, links: NDArray[np.float64]) -> tuple[int, float]:
     """Return the number of groups of the coarsest level with nearly the largest product, and the largest product.
-
-    Every point has the same weight. Weighting every group the same, or centring the vectors, would join small topics
-    next to a large one to each other.
 
     Args:
         units: Shape (n, d), rows of length 1.
@@ -87,10 +75,7 @@ def best_level(units: NDArray[np.float32], groups: Groups, path: Path, links: ND
 
 
 def links_between(groups: Groups, rows: NDArray[np.int64], pull: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the total link weight between the members of every two groups, shape (g, g).
-
-    Counts as many of each point's neighbours as `pull` has weights for.
-    """
+    """Return the total link weight between the members of every two groups, shape (g, g)."""
     count = len(groups)
     own = group_of(groups, len(rows))
     ends = own[:, None] * (count + 1) + own[rows[:, : pull.shape[1]]]
@@ -107,10 +92,7 @@ def _modularity(links: NDArray[np.float64]) -> float:
 
 
 def _silhouette(sums: NDArray[np.float32], sizes: NDArray[np.float32], own: NDArray[np.int64]) -> float:
-    """Return the mean silhouette, by cosine distance.
-
-    For 64 levels of 1,000 points scikit-learn's `silhouette_score` takes 0.6 s of CPU time, even with known distances;
-    with the sums, which merging only adds up, it is 0.02 s.
+    """Return the mean silhouette, by cosine distance, from sums that merging only adds up.
 
     Args:
         sums: Shape (s, g): for each point, the sum of its cosines to the members of each group.
@@ -127,9 +109,7 @@ def _silhouette(sums: NDArray[np.float32], sizes: NDArray[np.float32], own: NDAr
 
 
 _SIZE_POWER: Final = 0.6
-"""How much the size of groups delays their merging: 1 is Ward's rule, under which the parts of one very large topic
-outlive small topics; 0 compares centres alone. .25, .6 and 1 are within .01 ARI of one another over all draws; lower is
-better for Zipf-distributed sizes, higher for topics of similar size."""
+"""How much the size of groups delays their merging: 1 is Ward's rule, 0 compares centres alone."""
 _ONE_TOPIC: Final = 0.55
 """In a store about one topic, nine of ten points have at least this cosine to the mean of the others."""
 _OUTSIDE: Final = 0.1
@@ -151,7 +131,7 @@ def joined(
     neighbours: Neighbours,
     pull: NDArray[np.float32],
 ) -> Groups:
-    """Merge groups up to the best level of the hierarchy, or all of them if they are about one topic.
+    """Merge groups up to the best level of the hierarchy, or all if they are about one topic. Rows are ascending.
 
     Args:
         units: Shape (n, d), rows of length 1: the raw vectors, on which levels are scored.
@@ -159,9 +139,6 @@ def joined(
         groups: Disjoint rows; none is split.
         neighbours: The neighbours of each point.
         pull: Shape (n, k): the weights of the first k neighbours.
-
-    Returns:
-        The merged groups, rows ascending.
     """
     count = len(groups)
     if count < _FEWEST:
@@ -188,8 +165,7 @@ def _is_one_topic(units: NDArray[np.float32]) -> bool:
 def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
     """Return the pairs of groups to merge until one is left; the first of each pair stays.
 
-    A pair costs the squared distance of its centres times (a * b / (a + b)) ** 0.6, for sizes a and b. The public Ward
-    linkages start from single points and have a power of 1 only.
+    A pair of sizes a and b costs the squared distance of its centres times (a * b / (a + b)) ** 0.6.
     """
     count = len(centres)
     centres = centres.astype(np.float64)
@@ -218,11 +194,7 @@ def join_path(centres: NDArray[np.float32], sizes: NDArray[np.float64]) -> Path:
 
 
 def readmitted(units: NDArray[np.float32], groups: Groups, neighbours: Neighbours) -> Groups:
-    """Add noise points to the group that most of their nearest neighbours belong to.
-
-    Each neighbour votes with the square of its cosine, and noise votes for noise. The winner needs half of all votes
-    and a centroid that is similar enough. On three labelled sets 91 % of such votes were right.
-    """
+    """Add noise points to the group with half of the squared cosines of their nearest neighbours, if near enough."""
     if not groups:
         return groups
     outside = len(groups)

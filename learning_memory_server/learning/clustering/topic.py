@@ -1,8 +1,6 @@
-"""Decide from a text's vector whether its topic is a cluster's: no other cluster is as near, and it is near enough.
+"""Decide from a text's vector whether its topic is a cluster's: near enough, and nearer than all others.
 
-Nearness is the mean of the cosine to the centroid and the average cosine to the three nearest members. Where topics
-overlap, as among banking requests, the centroid alone accepts fewer genuine texts and more of those of the nearest
-other topic: 79 and 2.4 % instead of 82 and 1.5 % (decision 12).
+Nearness is the mean of the cosine to the centroid and the average cosine to the three nearest members (decision 12).
 """
 
 from __future__ import annotations
@@ -24,8 +22,7 @@ _SAMPLE: Final = 64
 LEAST_CLOSENESS: Final = 0.4
 """The least cosine to the centroid. At .35, texts that are off every topic pass three times as often."""
 MARGIN: Final = 0.04
-"""How much nearer its own cluster must be than the next. From .03 to .05, in the same draws of banking requests,
-genuine texts accepted fall from 84 to 80 %, and texts of the nearest other topic from 2.0 to 1.3 %."""
+"""How much nearer its own cluster must be than the next."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,10 +35,7 @@ class ClusterEvidence:
     """Shape (at most 64, d), float16, rows of length 1: every k-th member, in the order given."""
 
     def nearness(self, unit: NDArray[np.float32]) -> float:
-        """Return the mean of the cosine to the centroid and the average cosine to the three nearest of `sample`.
-
-        The centroid says where the topic is; the nearest members, how far it reaches in this direction.
-        """
+        """Return the mean of the cosine to the centroid and the average cosine to the three nearest of `sample`."""
         cosines = np.sort(self.sample.astype(np.float32) @ unit)
         return float((self.centroid @ unit + cosines[-_NEAREST:].mean()) / 2)
 
@@ -85,10 +79,7 @@ class TopicMatch:
 def match_topic(
     candidate: NDArray[np.float32], own: ClusterEvidence, others: Sequence[ClusterEvidence], stretch: float = 1.0
 ) -> TopicMatch:
-    """Test whether a text's topic is a cluster's.
-
-    Without other clusters, only the distance decides. `stretch` is the `Scale.stretch` of the model.
-    """
+    """Test whether a text's topic is a cluster's; `stretch` is the `Scale.stretch` of the model."""
     unit = unit_rows(np.asarray(candidate, dtype=np.float32)[None])[0]
     similarity = float(own.centroid @ unit)
     distance, threshold = 1 - similarity, (1 - LEAST_CLOSENESS) * stretch

@@ -1,8 +1,7 @@
 """Fitting in a child process: `python -m learning_memory_server.learning.clusters.child MIN_SIZE MIN_SAMPLES`.
 
-Clustering holds the GIL for long stretches, and its imports take two seconds and 100 MB. In a child that ends when it
-has not been used for a minute, neither delays other sessions nor stays in the hub. Requests are pickled on stdin and
-fits on stdout; both ends are this program. The child ends when its stdin does, and so with its parent.
+Clustering holds the GIL, and its imports take two seconds and 100 MB. The child ends after a minute without a request,
+or with its parent. Requests are pickled on stdin and fits on stdout.
 """
 
 from __future__ import annotations
@@ -35,10 +34,7 @@ _POLITE: Final = 5
 
 
 class ChildFitting:
-    """Runs fits in a child process.
-
-    `command` runs this module; by default, this interpreter does.
-    """
+    """Runs fits in a child process. `command` runs this module; by default, this interpreter does."""
 
     def __init__(
         self,

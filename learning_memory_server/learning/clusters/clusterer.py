@@ -1,7 +1,6 @@
-"""What keeps recurring: the clusters of each axis, under stable ids.
+"""The clusters of each axis, under stable ids: a function of the experiences.
 
-Clusters are a function of the experiences: once these change, the next question gets a new fit. A store of more than
-20,000 gets the last fit until the new one is done.
+A store of more than 20,000 gets the last fit until the new one is done.
 """
 
 from __future__ import annotations
@@ -75,10 +74,7 @@ def _matrix(rows: Sequence[Vectors]) -> Vectors:
 
 
 def _said(axis: Axis, entry: Ghap) -> str:
-    """Return what an entry says on an axis, a line for each statement.
-
-    The domain, strategy, status and category are values of fields, which name no topic.
-    """
+    """Return the statements of an entry on an axis, a line each, without the values of fields."""
     end = entry.outcome
     cause = end.root_cause.description if end.root_cause else None
     worked = end.lesson.what_worked if end.lesson else None
@@ -137,10 +133,7 @@ class LiveAxis:
         return await asyncio.to_thread(_material, self.axis, self._resolved(), vectors, others)
 
     async def clusters(self, until: float | None, index: VectorIndex) -> AxisClusters:
-        """Return the clusters of the current experiences, or of the last fit while a large store is fitted again.
-
-        `until`, in the loop's time, is when to stop waiting for vectors. Raises what `cluster_axis` raises.
-        """
+        """Return the clusters of the current experiences, or of a large store's last fit; raises as `cluster_axis`."""
         if self._fit is None or self._fitted != self.stamp():
             self._shown = None
             on_axis = (entry for entry in self._resolved() if is_on(self.axis, entry))
@@ -184,10 +177,7 @@ class LiveAxis:
                 raise
 
     async def _wait_for(self, fitting: asyncio.Task[None], until: float | None) -> None:
-        """Wait for a fit. Cancelling the caller does not cancel the fit: others may wait for it.
-
-        Raises `NoAnswerError` if its vectors are still being read at the end of the wait.
-        """
+        """Wait for a fit, which goes on for others. Raises `NoAnswerError` if its vectors are still being read."""
         left = None if until is None else max(until - asyncio.get_running_loop().time(), 0)
         await asyncio.wait([fitting], timeout=left)
         if self._is_reading and not fitting.done():
@@ -289,11 +279,10 @@ class ExperienceClusterer:
         self._axes: dict[tuple[Axis, str | None], LiveAxis] = {}
 
     async def cluster_axis(self, axis: Axis, project: str | None = None, budget: Budget = _CLUSTERS) -> AxisClusters:
-        """Return the axis's clusters. Waits for the index, and for a fit unless a large store has one already.
+        """Return the axis's clusters, after a fit unless a large store has one. Those of one project have own ids.
 
-        Those of one project have ids of their own. The budget is for the index: to open, to
-        catch up, and to give a server's vectors. Raises `InsufficientDataError` if there are too few experiences, and
-        `JournalUnavailableError` if the history of cluster numbers cannot be read or written.
+        The budget is for the index. Raises `InsufficientDataError` for too few experiences, and
+        `JournalUnavailableError` if the history of numbers cannot be used.
         """
         seconds = timeouts.CLUSTERS if budget.index is None else budget.index
         until = asyncio.get_running_loop().time() + seconds
@@ -306,10 +295,7 @@ class ExperienceClusterer:
         )
 
     async def clusters_with(self, cluster_id: ClusterId, budget: Budget = _CLUSTERS) -> AxisClusters:
-        """Return the clusters among which a cluster was named: those of its axis, or of one project on it.
-
-        The cluster may be gone. Raises what `cluster_axis` raises.
-        """
+        """Return the clusters of a cluster's axis, or of its project on it; raises as `cluster_axis`."""
         project = await self.lineages.owner(cluster_id, self.collector.timeline.projects())
         return await self.cluster_axis(cluster_id.axis, project, budget)
 

@@ -1,8 +1,6 @@
-"""The clusters of an axis: as a fit found them, and as they are shown, without what was forgotten since.
+"""The clusters of an axis, as a fit found them and as they are shown, and the history of their numbers.
 
-Also the history of cluster numbers, and what became of clusters that no longer exist. An axis is clustered as a whole,
-and for single projects on request. All of these take their numbers from one sequence, so that a number says which of
-them it belongs to.
+Projects are clustered on request. All clusters take their numbers from one sequence.
 """
 
 from __future__ import annotations
@@ -42,8 +40,7 @@ class Matching:
     next_number: int  # the number of the next new cluster. It only grows.
     split_from: Mapping[int, int]  # for a new number, the previous number that most of its known members had
     merged_into: Mapping[int, int]
-    """For a previous number that no cluster inherited, the current number that most of its members have. A previous
-    number that is neither here nor in `numbers` has no member in any cluster now."""
+    """The successor of each previous number that no cluster inherited: the number of most of its members, if any."""
 
 
 @dataclass(slots=True)
@@ -61,10 +58,7 @@ class Lineage:
         return {member: number for number, members in self.members.items() for member in members}
 
     def apply(self, moved: Mapping[str, int | None], next_number: int) -> None:
-        """Apply the changes of a fit.
-
-        `moved` has the new number, or None, of each experience whose number changed.
-        """
+        """Apply the changes of a fit: `moved` has the new number, or None, of each experience that moved."""
         before, numbers = self.members, {**self.number_of(), **moved}
         self.members = {}
         for member, number in numbers.items():
@@ -74,10 +68,7 @@ class Lineage:
         self.next_number = max(self.next_number, next_number)
 
     def whereabouts(self, number: int, places: Mapping[str, int | None]) -> Whereabouts | None:
-        """Return where the last members of a cluster are now; None if its number was never assigned.
-
-        `places` has the current number of each experience, or None for noise.
-        """
+        """Return where the last members of a cluster are now by `places`; None if its number was never assigned."""
         last = self.members.get(number) or self.gone.get(number)
         if last is None:
             return None
@@ -131,11 +122,7 @@ class Whereabouts:
 
 
 class LineageLog:
-    """The lineages in the journal, read once, at first use.
-
-    Reads and writes run in a thread: with 10,000 experiences a line can reach half a megabyte. Every method raises
-    `JournalUnavailableError` if the log cannot be read or written; then nothing has changed.
-    """
+    """The lineages in the journal, read once, in a thread. `JournalUnavailableError` changes nothing."""
 
     def __init__(self, history: Log, clock: Clock) -> None:
         self._history = history

@@ -27,11 +27,10 @@ INHERITED_SHARE: Final = 0.3
 
 
 def inherit(previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int) -> Matching:
-    """Number the current clusters so that each keeps the number of the previous cluster it shares most members with.
+    """Number the clusters so that each keeps the number of the previous one with which it shares most members.
 
-    The assignment maximises the sum of Jaccard indices (Hungarian method). Only members that both runs put into a
-    cluster count, so new entries, deleted ones and noise never cost a cluster its number. `next_number` is above every
-    number ever assigned.
+    The assignment maximises the sum of Jaccard indices (Hungarian method) over members of both runs. `next_number` is
+    above every number ever assigned.
     """
     if previous and next_number <= max(previous):
         raise ValueError(f"next_number {next_number} is not above {max(previous)}, which is already assigned")
@@ -93,15 +92,9 @@ def without_task(
     story: NDArray[np.float32],
     surprises: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
-    """Return what a surprise or a root cause says apart from its task: the part orthogonal to that, of length 1.
+    """Return the part of surprises or root causes that is orthogonal to their tasks, rows of length 1 (decision 11).
 
-    These texts name the task, too, and a vector says the topic first: clusters of root causes were clusters of tasks.
-    The task's directions are removed: the vector of the strategy axis, which has the goal, and what the whole story
-    says apart from the text itself. A root cause counts together with its surprise: both texts name the mistake, while
-    the hypothesis is in one of them and the outcome in the other. All of these vectors are in the index already.
-
-    Decision 11 has what that is worth, measured by `benchmarks/causes.py`. A vector of the category and the description
-    alone would tell the causes a little less well, and would have to be stored as well.
+    A root cause counts together with its surprise. The task is the strategy axis and the rest of the story.
 
     Args:
         vectors: Shape (n, d): the texts.
@@ -151,14 +144,7 @@ class Fitting(Protocol):
     """Runs fits, one at a time: callers take turns."""
 
     async def fit(self, prepare: Callable[[], Awaitable[FitRequest]]) -> AxisFit:
-        """Return the fit of a request without blocking other tasks.
-
-        Args:
-            prepare: Makes the request; called once, while the fitting process starts.
-
-        Raises:
-            LearningMemoryError: If the fit or `prepare` failed.
-        """
+        """Return the fit of a request without blocking; `prepare` makes the request while the process starts."""
         ...
 
     async def close(self) -> None:

@@ -1,7 +1,4 @@
-"""What was changed from a command that failed to one that succeeded, and a command with such a change.
-
-A change is made of edits of a few kinds, and of other operands. Whether an edit is harmless is not decided here.
-"""
+"""The change from a failed command to one that succeeded: edits of some kinds, and other operands."""
 
 from collections import Counter
 from dataclasses import dataclass, field, replace

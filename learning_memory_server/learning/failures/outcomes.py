@@ -1,7 +1,4 @@
-"""How a test or build command ended: which commands are such, and what their output says of tests.
-
-Only counts are taken from an output.
-"""
+"""The end of a test or build command: its recognition, and the counts of tests in its output."""
 
 import re
 from collections import Counter
@@ -87,10 +84,7 @@ def is_check(command: str) -> bool:
 
 
 def run_of(command: str, output: str, error: str, *, at: datetime, project: str, folder: str) -> Run | None:
-    """Return how a command ended, None if it neither tests nor builds, or did not end by itself.
-
-    `error` is what the client says of a command that failed: its exit status first, and what it wrote.
-    """
+    """Return how a command ended, None if it neither tests nor builds; `error` is the client's text of a failure."""
     status = exit_status(error) if error else 0
     if status is None or not is_test_or_build(command):
         return None
@@ -98,10 +92,7 @@ def run_of(command: str, output: str, error: str, *, at: datetime, project: str,
 
 
 def exit_status(error: str) -> int | None:
-    """Return the exit status that a client says first of a command that failed.
-
-    None if it says none: the command was not permitted, was interrupted, or took too long.
-    """
+    """Return the exit status at the start of a client's text about a failed command; None without one."""
     found = _EXIT.match(error)
     return int(found[1]) if found else None
 

@@ -1,8 +1,6 @@
-"""Shell commands as their words.
+"""Shell commands as their words, as a shell reads them, without filters that only shape or hide the output.
 
-A command is read as a shell reads it: quotes, assignments, operators, redirections, here-documents, comments. What
-only shapes or hides its output is set aside: filters behind a pipe, `|| true`, `; echo done`. Where the reading is not
-certain, as with loops, subshells and substitutions, `is_certain` is false.
+Where the reading is not certain, as with loops, subshells and substitutions, `is_certain` is false.
 """
 
 import re
@@ -224,10 +222,7 @@ def without_version(word: str) -> str:
 
 
 def head(words: Sequence[str]) -> tuple[int, str]:
-    """Return how many words name the program, with what runs it, and its name.
-
-    A tool that is called by its path is its path: another folder's may be another tool.
-    """
+    """Return how many words name the program, with its runner, and its name: a path stays a path."""
     name = words[0].removeprefix("./")
     plain = program(words)
     if plain in {"python", "py"} and len(words) > 2 and words[1] == "-m":

@@ -53,11 +53,7 @@ class Ran:
         return not self.has_failed and not command.only_reads and unsaid > len(self._printed())
 
     def with_known_end(self) -> Ran:
-        """Return it with what can be known of its end where its status is that of another program, or is not said.
-
-        Printed statuses are believed, and so is the error of a program that does not only read. What a client does not
-        say, and nothing else tells, remains unknown.
-        """
+        """Return it with its end, if the output shows it where the status is another program's or not known."""
         command, printed = parse(self.command), self._printed()
         is_failure = not set(printed) <= {"0"}
         if self.has_failed or not (is_failure or command.is_hidden or self.has_failed is None):
@@ -69,10 +65,7 @@ class Ran:
         return self
 
     def _printed(self) -> list[str]:
-        """Return the exit statuses that its output says.
-
-        A status that stands alone looks like any line of numbers, so it is only known where nothing follows.
-        """
+        """Return the exit statuses that its output says; one that stands alone counts if nothing follows."""
         command, found = parse(self.command), list[str]()
         for text in command.printed:
             statuses = re.findall(rf"^{re.escape(text)}(\d{{1,3}})\b", self.output, re.MULTILINE)
@@ -98,10 +91,7 @@ class _Pending:
 
 
 class PendingFailures:
-    """Takes the commands of sessions, each session's in order, and keeps the failures that can still be mended.
-
-    It records nothing.
-    """
+    """Takes the commands of sessions in order, and keeps the failures that can still be fixed, in RAM."""
 
     def __init__(self, redaction: RedactionGate) -> None:
         self._redaction = redaction

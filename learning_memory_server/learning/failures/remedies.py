@@ -1,15 +1,10 @@
 """Choose the remedy for an error that an agent is shown, if any.
 
-What is learned from a command that failed and one that then succeeded is the edit between them. An agent is told its
-own command with that edit, and only if
-
-- the edit is of a kind that is known to be harmless; everything else is not shown (`_is_allowed`);
-- enough sessions of this machine found it: one if it is one word and nothing else was changed, else two; an option or a
-  variable that the error does not name, on two days. A session does not count for itself, and what was imported counts
-  once a session here has found the same; and
-- at least `LEAST` of the evidence supports it. Evidence is every other session in which the error was mended: against
-  it if that took another edit, or none. It counts by the share of words that the command that failed then has in common
-  with the one that fails now. A session that tried the edit and failed with the same error has that against it.
+The remedy is the edit from a failed command to one that succeeded, applied to the agent's own command. It is shown if
+it is of a harmless kind (`_is_allowed`), enough sessions of this machine found it (one for a single word, else two; on
+two days for an option or variable that the error does not name), and at least `LEAST` of the evidence supports it.
+Evidence is every other session that fixed the error, by the share of words in common. Imported sessions count once one
+of this machine agrees.
 """
 
 import re
@@ -89,14 +84,12 @@ def remedy_for(
 ) -> Remedy | None:
     """Return the remedy to show to an agent whose command failed with an error, if there is one.
 
-    The hook, the commands and the dashboard all ask this function.
-
     Args:
         command: The command, as it is kept.
-        known: What is known of the error, oldest first.
-        named: What the error names this time; see `sanitize.named_in`.
-        session: The agent's session, which is not told what it found itself.
-        folder: The working directory, if it is known. Without it nothing is said that depends on a file.
+        known: The failures of the error, oldest first.
+        named: The names in this error; see `sanitize.named_in`.
+        session: The agent's session, whose own finds do not count.
+        folder: The working directory; None if remedies that depend on files are out.
     """
     recent, now = known[-FAILURES_KEPT:], parse(command)
     cases = _cases(recent, session)
@@ -141,10 +134,7 @@ def _cases(known: Sequence[Failure], session: str) -> list[_Case]:
 
 @lru_cache(4096)
 def mended(failed: str, succeeded: str) -> Change | None:
-    """Return what was changed from a command that failed to one that mended it, None if it did not.
-
-    If the edits are of no known kind, the change has none, and is not exact. What only looks mends nothing.
-    """
+    """Return the change from a failed command to the one that fixed it, None if read-only commands came between."""
     one, other = parse(failed), parse(succeeded)
     if other.only_looks and not one.only_looks:
         return None

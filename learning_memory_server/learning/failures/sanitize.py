@@ -1,9 +1,7 @@
-"""What is kept of a command and its output: without secrets, folders of this machine, and what differs each time.
+"""The kept form of a command and its output: without secrets, folders of this machine, and changing parts.
 
-Of an output one line is kept, the signature. Of a traceback it is the exception, of a compiler's messages the first
-error, and otherwise the first line that sounds like an error. If none does, there is no signature: the text may be
-anything. Quoted names, paths, addresses, times, hashes and numbers are replaced by a mark, so that the same mistake in
-another file has the same signature. Besides, the options, variables and commands that the error itself names.
+Of an output one line is kept, the signature: the exception of a traceback, the first error of a compiler, or the first
+line that sounds like an error, with marks for names, paths, times, hashes and numbers. Also the names in it.
 """
 
 import os
@@ -156,21 +154,14 @@ def error_line(output: str) -> str | None:
 
 
 def last_line(output: str, programs: Collection[str] = ()) -> str:
-    """Return the last line that has two words, such as where none names an error.
-
-    One that begins with the name of one of these programs, as their messages do, goes before others.
-    """
+    """Return the last line with two words; a line that begins with the name of a program goes first."""
     lines = [line.strip() for line in _lines(output) if _TWO_WORDS.match(line)]
     said = [line for line in lines if line.partition(":")[0] in programs]
     return (said or lines or [""])[-1]
 
 
 def shows_error(output: str) -> bool:
-    """Return whether an output has a line by which a program says that it failed, whatever its exit status was.
-
-    Of 2,372 recorded commands with status 0 that does not belong to a filter, it is wrong in the share that
-    `benchmarks.failures` prints; lines that are indented, or that say "FAILED", a script may well print in passing.
-    """
+    """Return whether an output has a line of failure, whatever its exit status was; see `benchmarks.failures`."""
     line = _naming([line for line in _lines(output) if not line[0].isspace()])
     if line is None or line.casefold().startswith("failed"):
         return False
@@ -178,10 +169,7 @@ def shows_error(output: str) -> bool:
 
 
 def named_in(output: str, command: str) -> tuple[str, ...]:
-    """Return what an error names: options, variables and commands, and with a `?` before it what it does not know.
-
-    What the error does not know must be in the command, and a command in its place is much the same.
-    """
+    """Return the options, variables and commands that an error names, with `?` before those that it does not know."""
     # A hint stands at either end; looking for it everywhere would take longer than everything else.
     lines = _lines(output)
     lines = lines if len(lines) <= 2 * _HINTS_WITHIN else lines[:_HINTS_WITHIN] + lines[-_HINTS_WITHIN:]
@@ -274,10 +262,7 @@ _HOMES: Final = re.compile(
 
 
 def tidied(text: str, project: str, folder: str | None = None) -> str:
-    """Return a text with paths relative to the project, and `~` instead of home folders.
-
-    If the project's folder is not known, any that has the last part of the project's name is taken for it.
-    """
+    """Return a text with paths relative to the project, and `~` instead of home folders."""
     text = text.replace(_HERE, "")
     # Unlike `Path.home`, it takes little time, and a user without an entry in the system's list.
     home = os.path.expanduser("~").rstrip("/\\")  # noqa: PTH111

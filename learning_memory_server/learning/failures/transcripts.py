@@ -1,10 +1,8 @@
-"""Claude Code's transcripts: where they are, the shell commands in them, and what each session was about.
+"""Claude Code's transcripts: their places, the shell commands in them, and the subjects of sessions.
 
-A session is a file of JSON lines, `<session>.jsonl`, in a folder of `~/.claude/projects` named after the one that the
-session started in. Folders can share such a name; but most lines say where the session was then. Subagents have files
-of their own next to it or below. A command is two lines: what the agent asked for (`tool_use`), and how it ended
-(`tool_result`), with the same id. The format is not documented and changes, so everything that is not understood is
-passed over.
+A session is a file of JSON lines, `<session>.jsonl`, in a folder of `~/.claude/projects`; subagents have files next to
+it or below. A command is a `tool_use` and a `tool_result` with the same id. The format is not documented and changes,
+so that unknown lines are passed over.
 """
 
 import errno
@@ -93,10 +91,7 @@ def projects_folder(environment: Mapping[str, str]) -> Path:
 
 
 def find_transcripts(place: Path, passed: Passed) -> list[Path]:
-    """Return the transcripts in a folder and below, or the file itself.
-
-    Links to files elsewhere are passed over, and links to folders are not followed.
-    """
+    """Return the transcripts in a folder and below, or the file itself, without following links elsewhere."""
     if not place.is_dir():
         if not place.is_file():
             raise FileNotFoundError(errno.ENOENT, "neither a file nor a folder", str(place))
@@ -131,11 +126,9 @@ def beginning_of(path: Path, passed: Passed) -> Beginning:
 
 
 def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lambda _: None) -> Iterator[Ran]:
-    """Yield the commands of a transcript that succeeded or failed by themselves, in the order in which they ended.
+    """Yield the commands of a transcript that succeeded or failed, in the order of their ends, line by line.
 
-    The project is not known here, and empty. Commands in the background, and those that the user refused or
-    interrupted, are left out: nothing is known of them. Only one line is in RAM at a time. `read` is told now and then
-    how many bytes of the file were read.
+    Commands in the background, and refused or interrupted ones, are left out. `read` gets the number of bytes read.
     """
     waiting = OrderedDict[str, str]()
     try:
@@ -151,11 +144,7 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
 
 
 def task_in(path: Path) -> Task | None:
-    """Return what a session was about, None if it has no prompt or no answer, or its file cannot be read.
-
-    What Claude Code writes in the user's name is not a prompt: summaries, commands and their output. Nor is what an
-    agent tells its subagents.
-    """
+    """Return the subject of a session, None without a prompt or an answer. Texts in the user's name do not count."""
     prompt = session = folder = ""
     last: tuple[str, datetime, str] | None = None
     try:

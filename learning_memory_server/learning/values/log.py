@@ -1,12 +1,7 @@
-"""The values in the journal, the verdicts on them, and what these add up to.
+"""The values in the journal, the verdicts on them, and their support; and the closest experiences and values.
 
-There is one verdict for each value and entry, the last one given. Only verdicts count: what an agent saw, with the
-value and the entry in front of it. A vector shows the topic of a text and not whether it is true, and how an entry
-ended does not show what it says about a value. Verdicts on entries that are not in this store, because they were
-forgotten or belong to a project that was not imported, do not count.
-
-Besides, what is closest to a text, in a cluster's members and among values, so that its author can compare: what the
-members learned, and which hypotheses failed, the author can read.
+The last verdict of each entry on a value counts, if the entry is in this store. A vector shows the topic of a text, not
+its truth.
 """
 
 from __future__ import annotations
@@ -54,19 +49,12 @@ class ValueLog(Records[Value]):
         return [point_id("value", value_id) for value_id in gone]
 
     def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
-        """Return the values whose evidence includes one of the entries, oldest first.
-
-        A value is its author's own sentence and stays when an entry behind it is forgotten; its evidence keeps only
-        that entry's id.
-        """
+        """Return the values whose evidence includes one of the entries, oldest first."""
         wanted = set(ghap_ids)
         return [value for value in self.all() if not wanted.isdisjoint(value.evidence.member_ids)]
 
     def successors(self) -> dict[str, str]:
-        """Return the successor's id of each superseded value, by the superseded value's id.
-
-        A forgotten successor does not count: the value it superseded is current again.
-        """
+        """Return the id of the successor of each superseded value; a forgotten successor does not count."""
         return {value.supersedes: value.id for value in self.all() if value.supersedes}
 
     def current(self, axis: Axis | None = None, project: str | None = None, *, superseded: bool = False) -> list[Value]:
@@ -186,10 +174,7 @@ def weigh_all(
 
 
 def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
-    """Return the standings with the best supported, the largest clusters or the newest first.
-
-    By support, the lower bound of the interval counts, and contested values come last.
-    """
+    """Return the standings by support (the lower bound of the interval; contested last), cluster size or time."""
     newest = sorted(standings, key=lambda each: (as_seen(each.value.created_at), each.value.id), reverse=True)
     if by is not ValueOrder.NEWEST:
         newest.sort(key=lambda each: len(each.value.evidence.member_ids), reverse=True)
@@ -203,8 +188,7 @@ def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
 _ASKED: Final = 5_000
 """The most members that one request is about: the embedded engine takes 16 ms for it, and others wait."""
 _EMBEDDED: Final = 24
-"""How many lessons, and how many hypotheses, are compared with the text itself. They are those of the members whose
-stored vectors are closest to it, which takes no model."""
+"""The number of lessons, and of hypotheses, that are compared with the text itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,10 +200,7 @@ class Closest:
 
 
 async def closest_members(index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: Vectors) -> Closest:
-    """Return the members closest to a text. If the engine does not answer, the order of `members` decides.
-
-    `members` come most central first; `vector` is the text embedded as a document.
-    """
+    """Return the members closest to a text's document `vector`; `members` are most central first, for a fallback."""
     falsified = [entry for entry in members if entry.outcome.status is OutcomeStatus.FALSIFIED]
     learned = await _nearest(index, axis, list(filter(lesson_of, members)), vector)
     failed = await _nearest(index, axis, falsified, vector)
@@ -266,10 +247,7 @@ class Likeness:
 
 
 async def values_like(index: VectorIndex, vector: Vectors, values: Sequence[Value]) -> tuple[Likeness, ...]:
-    """Return at most five values similar to a text, most similar first.
-
-    Values that are not indexed yet are left out; without an engine, the result is empty.
-    """
+    """Return at most five indexed values similar to a text, most similar first; none without an engine."""
     try:
         near = await nearest_values(index, vector, values, limits.ALIKE_SHOWN)
     except (StorageUnavailableError, EmbeddingUnavailableError):

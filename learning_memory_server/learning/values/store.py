@@ -112,10 +112,7 @@ class ValueStore:
     clock: Clock
 
     async def validate(self, text: str, cluster_id: ClusterId) -> Validation:
-        """Test whether a text's topic is a cluster's, and find what to compare it with.
-
-        Raises what `store` raises.
-        """
+        """Test whether a text's topic is a cluster's, and find what to compare it with; raises as `store`."""
         vector = await self._embed(text)
         request = timeouts.VALIDATING
         cluster, match = await self._match(vector, cluster_id, Budget(request, index=timeouts.VALIDATING_CLUSTERS))
@@ -137,12 +134,11 @@ class ValueStore:
     ) -> Stored:
         """Store a text as a value, if its topic is the cluster's, with verdicts on the entries that are cited.
 
-        If the project already has a current value with the same text and axis, that value is returned, with the
-        verdicts, even if it is the one to be superseded: a text cannot supersede itself.
+        A current value with the same text and axis in the project is returned, with the verdicts.
 
         Raises:
-            InvalidInputError: If the axis is not the cluster's, the text is not valid, the value to supersede is
-                already superseded, another value already has this text, or a cited entry is open or cited twice.
+            InvalidInputError: For another axis than the cluster's, an invalid or known text, a superseded value to
+                supersede, or an entry that is open or cited twice.
             NotFoundError: If the cluster, the value to supersede, or a cited entry does not exist.
         """
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
@@ -240,11 +236,7 @@ class ValueStore:
         return Judgement(ghap_id, stance, self._standing(value))
 
     async def find_near(self, entry: Ghap) -> Value | None:
-        """Return the value that an entry most likely bears on; None if none is near, or it cannot be found in time.
-
-        Values that are superseded or that already have a verdict on the entry are left out, and an abandoned entry
-        bears on none: nothing was found out.
-        """
+        """Return the value that an entry is most likely relevant to, without superseded and judged ones; or None."""
         judged = {each.value_id for each in self.verdicts.all() if each.ghap_id == entry.id}
         values = [each for each in self.log.current() if each.id not in judged]
         is_ready = self.index.is_open and self.index.scale.known
@@ -274,10 +266,7 @@ class ValueStore:
         return ordered(weigh_all(chosen, self.log, self.verdicts, self.collector), order)
 
     async def by_relevance(self, query: str, standings: Sequence[Standing]) -> tuple[list[Standing], SearchMode]:
-        """Return the standings with those that match a question best first, and how they were matched.
-
-        Those that do not match, or are not indexed yet, follow in the order given.
-        """
+        """Return the standings with those that match a question best first, and the mode of the search."""
         by_id = {each.value.id: each for each in standings}
         mode = mode_for(query)
         try:
@@ -293,10 +282,7 @@ class ValueStore:
         return [by_id[name] for name in ranked], mode
 
     async def matching(self, query: str, project: str | None = None) -> list[Standing]:
-        """Return the values in force that match a question best, at most two, best first.
-
-        None come if none is strong enough, if the model's scale is not known, or if the index is not open or late.
-        """
+        """Return the values in force that match a question best, at most two; none if the index is away or late."""
         in_force = {each.value.id: each for each in self.list_values(project=project) if each.is_in_force}
         if not in_force or not self.index.is_open:
             return []

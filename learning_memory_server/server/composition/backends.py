@@ -1,7 +1,4 @@
-"""The models and engines that the settings name.
-
-Each adapter is imported where it is built: an import costs between a tenth of a second and several.
-"""
+"""The models and engines that the settings name. Each adapter is imported where it is built."""
 
 from __future__ import annotations
 
@@ -34,10 +31,7 @@ log = structlog.get_logger()
 
 
 def model_server(settings: Settings) -> Callable[[], object] | None:
-    """Return what asks the server that runs the embedding model whether it is there; None if this process runs it.
-
-    What is returned raises `ModelServerAwayError` if the server does not answer within two seconds.
-    """
+    """Return a check of the embedding model's server, which raises `ModelServerAwayError`; None without a server."""
     if settings.embedding_backend != "ollama":
         return None
 
@@ -80,11 +74,7 @@ def load_reranker(model: str) -> Reranker:
 
 
 def chunkers(settings: Settings) -> Callable[[], Chunker]:
-    """Return a function that returns the chunker for the configured model, loaded or not.
-
-    Without the model's tokenizer, token counts are estimated. The function looks for the tokenizer each time, because
-    a model may be downloaded while the server runs.
-    """
+    """Return a function for the chunker of the configured model, with estimates until its tokenizer is there."""
     estimating, exact = Chunker(EstimatedTokens()), list[Chunker]()
 
     def chunker() -> Chunker:
@@ -131,10 +121,7 @@ def open_embedded(settings: Settings, identity: EmbeddingIdentity) -> VectorStor
 
 
 def remove_unused_indexes(settings: Settings, identity: EmbeddingIdentity) -> int:
-    """Remove the embedded engine's files of every other model, or all if a server is the engine; return how many.
-
-    They are copies from earlier times, rebuilt from the journal if they are used again.
-    """
+    """Remove the embedded engine's files of every model that is not in use; return how many."""
     used = settings.index_directory / identity.digest if settings.qdrant_url is None else None
     try:
         found = list(settings.index_directory.iterdir()) if settings.index_directory.is_dir() else []
@@ -156,10 +143,10 @@ def open_server(
     availability: Availability | None = None,
     before_use: Callable[[str, str], None] | None = None,
 ) -> QdrantStore:
-    """Return a Qdrant server for the owner of the storage folder, without connecting to it.
+    """Return a Qdrant server for the owner of the storage folder, without a connection.
 
-    The URL may differ from the one in the settings, and name several nodes. Before the first point is written there,
-    `before_use` is called with it and the owner.
+    `url` may name other nodes than the settings. `before_use` is called with it and the owner before the first point is
+    written.
     """
     from learning_memory_server.index.engines.owner import open_owner
     from learning_memory_server.index.engines.qdrant import QdrantStore

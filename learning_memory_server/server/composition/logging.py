@@ -1,8 +1,4 @@
-"""Logs: one JSON object per line, on stderr or in a file, because stdout belongs to the protocol.
-
-No line holds what a user wrote or where it is kept. An exception is logged by its type and where it was raised, and
-what a library logs by where it did: their messages may quote either.
-"""
+"""Logs: one JSON object per line, on stderr or in a file, without texts of users, places of files or messages."""
 
 from __future__ import annotations
 

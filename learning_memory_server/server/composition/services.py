@@ -242,13 +242,10 @@ async def open_services(
     load: Callable[[], Embedder] | None = None,
     fitting: Fitting | None = None,
 ) -> AsyncIterator[Services]:
-    """Lock the journal and the storage folder, and build the services over them.
+    """Lock the journal and the storage folder, and build the services over them, without loading anything heavy.
 
-    This imports and loads nothing heavy; `writer.run` starts that. `purpose` describes this process to others that find
-    the folders locked. `load` and `fitting` stand in for the configured model and for fits in child processes.
-
-    Raises `AlreadyRunningError` or `LockUnavailableError` if a folder cannot be locked, and `JournalUnavailableError`
-    if the journal cannot be used.
+    `purpose` describes this process. `load` and `fitting` replace the model and fits in child processes. Raises
+    `AlreadyRunningError`, `LockUnavailableError` or `JournalUnavailableError`.
     """
     with hold(settings.journal_directory, settings.storage_path, purpose):
         async with services_over(settings, clock, load, fitting) as services:

@@ -1,8 +1,4 @@
-"""The work behind a person's commands, run by the command itself or by the hub on its behalf.
-
-An operation is a coroutine function. It takes the services, a `Report` and JSON-like keyword arguments, and returns a
-JSON-like result.
-"""
+"""The operations of a person's commands, run by the command or the hub: coroutine functions of JSON-like values."""
 
 import asyncio
 import inspect
@@ -65,10 +61,7 @@ async def search(
 async def picture(
     services: Services, report: Report, *, project: str | None, folders: dict[str, str]
 ) -> dict[str, Any]:
-    """Gather the data of the page, of one project or of all, as compressed JSON text in base64.
-
-    `folders` are known ones, by project.
-    """
+    """Gather the data of the page, of one project or of all, as compressed JSON text in base64."""
     report("Gathering what was learned")
     document = await services.dashboard.document(project, folders)
 
@@ -116,10 +109,7 @@ OPERATIONS: Final[dict[str, Operation]] = {
 
 
 async def operate(services: Services, report: Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Run an operation; what it stores is redacted first, and the reply's `redacted` says how many of each kind.
-
-    A hub and a command of different versions may not know the same operations and fields: `InvalidInputError`.
-    """
+    """Run an operation; the reply's `redacted` counts secrets. `InvalidInputError` if it is of another version."""
     operation = OPERATIONS.get(name)
     if operation is None:
         raise InvalidInputError(f"There is no operation {name!r}; there are {', '.join(sorted(OPERATIONS))}.")

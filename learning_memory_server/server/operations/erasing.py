@@ -58,9 +58,8 @@ async def forget(
 ) -> dict[str, Any]:
     """Permanently forget entries, values, memories and failures by their ids, or everything in a project.
 
-    The verdicts on a forgotten entry or value, and the advice about it, are forgotten with it. If an id is unknown,
-    nothing is forgotten. `purge` also removes from the journal's files what is forgotten now or was before; `preview`
-    changes nothing. The reply's fields are those of `forget --json`, see docs/reference/cli.md.
+    Verdicts and advice on them go, too. An unknown id prevents all. `purge` also removes forgotten things from the
+    journal's files; `preview` changes nothing. The reply has the fields of `forget --json`.
     """
     if ids and project:
         raise InvalidInputError("Give either ids or a project.")
@@ -126,9 +125,8 @@ Lines = list[tuple[bytes, bytes]]
 async def redact_stored(services: Services, report: Report, *, records: list[_KindAndId]) -> dict[str, Any]:
     """Replace the secrets in records, by kind and id, and in everything unreadable, with markers. May be repeated.
 
-    Searches and writes continue. The journal is rewritten in one step for each file. If the process dies then, the
-    next one completes the index. The reply counts the lines and open entries that were `changed`; `indexed` is false if
-    the index could not be changed yet.
+    The journal is rewritten in one step for each file, and the next process completes the index. The reply counts the
+    `changed` lines and open entries; `indexed` is false if the index could not be changed yet.
     """
     scanner = Scanner(services.redaction.redactor)
     wanted = {(kind, record_id) for kind, record_id in records}
@@ -152,10 +150,7 @@ async def redact_stored(services: Services, report: Report, *, records: list[_Ki
 
 
 def _scanned(services: Services, scanner: Scanner, wanted: set[tuple[str, str]]) -> Lines:
-    """Return the lines about the wanted records, and what is to stand in their place. For a thread.
-
-    Memories whose texts change are chunked here, so that no start has to do it.
-    """
+    """Return the lines about the wanted records, and their replacements, with new chunks of memories. For a thread."""
     chunk = services.memory_log.chunk
     return [
         (text, text if scanned.text == text else _chunked(scanned.text, chunk))
@@ -172,10 +167,7 @@ def _chunked(line: bytes, chunk: Callable[[str], Chunking]) -> bytes:
 
 
 def _rewrite(services: Services, lines: Lines) -> int:
-    """Rewrite the journal, and what the services know of it. Return how many lines and files were replaced.
-
-    Not in a thread, and without awaiting: nothing may be written at the same time.
-    """
+    """Rewrite the journal and the services' state, without awaiting; return the number of lines and files."""
     # A later line about the same record supersedes an earlier one.
     said = [record for record in (_record(after) for _, after in lines) if record and not record.is_tombstone]
     now = {(record.kind, record.id): record for record in said}

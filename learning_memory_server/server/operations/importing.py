@@ -57,10 +57,9 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
 async def apply_deletions(
     services: Services, _report: Report, *, forgotten: dict[str, list[str]], existing_too: bool
 ) -> dict[str, Any]:
-    """Forget what was forgotten elsewhere, by kind. Unknown ids are recorded, so that they are never imported.
+    """Forget what was forgotten elsewhere, by kind, and unknown ids, so that they are never imported.
 
-    What exists here is forgotten only with `existing_too`. The reply counts that as `forgotten`, and unknown ids as
-    `noted`; `indexed` is false if points could not be removed yet.
+    Present things are forgotten only with `existing_too`, and counted as `forgotten`, unknown ids as `noted`.
     """
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []

@@ -74,10 +74,9 @@ async def complete(
 
 
 async def compare(services: Services, report: Report) -> dict[str, Any]:
-    """Compare the index with the journal, without writing anything.
+    """Compare the index with the journal: the `points`, those `missing` and those `superfluous`.
 
-    The reply counts the `points` of the index, those `missing` and those `superfluous`. `model` says why the loaded
-    model cannot be used. What a server refuses is added; see `Pauses.describe`.
+    `model` is the reason why the loaded model cannot be used; refusals of a server are added.
     """
     report("Loading the embedding model")
     await services.index.open()
@@ -103,10 +102,7 @@ async def _failure_of_model(services: Services) -> str | None:
 
 
 async def reindex(services: Services, report: Report, *, axis: _AxisName | None) -> dict[str, Any]:
-    """Rebuild the index, or one axis of it, from the journal. The old index serves searches until then.
-
-    `points` counts those built now and those kept from an interrupted rebuild, which the next call resumes.
-    """
+    """Rebuild the index, or one axis of it, or resume that; `points` counts those built and those kept."""
     report("Loading the embedding model")
     await services.index.open()
     collections = list(Collection) if axis is None else [Collection.of(Axis(axis))]
@@ -115,11 +111,7 @@ async def reindex(services: Services, report: Report, *, axis: _AxisName | None)
 
 
 async def migrate(services: Services, report: Report, *, url: str, key: str | None, to_server: bool) -> dict[str, Any]:
-    """Copy the index to a server or back, and add what the journal has and the index lacks.
-
-    The reply has `collections` by name, see `index.moving.Moved`, and as `notices` what was repaired in the target. If
-    an engine fails, the next call resumes.
-    """
+    """Copy the index to a server or back, and add missing points; `collections` by name, see `index.moving.Moved`."""
     # The client also accepts `:memory:`, which no other process could read.
     if not url.startswith(("http://", "https://")):
         raise InvalidInputError("The URL must begin with http:// or https://.")
@@ -150,10 +142,7 @@ async def migrate(services: Services, report: Report, *, url: str, key: str | No
 
 
 async def leave(services: Services, report: Report, *, url: str, key: str | None, gone: bool = False) -> dict[str, Any]:
-    """Remove all of the owner's points from a server that is not in use, whatever model or version made them.
-
-    A server that is `gone` is not asked. If it fails, the next call resumes.
-    """
+    """Remove all of the owner's points from a server that is not in use, unless it is `gone`. May be resumed."""
     if services.servers.is_same(url, services.settings.qdrant_url):
         raise _in_use()
     removed = 0

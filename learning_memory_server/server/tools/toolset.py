@@ -63,10 +63,7 @@ class Result:
 
 
 class Wire:
-    """The form of one tool's results: a text that a program reads, or `NOTHING_SAID` where something failed.
-
-    Nobody can do anything about such a failure, and the log has it. Subclasses are for what models read.
-    """
+    """The form of one tool's results: a text for a program, or `NOTHING_SAID` after a failure. See its subclasses."""
 
     is_structured = False
     """Whether replies are data with a schema."""
@@ -178,9 +175,8 @@ def page(
 ) -> dict[str, Any]:
     """Return a reply with as many items as fit, and how to get the rest.
 
-    `of` is the total number of items, if known, and `rest` the other fields of the reply; None is left out. If more
-    items follow, the reply has `total` (unless the rest has one) and the `offset` of the next item; if it was cut
-    short, `truncated`; if it has items, `STORED_TEXT`.
+    `of` is the total number of items, if known, and `rest` the other fields; None is left out. `total`, `offset`,
+    `truncated` and `STORED_TEXT` are added as needed.
     """
     reply: dict[str, Any] = {name: value for name, value in rest.items() if value is not None}
     shown: list[dict[str, Any]] = []
@@ -204,10 +200,7 @@ def page(
 
 
 def fitted(item: dict[str, Any], room: int) -> dict[str, Any]:
-    """Return the item, without its largest fields if it needs more than `room` characters.
-
-    `left_out` names the fields that were left out. Lists lose their oldest elements first.
-    """
+    """Return the item, without its largest fields (`left_out`) if it needs more than `room` characters."""
     fitting = dict(item)
     left_out: dict[str, str] = {}
     while len(compact({**fitting, "left_out": left_out})) >= room and fitting:
@@ -296,11 +289,7 @@ class Tool:
 
 
 class ToolSet:
-    """Collects a module's tools. The decorated functions stay plain functions, so tests can call them directly.
-
-    Parameters before `/` are services, injected by type when the server is built. The others are the client's
-    arguments.
-    """
+    """Collects a module's tools, which stay plain functions. Parameters before `/` are services, injected by type."""
 
     def __init__(self) -> None:
         self.tools: list[Tool] = []

@@ -9,10 +9,7 @@ _PLAIN: Final = frozenset({str, int, float, bool, list, dict, type(None)})
 
 
 def fields(view: type, *sources: object, **given: object) -> dict[str, Any]:
-    """Return the fields that a view declares, in its order; None and empty ones as they are.
-
-    Each is what is given by its name, else the attribute of the first source that has it. What none has is left out.
-    """
+    """Return the fields that a view declares, in order: given by name, or attributes of the first source with it."""
     found: dict[str, Any] = {}
     for name in view.__annotations__:
         value = given.get(name, _ABSENT)

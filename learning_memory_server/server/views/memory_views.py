@@ -1,8 +1,4 @@
-"""Memories as JSON shows them, and the replies of the memory tools, as text.
-
-Every line of a stored text is indented, and everything else that a caller has given is kept on its line. So no text
-can look like another result, a score or the end of the reply.
-"""
+"""Memories as JSON and as text: stored lines are indented, so that no text can look like another result."""
 
 from __future__ import annotations
 
@@ -139,11 +135,7 @@ def _results(
     block: Callable[[int, FoundMemory, int], str | None],
     narrower: str,
 ) -> str:
-    """Return the reply with as many results as fit.
-
-    `block` returns the text of a result, given its number and how many characters are left; None if it does not fit.
-    `narrower` is what to ask with if not all fit.
-    """
+    """Return the reply with the results that fit; `block` returns the text of a result by number and room, or None."""
     if not result.found:
         return "\n".join(["No results found matching your query.", *_closing(result, heading)])
     room = limits.REPLY_MAX - _CLOSING
