@@ -54,7 +54,37 @@ class LeftOutCounts(TypedDict):
     commands: int
 
 
-class LearnDocument(TypedDict):
+class LostCommands(TypedDict):
+    """Commands that `failed` alike in several `sessions`: the shortest, the `line` that names the error, and its `fix`.
+
+    The fix was seen in `fixed` of the sessions; it is empty if none was seen.
+    """
+
+    failed: int
+    sessions: int
+    command: str
+    line: str
+    fix: str
+    fixed: int
+
+
+class AskedSession(TypedDict):
+    """What a session was asked first, and how it ended."""
+
+    at: str
+    prompt: str
+    ending: str
+
+
+class PastAccount(TypedDict):
+    """The account of past sessions; `refused` counts the calls that a person refused with words."""
+
+    losses: list[LostCommands]
+    asked: list[AskedSession]
+    refused: int
+
+
+class LearnDocument(PastAccount):
     """What past sessions teach: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
 
     `transcripts` counts them by project, without those `left_out`. Of their `commands`, `failed` failed.
@@ -121,7 +151,7 @@ class RepeatedMistake(TypedDict):
     last: str
 
 
-class StartDocument(TypedDict):
+class StartDocument(PastAccount):
     """What became of clients: ready, skipped, refused, failed, absent; what was `kept`, and the `mistakes` reported."""
 
     clients: dict[str, str]

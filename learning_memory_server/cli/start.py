@@ -17,7 +17,7 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.hub_client import stop_running_hub
 from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_machine
-from learning_memory_server.cli.command import Commands, Result, Stored, current_project, open_settings
+from learning_memory_server.cli.command import Commands, Result, Stored, current_project, folders_here, open_settings
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
@@ -30,6 +30,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.error_advisor import Mistake, repeated_mistakes
 from learning_memory_server.learning.failures.remedies import remedy_for
+from learning_memory_server.learning.failures.transcripts import projects_folder
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
@@ -38,6 +39,7 @@ from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.shared import SHARED
 from learning_memory_server.system.ipc.discovery import LOG
+from learning_memory_server.system.locations import is_attended
 from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
@@ -81,10 +83,16 @@ async def start(
     clients = _set_up_clients(yes=yes)
     _show_step(2, f"what past sessions of {short_name(project)} teach")
     is_first = project not in Stored(settings).projects()
-    lesson = await read_lesson(settings)
+    is_read = is_attended(os.environ)
+    lesson = (
+        await read_lesson(settings) if is_read else Lesson(projects_folder(os.environ), here=folders_here(settings))
+    )
     errors = _errors(lesson, settings, project)
     mistakes = repeated_mistakes(errors, lesson.here[project])
-    _show_report(mistakes, lesson, project, errors)
+    if is_read:
+        _show_report(mistakes, lesson, project, errors)
+    else:
+        out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
     lesson.show_left_out()
     refusal = "Nothing was kept. To keep it, add --yes."
     if lesson.size and out.agrees(f"Keep {lesson.size}, so that agents are told?", refusal, yes=yes):
@@ -106,7 +114,13 @@ async def start(
         for each in mistakes[:_REPORTED]
     ]
     succeeded = not {"refused", "failed"}.intersection(clients.values())
-    document = {"clients": clients, "kept": lesson.kept, "mistakes": shown, "left_out": lesson.counts_left_out()}
+    document = {
+        "clients": clients,
+        "kept": lesson.kept,
+        "mistakes": shown,
+        "left_out": lesson.counts_left_out(),
+        **lesson.account.document(),
+    }
     return Result(document, succeeded)
 
 
@@ -165,11 +179,13 @@ def _show_report(
     if not sessions and not mistakes:
         out.say(
             f"Claude Code has kept no session of {name} in {where} yet, so there is nothing to report. Once it has "
-            "the plugin, hooks learn while agents work."
+            "the plugin, hooks learn while agents work. After the first day, this shows which commands failed, and what "
+            f"fixed them. Until then, an example shows what agents keep: {APPLICATION} demo"
         )
         return
-    ran = f"{out.counted(sessions, 'session')}, {lesson.commands:,} commands, of which {lesson.failed:,} failed."
-    out.say(f"{ran}\n")
+    if sessions:
+        lesson.account.show(f"What worked in place of a command is offered below, or by: {APPLICATION} review")
+        out.say()
     if not mistakes:
         told = sum(any(remedy_for(each.command, known) for each in known) for known in errors)
         out.say(

@@ -61,6 +61,26 @@ def test_without_a_terminal_nothing_is_changed(run: Run, transcripts: Path, stor
     assert (list(cursor.iterdir()), (storage / "journal").exists()) == ([], False)
 
 
+def test_the_account_of_the_past_comes_first(run: Run, transcripts: Path) -> None:
+    write_sessions(transcripts)
+    done = run("start")
+    account = done.stdout.index("In 3 sessions your agents ran 20 commands, of which 10 failed.")
+    assert account < done.stdout.index("mistakes your agents repeated")
+    assert "worked in 3" in done.stdout
+    assert "asked: Make the tests pass" in done.stdout
+    assert "ended: The tests pass." in done.stdout
+    document = json.loads(run("start", "--json").stdout)
+    assert [(each["failed"], each["sessions"]) for each in document["losses"]] == [(6, 3), (2, 2), (2, 2)]
+    assert len(document["asked"]) == 3
+
+
+def test_on_a_build_server_nothing_is_learned(run: Run, transcripts: Path, storage: Path) -> None:
+    write_sessions(transcripts)
+    done = run("start", "--yes", CI="true")
+    assert "no person reads along here" in done.stdout
+    assert not (storage / "journal").exists()
+
+
 def test_mistakes_are_put_together_by_what_mended_them(run: Run, transcripts: Path) -> None:
     write_sessions(transcripts)
     found = json.loads(run("start", "--yes", "--json").stdout)
@@ -99,7 +119,7 @@ def test_a_project_without_sessions_is_told_so(run: Run) -> None:
 def test_what_did_not_come_back_is_said_in_a_sentence(run: Run, transcripts: Path) -> None:
     write_transcript(transcripts / "a.jsonl", failed("python a.py", OTHER), ran("python3 a.py"), folder=str(Path.cwd()))
     done = run("start", "--yes")
-    assert "1 session, 2 commands, of which 1 failed." in done.stdout
+    assert "In 1 session your agents ran 2 commands, of which 1 failed." in done.stdout
     assert "No mistake came back in two sessions" in done.stdout
     assert "1 error seen in one session has one" in done.stdout
 

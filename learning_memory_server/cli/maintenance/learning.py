@@ -20,10 +20,12 @@ from learning_memory_server.cli.access.connection import complete_index, open_co
 from learning_memory_server.cli.command import Commands, Result, Stored, current_project, folders_here, open_settings
 from learning_memory_server.cli.listing import error_record
 from learning_memory_server.cli.maintenance.importing import file_errors
+from learning_memory_server.cli.past import LOSSES, Account, asked_in
 from learning_memory_server.journal.codec import FAILURE, MEMORY, JournalRecord
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
+from learning_memory_server.learning.failures.past import Past
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
 from learning_memory_server.model.failure import Failure
@@ -37,6 +39,7 @@ from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.paths import APPLICATION
 
 _MB: Final = 1_000_000
 _NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")
@@ -73,6 +76,7 @@ class Lesson:
     kept: int = 0
     passed: transcripts.Passed = field(default_factory=transcripts.Passed)
     here: Mapping[str, str] = field(default_factory=dict)
+    account: Account = field(default_factory=Account)
 
     @property
     def failures(self) -> list[Failure]:
@@ -159,6 +163,7 @@ class Lesson:
                 "files": sorted(self.passed.files),
                 "links": self.passed.outside,
             },
+            **self.account.document(),
             "seconds": round(seconds, 1),
         }
 
@@ -252,6 +257,9 @@ async def learn_from(
         bool,
         typer.Option("--tasks", help="Also keep what each session was asked first and answered last, as a memory."),
     ] = False,
+    report: Annotated[
+        bool, typer.Option("--report", help="Only say what failed most and what was asked; keep nothing.")
+    ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Keep it, and do not ask.")] = False,
 ) -> Result:
     """Learn from Claude Code's past sessions of this project which commands failed, and what fixed them.
@@ -270,6 +278,10 @@ async def learn_from(
     began = monotonic()
     settings = open_settings()
     lesson = await read_lesson(settings, path, every=every, tasks=tasks)
+    if report:
+        lesson.account.show(f"What worked in place of a command can be kept: {APPLICATION} learn-from")
+        lesson.show_left_out()
+        return Result(lesson.document(monotonic() - began))
     lesson.show()
     refusal = "Nothing was kept. To keep this, add --yes."
     if lesson.size and out.agrees(f"Keep {lesson.size}?", refusal, yes=yes):
@@ -292,7 +304,7 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = transcripts.projects_folder(os.environ).resolve()
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
-    memories = dict[str, Memory]()
+    memories, past, refused = dict[str, Memory](), Past(), 0
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
         wanted = []
         for path in transcripts.find_transcripts(lesson.place, lesson.passed):
@@ -315,7 +327,9 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
                     continue
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
-                await learner.saw(replace(ran, project=project))
+                await learner.saw(ran := replace(ran, project=project))
+                past.saw(ran)
+            refused += sum(bool(each.words) for each in transcripts.refusals_in(path))
             if (
                 tasks
                 and (task := transcripts.task_in(path))
@@ -325,6 +339,10 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
                 memory = await _memory_of(task, project, gate, now)
                 memories[memory.id] = memory
             before += size
+    newest = [path for path, *_ in sorted(wanted, key=lambda each: str(each[1].at or ""), reverse=True)]
+    asked = await asked_in(newest, current_project(settings), gate)
+    losses = await past.losses(gate, LOSSES)
+    lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, refused)
     stored = Stored(settings)
     for learned in learner.learned():
         new = unknown(learned, stored.failures)

@@ -20,7 +20,7 @@ from learning_memory_server.server.claims import Claims
 from tests.client_folders import folder_name
 from tests.command_line import printed, refusal
 from tests.learning.failures.agent import Agent
-from tests.learning.failures.written import NOON, Call, failed, ran, write_transcript
+from tests.learning.failures.written import NOON, Call, failed, ran, refused, write_transcript
 from tests.terminals import on_a_terminal, read_until
 
 MENDED = (failed("python -m pytest -q"), ran("python3 -m pytest -q"))
@@ -80,6 +80,20 @@ def test_it_is_shown_first_and_nothing_is_written(learn: Any, run: Any, own: Pat
     assert "1 time  2026-01-05  garden  <path>: No module named pytest \u2192 this worked: python3" in printed(done)
     assert "to keep      1 failure\n" in done.stdout
     assert "add --yes" in done.stderr
+    assert not list(storage.iterdir())
+
+
+def test_a_report_says_what_failed_and_keeps_nothing(learn: Any, run: Any, own: Path, storage: Path) -> None:
+    refusal = refused("make push", "don't push on Fridays")
+    write_here(own / "first.jsonl", *MENDED, refusal)
+    write_here(own / "second.jsonl", *MENDED, session="second")
+    done = run("learn-from", "--report")
+    assert "In 2 sessions your agents ran 4 commands, of which 2 failed." in done.stdout
+    assert "`python3 -m pytest -q` worked in 2" in done.stdout
+    assert "You refused 1 call with words." in done.stdout
+    assert "Keep" not in done.output
+    document = learn("--report", "--yes")
+    assert (document["kept"], document["refused"], document["losses"][0]["fixed"]) == (0, 1, 2)
     assert not list(storage.iterdir())
 
 

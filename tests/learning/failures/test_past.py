@@ -1,0 +1,82 @@
+"""The account of past sessions: what failed alike, in how many sessions, and what fixed it."""
+
+import asyncio
+import random
+from datetime import timedelta
+
+from benchmarks.secrets_made import ALNUM, drawn
+from learning_memory_server.learning.failures.past import Loss, Past
+from learning_memory_server.learning.failures.pending import Ran
+from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.redaction.redactor import build_redactor
+from tests.learning.failures.written import NOON
+
+NO_MODULE = "/usr/bin/python: No module named pytest"
+LINT = 'src/cart.ts:3 unused name\nerror: script "lint" exited with code 1'
+
+
+def losses(*sessions: list[tuple[str, str]]) -> list[Loss]:
+    """Return what is said of sessions: commands with what they wrote if they failed, else an empty text."""
+    past = Past()
+    for name, calls in enumerate(sessions):
+        for number, (command, error) in enumerate(calls):
+            at = NOON + timedelta(days=name, seconds=number)
+            past.saw(Ran("garden", f"session {name}", command, error, bool(error), at, "/work/garden"))
+    return asyncio.run(past.losses(RedactionGate(build_redactor()), 10))
+
+
+def test_the_program_that_worked_instead_gathers_all_that_failed_without_it() -> None:
+    missing = [("python -m pytest a.py", NO_MODULE), ("python3 -m pytest a.py", "")]
+    (found,) = losses(missing, missing, [("python grow.py", "ModuleNotFoundError: No module named 'soil'")])
+    assert (found.failed, found.sessions, found.fixed, found.is_instead) == (3, 3, 2, True)
+    assert found.sentence == (
+        "ran `python -m pytest a.py` in 3 sessions (/usr/bin/python: No module named pytest); "
+        "`python3 -m pytest a.py` worked in 2"
+    )
+
+
+def test_a_wrapper_that_does_not_know_the_command_is_left_out_of_it() -> None:
+    refused = [("rtk bun run test", "error: unrecognized subcommand 'bun'"), ("bun run test", "")]
+    (found,) = losses(refused, refused, refused[:1])
+    assert (found.failed, found.fix, found.fixed) == (3, "bun run test", 2)
+
+
+def test_what_was_run_before_the_same_command_worked_is_its_fix() -> None:
+    fixed = [("bun run lint", LINT), ("git status", ""), ("bun run lint:fix", ""), ("bun run lint", "")]
+    (found,) = losses(fixed, fixed)
+    assert found.sentence == (
+        'failed in 2 sessions with error: script "lint" exited with code 1 (`bun run lint`); '
+        "it went away after `bun run lint:fix` in 2"
+    )
+
+
+def test_an_install_counts_as_the_fix_in_half_of_the_sessions_and_anything_else_does_not() -> None:
+    def met(repair: str) -> list[Loss]:
+        error = "ImportError: cannot import name 'seed' from 'bed'"
+        return losses([("make rows", error), (repair, ""), ("make rows", "")], [("make rows", error)])
+
+    assert [each.fix for each in met("pip install 'bed<3'")] == ["pip install 'bed<3'"]
+    assert [each.fix for each in met("touch bed.py")] == [""]
+
+
+def test_a_folder_that_is_not_there_is_one_mistake_whatever_was_to_be_run_in_it() -> None:
+    lost = "(eval):cd:1: no such file or directory: beds"
+    (found,) = losses([("cd beds && make", lost), ("cd beds && ls", lost)], [("cd beds && git log", lost)])
+    assert found.sentence == ("failed at `cd beds` in 2 sessions: there is no such folder from where they were run")
+
+
+def test_work_in_progress_is_not_told() -> None:
+    failing = [("pytest -q", "E   AssertionError: 3 != 4\n= 1 failed, 2 passed in 0.1s ="), ("pytest -q", "")]
+    once = [("mypi src", "bash: mypi: command not found")] * 3
+    merge = [("git merge main", "CONFLICT (content): Merge conflict in beds.py")]
+    assert losses(failing, failing, once, merge, merge) == []
+
+
+def test_what_costs_most_comes_first_and_secrets_stay_out() -> None:
+    token = "gh" + "p_" + drawn(random.Random(3), ALNUM, 36)
+    unknown = [(f"seeder --key {token} sow", f"seeder: unknown option --key {token}")]
+    rare = [("mypi src", "bash: mypi: command not found")]
+    found = losses([*unknown, *unknown, *rare], [*unknown, *rare])
+    assert [each.failed for each in found] == [3, 2]
+    assert token not in found[0].sentence
+    assert "seeder" in found[0].sentence
