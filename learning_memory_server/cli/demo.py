@@ -79,7 +79,7 @@ async def demo(
 async def open_example(folder: Path) -> AsyncIterator[Connection]:
     """Connect to the server's services over a folder, without a hub and the user's settings."""
     async with _open(folder) as story:
-        yield story.server
+        yield story.connect()
 
 
 @dataclass
@@ -89,32 +89,36 @@ class _Story:
     settings: Settings
     ago: timedelta = timedelta()
     services: "Services" = field(init=False)
-    server: Connection = field(init=False)
+
+    def connect(self) -> Connection:
+        """Return a connection of an agent that has been told nothing."""
+        from learning_memory_server.server.operations import operate
+
+        return Connection(partial(operate, self.services), self.settings)
 
     def now(self) -> datetime:
         """Return the story's time."""
         return utc_now() - self.ago
 
     async def play(self, example: dict[str, Any]) -> None:
-        """Replay an example on its day, in a session of its own, with the commands that its agent ran."""
+        """Replay an example on its day, by an agent of its own, with the commands that it ran."""
         self.ago = timedelta(days=example["days_ago"])
         for command, *output in example.get("ran", ()):
             ran = Ran("demo", example["goal"], command, "".join(output), bool(output), self.now())
             await self.services.error_advisor.saw(ran)
-        await replay(self.server, example)
+        await replay(self.connect(), example)
         self.ago = timedelta()
 
 
 @asynccontextmanager
 async def _open(folder: Path) -> AsyncIterator[_Story]:
     from learning_memory_server.server.composition.services import open_services
-    from learning_memory_server.server.operations import operate
 
     story = _Story(Settings(storage_path=folder, project="demo"))
     async with open_services(story.settings, purpose="learning-memory-server demo", clock=story.now) as services:
         # Late advice is left out of a reply; here it is what is shown, also on a busy machine.
         services.advisor.within = None
-        story.services, story.server = services, Connection(partial(operate, services), story.settings)
+        story.services = services
         yield story
 
 
@@ -137,7 +141,7 @@ async def replay(server: Connection, entry: dict[str, Any]) -> None:
 
 
 async def _learn(story: _Story) -> None:
-    server, entries = story.server, sorted(examples(), key=lambda entry: -entry["days_ago"])
+    server, entries = story.connect(), sorted(examples(), key=lambda entry: -entry["days_ago"])
     shown = next(entry for entry in entries if "surprise" in entry)
     parts = {"goal": shown["goal"], **shown["steps"][-1], shown["status"]: shown["result"]}
     _show_step("1. Agents say what they believe before they act, and then what happened")
