@@ -101,9 +101,13 @@ def _step_change(one: Step, other: Step) -> Change | None:
 
 
 def _program_edit(old: tuple[str, ...], new: tuple[str, ...], name: str) -> Edit:
-    """Return the edit without what both ways to call the program end with: `python -m x` may be `python3 -m x`."""
-    while len(old) == len(new) > 1 and old[-1] == new[-1]:
-        old, new = old[:-1], new[:-1]
+    """Return the edit without what both ways to call the program end with: `python -m x` may be `python3 -m x`.
+
+    What a runner runs is its own: `python -m x` may be `uv run x`.
+    """
+    if old[-2:-1] == new[-2:-1] == ("-m",):
+        while len(old) == len(new) > 1 and old[-1] == new[-1]:
+            old, new = old[:-1], new[:-1]
     return Edit("program", old, new, (name,) if len(new) > 1 else ())
 
 
