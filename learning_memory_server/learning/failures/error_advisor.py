@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.failures.ties import Tied
 
 _AGAIN: Final = 2
-"""In how many other sessions a command has failed in vain before an agent is told."""
+"""On how many days a command has failed in vain, in other sessions, before an agent is told."""
 _CALLS_MAX: Final = 200
 """Characters of what a command calls by which lessons are looked for."""
 
@@ -141,14 +141,16 @@ class ErrorAdvisor:
 
     def _in_vain(self, failure: Failure) -> str:
         """Return the line that a command never worked here; nothing if it did, or is meant to fail at times."""
-        sessions = {
-            each.session
+        found = [
+            each
             for each in self._failed_in_vain(failure.project, failure.command)
             if each.signature == failure.signature and not each.imported
-        }
+        ]
+        # Sessions of one day count once: they may be one search.
+        days = {each.created_at.date() for each in found if each.session != failure.session}
         if (
-            len(sessions) < _AGAIN
-            or failure.session in sessions
+            len(days) < _AGAIN
+            or failure.session in {each.session for each in found}
             or is_check(failure.command)
             or not parse(failure.command).is_certain
             # Of these it is not known whether they worked.
@@ -156,7 +158,8 @@ class ErrorAdvisor:
             or len(failure.command) == limits.COMMAND_MAX
         ):
             return ""
-        return f"This command failed in {len(sessions) + 1} sessions of this project, and never worked here."
+        sessions = len(days | {failure.created_at.date()})
+        return f"This command failed in {sessions} sessions of this project, and never worked here."
 
     def _remedy(self, failure: Failure, known: Sequence[Failure], folder: str | None) -> Remedy | None:
         """Return what the rule allows, else what a person has approved; nothing that a person never wants told."""

@@ -39,6 +39,15 @@ _CHECKS: Final = re.compile(
     re.IGNORECASE,
 )
 """What words of a command say that it looks for mistakes in what is being written."""
+_ANSWERING: Final = frozenset(
+    """
+    grep egrep fgrep rg ag ack diff cmp comm test [ expr gh glab git curl wget ping nc ssh pgrep pidof systemctl service
+    kubectl docker podman jq yq find which command type true false timeout lsof pg_isready dpkg rpm brew npm pip env
+    """.split()
+)
+"""Programs whose exit status is an answer, or that of something else."""
+_TIMED_OUT, _STOPPED = 124, 126
+"""From 126 on, a shell says that it could not run a program, or that a signal ended it."""
 _EXIT: Final = re.compile(r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE)
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -81,6 +90,19 @@ def is_check(command: str) -> bool:
     """Return whether a command fails because of what is being written: a test, build, linter or type check."""
     words = (word for step in parse(command).steps if not looks(step) for word in step.words)
     return is_test_or_build(command) or any(map(_CHECKS.search, words))
+
+
+def silent_signature(command: str, output: str) -> str | None:
+    """Return what names the failure of a command whose output names no error: its exit status, if that is a failure.
+
+    None where a status is an answer, or says that somebody stopped the command.
+    """
+    status, read = exit_status(output), parse(command)
+    names = {head(step.call)[1] for step in read.steps if step.call} - {"cd"}
+    is_said = status is not None and 0 < status < _STOPPED and status != _TIMED_OUT
+    if not is_said or not names or names & _ANSWERING or read.only_looks or is_check(command) or not read.is_certain:
+        return None
+    return f"{' '.join(sorted(names))}: exit status {status}"
 
 
 def run_of(command: str, output: str, error: str, *, at: datetime, project: str, folder: str) -> Run | None:

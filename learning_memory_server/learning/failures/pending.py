@@ -10,6 +10,7 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
+from learning_memory_server.learning.failures.outcomes import silent_signature
 from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.remedies import mended
 from learning_memory_server.learning.failures.sanitize import kept, shows_error
@@ -112,16 +113,18 @@ class PendingFailures:
         for each in pending:
             each.age += 1
         failure, remedies = None, dict[str, str]()
-        if ran.has_failed and text.signature and text.command and len(ran.project) <= limits.PROJECT_MAX:
-            name = failure_id(ran.project, text.signature, session, text.command)
+        signature = text.signature or (ran.has_failed and silent_signature(text.command, ran.output)) or ""
+        if ran.has_failed and signature and text.command and len(ran.project) <= limits.PROJECT_MAX:
+            name = failure_id(ran.project, signature, session, text.command)
             line = text.line if is_met else line_digest(text.line)
             failure = Failure(
-                *(name, ran.project, session, text.signature, text.command, ran.at),
+                *(name, ran.project, session, signature, text.command, ran.at),
                 named=text.named,
-                line="" if text.line == text.signature else line,
+                line="" if text.line == (text.signature or "") else line,
                 during=During(ran.entry, ran.agent) if ran.entry else None,
             )
-            pending = _with_failure(pending, failure)
+            # What mends it is not looked for: without its error, nothing says that it is the same one.
+            pending = _with_failure(pending, failure) if text.signature else pending
         elif ran.has_failed is False:
             remedies = _remedies(pending, text.command)
         if pending := [each for each in pending if each.age < WITHIN and each.failure.id not in remedies]:

@@ -26,6 +26,8 @@ from learning_memory_server.learning.failures.sanitize import ends
 
 LINE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
+SHELLS: Final = frozenset({"Bash", "PowerShell"})
+"""Claude Code's tools that run commands."""
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200
 """Lines in which the beginning of a session is looked for. It is in the first or second one."""
@@ -172,7 +174,7 @@ def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -
     """Yield the commands that a line says have ended, and keep what has begun, by the ids of the calls."""
     agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
     for part in _message(record):
-        if part.get("type") == "tool_use" and part.get("name") == "Bash":
+        if part.get("type") == "tool_use" and part.get("name") in SHELLS:
             given = part.get("input")
             if isinstance(given, dict) and (asked := _text(given.get("command"))):
                 waiting[_text(part.get("id"))] = asked

@@ -80,7 +80,7 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
 }
 """The other clients, as the argument of the command `hook` names them."""
 _SHELLS: Final = frozenset(
-    {"Bash", "shell", "run_shell_command", "run_in_terminal", "runInTerminal", "runTerminalCommand"}
+    {"Bash", "PowerShell", "shell", "run_shell_command", "run_in_terminal", "runInTerminal", "runTerminalCommand"}
 )
 """The tools that run commands: of Claude Code, Codex and Copilot CLI, Gemini CLI, and VS Code."""
 _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)

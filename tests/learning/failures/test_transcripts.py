@@ -38,6 +38,11 @@ def test_a_command_has_its_session_time_folder_and_error(tmp_path: Path) -> None
     assert (second.command, second.has_failed) == ("python3 -m pytest", False)
 
 
+def test_powershell_is_a_shell(tmp_path: Path) -> None:
+    calls = failed("python a.py", tool="PowerShell"), ran("python3 a.py", tool="PowerShell"), ran("x", tool="Read")
+    assert read_of(tmp_path, *calls) == [("python a.py", MISSING), ("python3 a.py", None)]
+
+
 def test_what_did_not_end_by_itself_is_left_out(tmp_path: Path) -> None:
     refused = failed("rm -r build", "The user doesn't want to proceed with this tool use.")
     interrupted = ran("sleep 100", result={"stdout": "", "stderr": "", "interrupted": True})

@@ -23,21 +23,69 @@ async def test_what_was_learned_outlives_the_process(shield: Shield, tmp_path: P
     assert "python3 -m pytest" in await Shield(tmp_path).told("second")
 
 
-async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(shield: Shield) -> None:
-    async def fact(session: str, command: str = "shipit --to stage", error: str = "error: no such lane") -> str:
-        agent = shield.session(session)
-        await agent.fails(command, f"Exit code 1\n{error}")
-        return agent.known.fact
+async def fact(
+    shield: Shield, day: int, command: str = "shipit --to stage", error: str = "error: no such lane", session: str = ""
+) -> str:
+    """Return what is known of a command that fails on a day."""
+    agent = shield.session(session or f"of day {day}", now=NOW + timedelta(days=day))
+    await agent.fails(command, f"Exit code 1\n{error}")
+    return agent.known.fact
 
-    assert [await fact(name) for name in ("first", "first", "second")] == [""] * 3
-    assert await fact("third") == ("This command failed in 3 sessions of this project, and never worked here.")
+
+async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(shield: Shield) -> None:
+    assert [await fact(shield, day) for day in (0, 0, 1)] == [""] * 3
+    assert await fact(shield, 2) == "This command failed in 3 sessions of this project, and never worked here."
     # Once a session, and of this error only.
-    assert await fact("third") == ""
-    assert await fact("fourth", error="error: the disk is full") == ""
-    assert "in 4 sessions" in await fact("fifth")
+    assert await fact(shield, 2) == ""
+    assert await fact(shield, 3, error="error: the disk is full") == ""
+    assert "in 4 sessions" in await fact(shield, 4)
     # Without a failure before it in its session, too.
     await shield.session("sixth").succeeds("shipit --to stage")
-    assert await fact("seventh") == ""
+    assert await fact(shield, 6) == ""
+
+
+async def test_sessions_of_one_day_count_once(shield: Shield) -> None:
+    for session in ("a", "b", "c", "d"):
+        assert await fact(shield, 0, session=session) == ""
+    assert await fact(shield, 1) == ""
+    assert "in 3 sessions" in await fact(shield, 2)
+
+
+@pytest.mark.parametrize("said", ["", "Das Ziel stage gibt es nicht.", "{}"])
+async def test_a_known_exit_status_needs_no_word_of_english(shield: Shield, said: str) -> None:
+    found = [await fact(shield, day, error=said) for day in (0, 1, 2)]
+    assert found == ["", "", "This command failed in 3 sessions of this project, and never worked here."]
+    # Nothing is learned of what came after it.
+    await shield.session("of day 2").succeeds("shipit --to production")
+    assert [each.remedy for each in shield.failures.all()] == [None] * 3
+    await shield.session("works").succeeds("shipit --to stage")
+    assert await fact(shield, 4, error=said) == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -q x y",
+        "diff a b",
+        "test -f x",
+        "gh pr view",
+        "git diff --quiet",
+        "pytest -q",
+        "shipit status",
+        "a | sh $x",
+    ],
+)
+async def test_a_status_that_is_an_answer_is_no_failure(shield: Shield, command: str) -> None:
+    assert [await fact(shield, day, command, "") for day in (0, 1, 2)] == [""] * 3
+    assert not shield.failures.all()
+
+
+@pytest.mark.parametrize("status", [0, 124, 130, 137])
+async def test_what_was_stopped_did_not_fail(shield: Shield, status: int) -> None:
+    for day in range(3):
+        agent = shield.session(str(day), now=NOW + timedelta(days=day))
+        await agent.fails("shipit --to stage", f"Exit code {status}\n")
+    assert not shield.failures.all()
 
 
 @pytest.mark.parametrize(
@@ -54,7 +102,7 @@ async def test_a_command_that_never_worked_is_told_of_from_the_third_session_on(
 async def test_what_fails_because_of_what_is_being_written_is_no_mistake(
     shield: Shield, command: str, error: str, *, is_mistake: bool
 ) -> None:
-    agents = [shield.session(name) for name in ("first", "second", "third")]
+    agents = [shield.session(str(day), now=NOW + timedelta(days=day)) for day in range(3)]
     for agent in agents:
         await agent.fails(command, f"Exit code 1\n{error}")
     assert ("in 3 sessions" in agents[-1].known.fact) is bool(agents[-1].known.fact) is is_mistake

@@ -34,6 +34,10 @@ def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
             {"event": "PostToolUse", "command": "make", "output": "built", "stderr": "a warning", "again": ""},
         ),
         (
+            ran("PowerShell", {"stdout": "built", "stderr": "", "interrupted": False}),
+            {"event": "PostToolUse", "command": "make", "output": "built", "stderr": "", "again": ""},
+        ),
+        (
             ran("run_in_terminal", "built"),
             {"event": "PostToolUse", "command": "make", "output": "built", "unknown": "true", "again": ""},
         ),
