@@ -72,8 +72,7 @@ def share(
     """Write lessons into this repository, one file each, for others to review: show them, ask, and write.
 
     A LESSON is named by its file or by its id. Nothing is committed. What
-    redaction would mark, what instructs its reader, and what names an author is
-    not shared. You are asked about home folders, hosts of your own network, and
+    redaction would mark, and what plainly instructs its reader, is not shared. You are asked about home folders, hosts of your own network, and
     names and addresses that git's log or this machine has; --yes does not answer
     that. With --kind withdraws, a lesson is taken back, for which no ID is needed.
     """
