@@ -72,9 +72,10 @@ def share(
     """Write lessons into this repository, one file each, for others to review: show them, ask, and write.
 
     A LESSON is named by its file or by its id. Nothing is committed. What
-    redaction would mark, and what plainly instructs its reader, is not shared. You are asked about home folders, hosts of your own network, and
-    names and addresses that git's log or this machine has; --yes does not answer
-    that. With --kind withdraws, a lesson is taken back, for which no ID is needed.
+    redaction would mark, and what plainly instructs its reader, is not shared.
+    You are asked about home folders, hosts of your own network, and names and
+    addresses that git's log or this machine has; --yes does not answer that. With
+    --kind withdraws, a lesson is taken back, for which no ID is needed.
     """
     settings, top = open_settings(), repository()
     there, project = tree.sound_files(top), current_project(settings)
