@@ -141,22 +141,11 @@ class ProjectsDocument(TypedDict):
     projects: list[ListedProject]
 
 
-class RepeatedMistake(TypedDict):
-    """A mistake that came back: the shortest `command`, its `remedy`, and the `errors` and `sessions` that it had."""
-
-    command: str
-    remedy: str
-    errors: list[str]
-    sessions: int
-    last: str
-
-
 class StartDocument(PastAccount):
-    """What became of clients: ready, skipped, refused, failed, absent; what was `kept`, and the `mistakes` reported."""
+    """What became of clients: ready, skipped, refused, failed, absent; what was `kept`, and the account of the past."""
 
     clients: dict[str, str]
     kept: int
-    mistakes: list[RepeatedMistake]
     left_out: LeftOutCounts
 
 

@@ -8,10 +8,8 @@ from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.failures.error_advisor import repeated_mistakes
 from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.caller import folder_of, place_in
-from learning_memory_server.model.limits import CONTEXT_SHOWN
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of
@@ -24,8 +22,7 @@ def context() -> Result:
     """Show what a new session of this project should know, or nothing if there is nothing.
 
     These are open entries, values in force and the latest lessons, in at most
-    800 bytes, which MCP clients read as the resource `context`; and
-    the commands that failed again and again, with what is told when they do.
+    800 bytes, which MCP clients read as the resource `context`.
     """
     settings = open_settings()
     caller = caller_of(os.environ, settings)
@@ -46,11 +43,6 @@ def context() -> Result:
     )
     # People have a command instead of the tool.
     text = found.text.replace(" (get_active_ghap)", "")
-    repeated = repeated_mistakes(stored.errors(caller.project), caller.folder)
-    mistakes = [each for each in repeated if not each.is_of_a_folder][:CONTEXT_SHOWN]
-    text += "Told when they fail:\n" if mistakes else ""
-    for each in mistakes:
-        text += f"- {one_line(each.command)} \N{RIGHTWARDS ARROW} {one_line(each.remedy)}\n"
     text = text if caller.is_told or not text else UNCONFIRMED
     if out.is_for_people():
         out.stdout().file.write(text)

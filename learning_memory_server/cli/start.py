@@ -6,13 +6,12 @@ rebuild, and the data if asked.
 
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.hub_client import stop_running_hub
@@ -28,10 +27,7 @@ from learning_memory_server.journal.archive.reading import store_key
 from learning_memory_server.journal.archive.writing import back_up
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
-from learning_memory_server.learning.failures.error_advisor import Mistake, repeated_mistakes
-from learning_memory_server.learning.failures.remedies import remedy_for
 from learning_memory_server.learning.failures.transcripts import projects_folder
-from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import short_name
@@ -43,9 +39,6 @@ from learning_memory_server.system.locations import is_attended
 from learning_memory_server.system.locking import hold
 from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 
-_REPORTED: Final = 3
-"""How many mistakes are shown: as many as a person tells a colleague."""
-_ONLY: Final = "in a working directory where that is right"
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
 """What is in the storage folder and can be made again."""
 _DATA: Final = (
@@ -70,9 +63,9 @@ async def start(
     """Begin here: add this server to the clients on this machine, and learn from this project's past sessions.
 
     Asks before each change, and says how to undo it. Without a terminal,
-    nothing is changed unless --yes is given. Shows which mistakes agents
-    repeated in this project, and what they will be told next time. May be run
-    again: what is there already stays as it is.
+    nothing is changed unless --yes is given. Shows which commands failed in
+    several sessions of this project, and what fixed them. May be run again: what
+    is there already stays as it is.
     """
     settings = open_settings()
     for finding in check_claim(settings, os.environ):
@@ -87,10 +80,8 @@ async def start(
     lesson = (
         await read_lesson(settings) if is_read else Lesson(projects_folder(os.environ), here=folders_here(settings))
     )
-    errors = _errors(lesson, settings, project)
-    mistakes = repeated_mistakes(errors, lesson.here[project])
     if is_read:
-        _show_report(mistakes, lesson, project, errors)
+        _show_account(lesson, project)
     else:
         out.say("Skipped: no person reads along here, so nothing is learned from past sessions.")
     lesson.show_left_out()
@@ -103,21 +94,10 @@ async def start(
         out.say("Skipped: nothing was kept, so agents are told nothing of it.")
     offer_join(settings)
     _show_next(settings, clients, is_kept=bool(lesson.kept or lesson.known))
-    shown = [
-        {
-            "command": each.command,
-            "remedy": each.remedy,
-            "errors": list(each.signatures),
-            "sessions": each.sessions,
-            "last": each.last.isoformat(),
-        }
-        for each in mistakes[:_REPORTED]
-    ]
     succeeded = not {"refused", "failed"}.intersection(clients.values())
     document = {
         "clients": clients,
         "kept": lesson.kept,
-        "mistakes": shown,
         "left_out": lesson.counts_left_out(),
         **lesson.account.document(),
     }
@@ -161,60 +141,16 @@ def _with_each_client(act: Callable[[Client], str]) -> dict[str, str]:
     return done
 
 
-def _errors(lesson: Lesson, settings: Settings, project: str) -> list[list[Failure]]:
-    """Return the failures of each error of a project: those that are kept, and those that would be."""
-    errors: dict[str, dict[str, Failure]] = {}
-    for known in (*Stored(settings).errors(project), *lesson.errors):
-        for each in known:
-            if each.project == project:
-                errors.setdefault(each.signature, {})[each.id] = each
-    return [sorted(found.values(), key=lambda each: each.created_at) for found in errors.values()]
-
-
-def _show_report(
-    mistakes: Sequence[Mistake], lesson: Lesson, project: str, errors: Sequence[Sequence[Failure]]
-) -> None:
-    name, where = one_line(short_name(project)), one_line(str(lesson.place))
-    sessions = sum(lesson.projects.values())
-    if not sessions and not mistakes:
-        out.say(
-            f"Claude Code has kept no session of {name} in {where} yet, so there is nothing to report. Once it has "
-            "the plugin, hooks learn while agents work. After the first day, this shows which commands failed, and what "
-            f"fixed them. Until then, an example shows what agents keep: {APPLICATION} demo"
-        )
-        return
-    if sessions:
+def _show_account(lesson: Lesson, project: str) -> None:
+    if lesson.projects:
         lesson.account.show(f"What worked in place of a command is offered below, or by: {APPLICATION} review")
-        out.say()
-    if not mistakes:
-        told = sum(any(remedy_for(each.command, known) for each in known) for known in errors)
-        out.say(
-            f"No mistake came back in two sessions with a remedy that is sure enough to be told. "
-            f"{out.counted(told, 'error')} seen in one session {'has' if told == 1 else 'have'} one, which is told if the "
-            "error comes again."
-        )
         return
-    number = len(mistakes[:_REPORTED])
     out.say(
-        f"{out.counted(number, 'mistake')} your agents repeated in {name}, and what they will be told next time:",
-        "bold",
+        f"Claude Code has kept no session of {one_line(short_name(project))} in {one_line(str(lesson.place))} yet, so "
+        "there is nothing to report. Once it has the plugin, hooks learn while agents work. After the first day, this "
+        "shows which commands failed, and what fixed them. Until then, an example shows what agents keep: "
+        f"{APPLICATION} demo"
     )
-    for place, mistake in enumerate(mistakes[:_REPORTED], start=1):
-        others = len(mistake.signatures) - 1
-        also = f"; {out.counted(others, 'other error')}" if others else ""
-        out.say()
-        for label, text, style in (
-            (f"{place}. They ran", mistake.command, "red"),
-            ("   Failed", f"in {mistake.sessions:,} sessions, last on {out.date(mistake.last)}", ""),
-            ("   With", f"{mistake.signatures[0]}{also}", ""),
-            ("   Next time", mistake.remedy, "green"),
-            ("   Told only", _ONLY if mistake.is_of_a_folder else "", ""),
-        ):
-            if text:
-                out.hanging(out.stdout(), Text(f"{label:<13}  ", "bold"), Text(one_line(text), style))
-    out.say()
-    if number < _REPORTED:
-        out.say("No other mistake came back in two sessions with a remedy that is sure enough to be told.")
 
 
 def _show_next(settings: Settings, clients: dict[str, str], *, is_kept: bool) -> None:

@@ -31,11 +31,6 @@ def test_the_projects_open_entries_and_lessons_are_shown_within_the_budget(run: 
     assert run("context", LEARNING_MEMORY_PROJECT="elsewhere").stdout == ""
 
 
-@pytest.mark.usefixtures("kept")
-def test_commands_that_failed_again_and_again_are_shown_with_what_mended_them(run: Any) -> None:
-    assert "Told when they fail:\n- pytest tests/beds.py → python3 -m pytest tests/beds.py\n" in run("context").stdout
-
-
 BEGIN = "To begin, run `learning-memory-server start`"
 GOES_ON = "Agents fill this memory as they work."
 

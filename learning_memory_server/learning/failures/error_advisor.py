@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import PurePath
@@ -20,16 +20,14 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.learning.failures.changes import Edit
 from learning_memory_server.learning.failures.cures import approved, cure_id, without_never
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import looks, parse, program
 from learning_memory_server.learning.failures.pending import PendingFailures, Ran
-from learning_memory_server.learning.failures.remedies import Remedy, line_about, mended, remedy_for, seen
+from learning_memory_server.learning.failures.remedies import Remedy, line_about, remedy_for, seen
 from learning_memory_server.learning.failures.sanitize import error_line, last_line, tidied
 from learning_memory_server.model import limits
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.moment import as_seen
 from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactionGate
 
@@ -249,53 +247,3 @@ def unknown(learned: Iterable[Failure], here: FailureLog) -> list[Failure]:
         if each.id not in ids and not here.is_forgotten(each.id) and (each.command, each.created_at) not in moments
     ]
     return new[max(len(new) + len(known) - limits.FAILURES_KEPT, 0) :] if known else new
-
-
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """A mistake that was made in two sessions or more."""
-
-    command: str  # the shortest command that failed
-    remedy: str  # what an agent is told worked instead
-    signatures: tuple[str, ...]  # the errors that it led to, the most frequent first
-    sessions: int  # those in which it was made, and mended in this way
-    last: datetime  # when it was made last
-    is_of_a_folder: bool  # whether it is one in some working directories only
-
-
-def repeated_mistakes(errors: Iterable[Sequence[Failure]], folder: str | None = None) -> list[Mistake]:
-    """Return the mistakes that came back, those of most sessions first.
-
-    Only what an agent would be told: see `remedies.remedy_for`. A session counts if it mended its failure in that way.
-
-    Args:
-        errors: The failures of each error of a project, oldest first.
-        folder: The project's folder, for what depends on its files.
-    """
-    found: dict[frozenset[Edit], list[tuple[Failure, str]]] = defaultdict(list)
-    for known in errors:
-        for each in known:
-            # Without a folder, a change of folder is told, too: a session will be in the one where it is right.
-            told = remedy_for(each.command, known, named=each.named)
-            told = told or remedy_for(each.command, known, named=each.named, folder=folder)
-            made = mended(each.command, told.text) if told else None
-            own = mended(each.command, each.remedy) if each.remedy else None
-            if told and made and own and made.edits and made.edits <= own.edits:
-                found[made.edits].append((each, told.text))
-    mistakes = [_mistake(edits, cases) for edits, cases in found.items()]
-    return sorted((each for each in mistakes if each.sessions > 1), key=lambda each: (-each.sessions, each.command))
-
-
-def _mistake(edits: frozenset[Edit], cases: Sequence[tuple[Failure, str]]) -> Mistake:
-    sessions: dict[str, set[str]] = defaultdict(set)
-    for failure, _ in cases:
-        sessions[failure.signature].add(failure.session)
-    shortest, remedy = min(cases, key=lambda case: (len(case[0].command), case[0].command))
-    return Mistake(
-        shortest.command,
-        remedy,
-        tuple(sorted(sessions, key=lambda name: (-len(sessions[name]), name))),
-        len(set[str]().union(*sessions.values())),
-        max(as_seen(failure.created_at) for failure, _ in cases),
-        is_of_a_folder=any(edit.kind == "leave" for edit in edits),
-    )
