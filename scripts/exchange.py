@@ -1,4 +1,4 @@
-"""Record the exchange in README.md with the real server, or with --check fail if the server answers otherwise."""
+"""Record the exchange in docs/tutorial.md with the real server; with --check, fail if it answers otherwise."""
 
 import argparse
 import asyncio
@@ -12,7 +12,7 @@ from typing import Any, Final
 from learning_memory_server.cli.access.connection import Connection
 from learning_memory_server.cli.demo import examples, open_example, replay
 
-README: Final = Path(__file__).parents[1] / "README.md"
+PAGE: Final = Path(__file__).parents[1] / "docs" / "tutorial.md"
 _BLOCK: Final = re.compile(r"(<!-- exchange -->\n```text\n)(.*?)(```\n<!-- end -->)", re.DOTALL)
 _VARYING: Final = (
     (re.compile(r"ghap_\d{8}_\d{6}_[0-9a-f]{6}"), "ID"),
@@ -49,28 +49,28 @@ _LATER: Final = {
 
 
 def main() -> None:
-    """Write the exchange into the README, or check it."""
+    """Write the exchange into the tutorial, or check it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the server answers otherwise")
     check = parser.parse_args().check
-    text = README.read_text("utf-8")
+    text = PAGE.read_text("utf-8")
     fresh = recorded()
     if comparable(documented(text)) == comparable(fresh):
         return
     if check:
-        sys.exit("The server answers differently than README.md says: run `python -m scripts.exchange`.")
-    README.write_text(_BLOCK.sub(lambda found: found[1] + fresh + found[3], text), "utf-8")
+        sys.exit("The server answers differently than docs/tutorial.md says: run `python -m scripts.exchange`.")
+    PAGE.write_text(_BLOCK.sub(lambda found: found[1] + fresh + found[3], text), "utf-8")
 
 
 def documented(text: str) -> str:
-    """Return the exchange in the text of a README.
+    """Return the exchange in the text of a page.
 
     Raises:
         ValueError: If it has none.
     """
     found = _BLOCK.search(text)
     if found is None:
-        raise ValueError("The README has no exchange between `<!-- exchange -->` and `<!-- end -->`.")
+        raise ValueError("The page has no exchange between `<!-- exchange -->` and `<!-- end -->`.")
     return found[2]
 
 

@@ -38,7 +38,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a page is out of date")
     check = parser.parse_args().check
     structlog.configure(logger_factory=structlog.ReturnLoggerFactory())
-    pages = {"tools.md": tools(), "cli.md": cli(), "settings.md": settings()}
+    pages = {"tools.md": tools(), "cli.md": cli(), "json.md": documents(), "settings.md": settings()}
     contents = {DIRECTORY / name: GENERATED + text.rstrip() + "\n" for name, text in pages.items()}
     contents[RECORDED] = recorded()
     stale = [path for path, content in contents.items() if not path.exists() or path.read_text("utf-8") != content]
@@ -61,10 +61,22 @@ def tools() -> str:
 def cli() -> str:
     """Return the page of the commands."""
     group = typer.main.get_command(app)
-    failure = lean_schema(TypeAdapter(FailureDocument).json_schema(mode="serialization"))
-    about = f"With `--json`, standard output has one document. {inspect.getdoc(FailureDocument)}"
-    introduction = [(group.help or "").strip(), "", about, "", *_fields(failure), ""]
-    return "\n".join(["# Commands\n", *introduction, *_commands(declared())])
+    about = "With `--json`, standard output has one document: [their fields](json.md)."
+    return "\n".join(["# Commands\n", (group.help or "").strip(), "", about, "", *_commands(declared())])
+
+
+def documents() -> str:
+    """Return the page of the JSON documents that commands print."""
+    about = "With `--json`, a [command](cli.md) prints one document. Optional fields are marked *where it applies*.\n"
+    parts = ["# JSON of commands\n", about, "## Every command that fails\n", *_document(FailureDocument)]
+    for command, kinds in DOCUMENTS.items():
+        parts += [f"## {command}\n", *(line for kind in kinds for line in _document(kind))]
+    return "\n".join(parts)
+
+
+def _document(kind: type) -> list[str]:
+    schema = lean_schema(TypeAdapter(kind).json_schema(mode="serialization"))
+    return [inspect.getdoc(kind) or "", "", *_fields(schema), ""]
 
 
 def _commands(commands: dict[str, Any], path: str = "") -> list[str]:
@@ -72,9 +84,8 @@ def _commands(commands: dict[str, Any], path: str = "") -> list[str]:
     parts = []
     for name, command in commands.items():
         parts += [f"## {path}{name}\n", (command.help or "").strip(), "", *_parameters(command), ""]
-        for document in DOCUMENTS.get(f"{path}{name}", ()):
-            schema = lean_schema(TypeAdapter(document).json_schema(mode="serialization"))
-            parts += [f"With `--json`: {inspect.getdoc(document)}", "", *_fields(schema), ""]
+        if f"{path}{name}" in DOCUMENTS:
+            parts.append(f"[JSON](json.md#{path.replace(' ', '-')}{name})\n")
         parts += _commands(getattr(command, "commands", {}), f"{path}{name} ")
     return parts
 

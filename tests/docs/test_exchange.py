@@ -1,13 +1,13 @@
-"""The exchange in the README is what the server answers."""
+"""The exchange in the tutorial is what the server answers."""
 
 import pytest
 
-from scripts.exchange import README, comparable, documented, recorded
+from scripts.exchange import PAGE, comparable, documented, recorded
 
 
 @pytest.mark.slow
-def test_the_readme_shows_what_the_server_answers_now() -> None:
-    assert comparable(documented(README.read_text("utf-8"))) == comparable(recorded())
+def test_the_tutorial_shows_what_the_server_answers_now() -> None:
+    assert comparable(documented(PAGE.read_text("utf-8"))) == comparable(recorded())
 
 
 def test_ids_and_times_may_differ() -> None:
@@ -17,6 +17,6 @@ def test_ids_and_times_may_differ() -> None:
     assert comparable(text) != comparable(text.replace("one", "two"))
 
 
-def test_a_readme_without_an_exchange_is_refused() -> None:
+def test_a_page_without_an_exchange_is_refused() -> None:
     with pytest.raises(ValueError, match="has no exchange between"):
         documented("# A title")
