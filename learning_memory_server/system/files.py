@@ -9,6 +9,8 @@ from typing import Final
 
 PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for every file: children do not inherit it, and Windows does not translate its line ends."""
+_AS_IT_IS: Final = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""Flags for a file of somebody else: whatever has taken its place is neither followed nor waited for."""
 READ_MAX: Final = 1 << 16
 """Bytes of a file of somebody else that is read. Larger ones are data."""
 TEMPORARY: Final = ".tmp"
@@ -113,10 +115,8 @@ def _keep_name(path: Path, *, is_new: bool) -> None:
 
 def read(path: Path) -> bytes | None:
     """Return what a regular file of somebody else holds; None if it cannot be read, or is too large."""
-    flags = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        # Whatever has taken its place since is neither followed nor waited for.
-        descriptor = os.open(path, flags)
+        descriptor = os.open(path, _AS_IT_IS)
         with os.fdopen(descriptor, "rb") as file:
             content = file.read(READ_MAX + 1) if stat.S_ISREG(os.fstat(descriptor).st_mode) else None
     except OSError:
@@ -129,17 +129,17 @@ def read_on(path: Path, start: int, most: int) -> tuple[bytes, int]:
 
     What is no such file has none, and ends where it began.
     """
-    flags = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
-        with os.fdopen(os.open(path, flags), "rb") as file:
+        with os.fdopen(os.open(path, _AS_IT_IS), "rb") as file:
             said = os.fstat(file.fileno())
-            if not stat.S_ISREG(said.st_mode) or (hasattr(os, "geteuid") and said.st_uid != os.geteuid()):
-                return b"", start
-            file.seek(max(start, said.st_size - most))
-            content = file.read(most)
-            return content[: content.rfind(b"\n") + 1], file.tell() - len(content) + content.rfind(b"\n") + 1
+            if stat.S_ISREG(said.st_mode) and said.st_uid == getattr(os, "geteuid", lambda: said.st_uid)():
+                begin = file.seek(max(start, said.st_size - most))
+                content = file.read(most)
+                end = content.rfind(b"\n") + 1
+                return content[:end], begin + end
     except (OSError, ValueError):
-        return b"", start
+        pass
+    return b"", start
 
 
 def remove(path: Path) -> None:

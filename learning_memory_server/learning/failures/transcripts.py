@@ -195,21 +195,20 @@ def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -
                 yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A call of a built-in tool that a person refused."""
+class Refused(NamedTuple):
+    """A call of a built-in tool that a person refused, with the client's id of the call."""
 
-    id: str  # the client's id of the call
+    id: str
     tool: str
     call: str  # the command or the file, empty of other tools
-    words: str  # what the person wrote, empty if nothing
+    words: str  # empty if the person wrote nothing
     at: datetime
-    folder: str  # the working directory
-    session: str  # the client's id of the session
+    folder: str
+    session: str
 
 
 Waiting = OrderedDict[str, tuple[str, str]]
-"""The tool and the command or file of calls without a result yet, by their ids."""
+"""The tool and the command or file of calls without a result, by their ids."""
 
 
 def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:

@@ -1,0 +1,70 @@
+"""The preferences of a user: those that are told, those that wait for a person's yes, and refusals of past sessions."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from learning_memory_server.journal.answers import Answers
+from learning_memory_server.journal.records import Records
+from learning_memory_server.learning.review import Kind, Waiting
+from learning_memory_server.model import limits
+from learning_memory_server.model.answer import Said
+from learning_memory_server.model.memory import Memory, Refusal
+from learning_memory_server.model.moment import Clock
+from learning_memory_server.system import files
+
+Preference = tuple[Memory, Refusal]
+
+
+@dataclass(frozen=True, slots=True)
+class PreferenceLog:
+    """The preferences among the memories; `file` has the refusals of past sessions that no person has answered."""
+
+    memories: Records[Memory]
+    answers: Answers
+    file: Path
+    clock: Clock
+
+    def active(self, project: str) -> list[Preference]:
+        """Return the preferences of a project that have not ended: the first are told, the others wait for a yes."""
+        said = {memory.id: self.answers.said(answer_id(memory)) for memory, _ in self._standing(project)}
+        left = [each for each in self._standing(project) if said[each[0].id] not in {Said.NEVER, Said.RULE}]
+        return sorted(left, key=lambda each: (said[each[0].id] is not Said.YES, each[0].created_at))
+
+    def waiting(self, project: str) -> Iterator[Waiting]:
+        """Yield what a person may answer: preferences, of which too many are kept, and refusals of past sessions."""
+        told = [memory.id for memory, _ in self.active(project)[: limits.PREFERENCES_TOLD]]
+        found = [(each, each.refusal) for each in self.found() if each.project == project and each.refusal]
+        for memory, refusal in (*self._standing(project), *found):
+            about, fared = refusal.call or refusal.tool, f"refused in {len(refusal.sessions)} sessions"
+            given = answer_id(memory), Kind.PREFERENCE, project, refusal.told, about, fared, refusal.at
+            yield Waiting(*given, is_told=memory.id in told)
+
+    def found(self) -> list[Memory]:
+        """Return the refusals of past sessions that wait, as the memories that a yes makes of them."""
+        with suppress(OSError, msgspec.MsgspecError):
+            return msgspec.json.decode(self.file.read_bytes(), type=list[Memory])
+        return []
+
+    def keep_found(self, more: Iterable[Memory] = ()) -> list[Memory]:
+        """Keep refusals of past sessions until a person answers, and return those that a person has said yes to."""
+        found = {each.id: each for each in (*self.found(), *more) if not self.memories.has_had(each.id)}
+        said = {name: self.answers.said(answer_id(each)) for name, each in found.items()}
+        left = [each for name, each in found.items() if said[name] in {None, Said.LATER}]
+        if left or self.file.exists():
+            files.replace(self.file, msgspec.json.encode(left))
+        return [each for name, each in found.items() if said[name] in {Said.YES, Said.RULE}]
+
+    def _standing(self, project: str) -> Iterator[Preference]:
+        now = self.clock()
+        for each in self.memories.all():
+            if each.refusal and each.project == project and not each.refusal.is_over(now):
+                yield each, each.refusal
+
+
+def answer_id(memory: Memory) -> str:
+    """Return the id under which a person answers."""
+    return f"preference_{memory.id.replace('-', '')}"
