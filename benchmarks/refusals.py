@@ -27,7 +27,7 @@ from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import lines_of
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.failures.parse import head, parse, subcommand
-from learning_memory_server.learning.failures.refusals import Kind, can_be_kept
+from learning_memory_server.learning.failures.refusals import can_be_kept, kind_of
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.server.hooks.preferences import question
 
@@ -121,7 +121,7 @@ def _names(refusal: Refusal) -> bool:
 _SAME: dict[str, Callable[[Refusal, Refusal], bool]] = {
     "program": lambda one, two: bool(_programs(one.call, 0) & _programs(two.call, 0)),
     "subcommand": lambda one, two: bool(_programs(one.call, 1) & _programs(two.call, 1)),
-    "kind": lambda one, two: Kind.of(one).has(two.tool, two.call),
+    "kind": lambda one, two: kind_of(one).has(two.tool, two.call),
 }
 
 

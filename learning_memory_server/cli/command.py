@@ -24,6 +24,7 @@ from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
+from learning_memory_server.learning.preferences import FOUND, PreferenceLog
 from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
 from learning_memory_server.model.caller import folder_of
@@ -184,7 +185,8 @@ class Stored:
         self.trials = Trials(self.journal.trials, utc_now)
         self.answers = Answers(self.journal.answers)
         self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice.effects)
-        self.review = Review(self.answers, self.failures, self.entries, self.shared)
+        self.preferences = PreferenceLog(self.memories, self.answers, settings.storage_path / FOUND, utc_now)
+        self.review = Review(self.answers, self.failures, self.entries, self.shared, [self.preferences.waiting])
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""

@@ -28,6 +28,7 @@ from learning_memory_server.journal.archive.writing import back_up
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.transcripts import projects_folder
+from learning_memory_server.learning.preferences import FOUND
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import short_name
@@ -46,6 +47,7 @@ _DATA: Final = (
     SHARED,
     "claims",
     "claims.json",
+    FOUND,
     "sessions.json",
     "qdrant-owner.json",
     "archive.key",

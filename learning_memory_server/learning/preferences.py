@@ -3,12 +3,15 @@
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.records import Records
+from learning_memory_server.learning.failures.refusals import can_be_kept
 from learning_memory_server.learning.review import Kind, Waiting
 from learning_memory_server.model import limits
 from learning_memory_server.model.answer import Said
@@ -16,6 +19,8 @@ from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.system import files
 
+FOUND: Final = "refusals.json"
+"""The file in the storage folder with refusals of past sessions."""
 Preference = tuple[Memory, Refusal]
 
 
@@ -49,6 +54,15 @@ class PreferenceLog:
             return msgspec.json.decode(self.file.read_bytes(), type=list[Memory])
         return []
 
+    def new(self, given: Iterable[Memory]) -> list[Memory]:
+        """Return the refusals that can be kept, and that wait, were answered or were forgotten never before."""
+        known = {each.id for each in self.found()}
+        return [
+            each
+            for each in {each.id: each for each in given if each.refusal and can_be_kept(each.refusal.words)}.values()
+            if not (each.id in known or self.memories.has_had(each.id) or self.answers.said(answer_id(each)))
+        ]
+
     def keep_found(self, more: Iterable[Memory] = ()) -> list[Memory]:
         """Keep refusals of past sessions until a person answers, and return those that a person has said yes to."""
         found = {each.id: each for each in (*self.found(), *more) if not self.memories.has_had(each.id)}
@@ -59,10 +73,11 @@ class PreferenceLog:
         return [each for name, each in found.items() if said[name] in {Said.YES, Said.RULE}]
 
     def _standing(self, project: str) -> Iterator[Preference]:
-        now = self.clock()
+        ended = self.clock() - timedelta(days=limits.REFUSAL_DAYS)
         for each in self.memories.all():
-            if each.refusal and each.project == project and not each.refusal.is_over(now):
-                yield each, each.refusal
+            found = each.refusal if each.project == project else None
+            if found and found.let_pass < limits.REFUSAL_LET_PASS and max(found.at, each.created_at) > ended:
+                yield each, found
 
 
 def answer_id(memory: Memory) -> str:

@@ -32,6 +32,7 @@ class Kind(StrEnum):
     CURE = "cure"
     SHARED = "shared"
     IMPORTED = "imported"
+    PREFERENCE = "preference"
     OWN = "own"
     """A lesson of this machine: it needs no yes, and may get a `never`."""
 

@@ -4,7 +4,7 @@ import json
 import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Final
 
 from learning_memory_server.errors import InvalidInputError
@@ -36,7 +36,6 @@ class Refusal(Stored):
     when: str = ""  # when the words apply, as the agent that kept them says
     sessions: tuple[str, ...] = ()  # the sessions that it was refused in, as hashes
     let_pass: int = 0  # how many like calls the user has let pass since, in later sessions
-    is_wanted: bool = False  # whether a person has said that agents are to be told of it
 
     @property
     def quotation(self) -> str:
@@ -48,10 +47,6 @@ class Refusal(Stored):
     def told(self) -> str:
         """The quotation, with when it applies."""
         return f"{self.quotation} (when: {self.when})" if self.when else self.quotation
-
-    def is_over(self, now: datetime) -> bool:
-        """Return whether it says nothing any more."""
-        return self.let_pass >= limits.REFUSAL_LET_PASS or now - self.at > timedelta(days=limits.REFUSAL_DAYS)
 
 
 @dataclass(frozen=True, slots=True)

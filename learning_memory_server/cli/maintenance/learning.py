@@ -26,11 +26,12 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.failures import transcripts
 from learning_memory_server.learning.failures.error_advisor import Learner, unknown
 from learning_memory_server.learning.failures.past import Past
+from learning_memory_server.learning.failures.refusals import refusal_of
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.model.caller import folder_of, git_output, session_hash
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.memory import REFUSAL, Memory
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.redaction.gate import RedactionGate
@@ -72,6 +73,7 @@ class Lesson:
     failed: int = 0
     errors: list[list[Failure]] = field(default_factory=list)
     tasks: list[Memory] = field(default_factory=list)
+    refusals: list[Memory] = field(default_factory=list)
     known: int = 0
     kept: int = 0
     passed: transcripts.Passed = field(default_factory=transcripts.Passed)
@@ -86,7 +88,7 @@ class Lesson:
     @property
     def size(self) -> str:
         """How much there is to keep, in words; empty if there is nothing."""
-        parts = [(len(self.failures), "failure"), (len(self.tasks), "task")]
+        parts = [(len(self.failures), "failure"), (len(self.tasks), "task"), (len(self.refusals), "refusal")]
         return " and ".join(out.counted(count, noun) for count, noun in parts if count)
 
     def show(self) -> None:
@@ -104,6 +106,8 @@ class Lesson:
             for task in self.tasks[: out.SHOWN]
         )
         out.rest(len(self.tasks))
+        out.records(out.Record(["refusal", out.date(each.date)], each.text) for each in self.refusals[: out.SHOWN])
+        out.rest(len(self.refusals))
         names = sorted(map(one_line, self.projects))
         more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
         facts = [
@@ -141,6 +145,11 @@ class Lesson:
             self.kept = await connection.add(records)
             if self.tasks:
                 await complete_index(connection)
+        if self.refusals:
+            Stored(settings).preferences.keep_found(self.refusals)
+            out.say(
+                f"`review` asks about {out.counted(len(self.refusals), 'refusal')}: agents hear of none without a yes."
+            )
         out.say(f"Kept {self.kept:,}. `failures` and `memories` list what is kept.")
 
     def document(self, seconds: float) -> dict[str, Any]:
@@ -153,6 +162,9 @@ class Lesson:
             "tasks": [
                 {"id": each.id, "project": each.project, "at": each.date.isoformat(), "text": each.text}
                 for each in self.tasks
+            ],
+            "refusals": [
+                {"project": each.project, "at": each.date.isoformat(), "text": each.text} for each in self.refusals
             ],
             "transcripts": dict(sorted(self.projects.items())),
             "left_out": self.counts_left_out(),
@@ -304,7 +316,7 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
     # What is read from elsewhere may be of another machine, as what an archive brings.
     own = transcripts.projects_folder(os.environ).resolve()
     learner = Learner(gate, imported=not lesson.place.resolve().is_relative_to(own))
-    memories, past, refused = dict[str, Memory](), Past(), 0
+    memories, past = dict[str, Memory](), Past()
     with file_errors(lesson.place), out.working("Looking for transcripts") as report:
         wanted = []
         for path in transcripts.find_transcripts(lesson.place, lesson.passed):
@@ -329,7 +341,8 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
                 lesson.failed += bool(ran.has_failed)
                 await learner.saw(ran := replace(ran, project=project))
                 past.saw(ran)
-            refused += sum(bool(each.words) for each in transcripts.refusals_in(path))
+            refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
+            lesson.refusals += [await _refusal(each, path, project, gate) for each in refusals if each.words]
             if (
                 tasks
                 and (task := transcripts.task_in(path))
@@ -342,7 +355,7 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
     newest = [path for path, *_ in sorted(wanted, key=lambda each: str(each[1].at or ""), reverse=True)]
     asked = await asked_in(newest, current_project(settings), gate)
     losses = await past.losses(gate, LOSSES)
-    lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, refused)
+    lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, len(lesson.refusals))
     stored = Stored(settings)
     for learned in learner.learned():
         new = unknown(learned, stored.failures)
@@ -350,9 +363,18 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
         if new:
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
+    lesson.refusals = stored.preferences.new(lesson.refusals if settings.preferences else ())
     fresh = set(stored.memories.look_up(memories).unknown)
     lesson.known += len(memories) - len(fresh)
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
+
+
+async def _refusal(refused: transcripts.Refused, path: Path, project: str, gate: RedactionGate) -> Memory:
+    """Return the memory that a person's yes makes of a refusal, with the same id whenever it is made."""
+    session = session_hash(refused.session or path.stem)
+    refusal = await refusal_of(refused, session, project, refused.folder, gate)
+    name = str(uuid.uuid5(_NAMESPACE, f"{project} {session} {refused.id}"))
+    return Memory(name, refusal.told, {"source": REFUSAL}, refusal.at, project, utc_now(), refusal=refusal)
 
 
 async def _memory_of(task: transcripts.Task, project: str, redaction: RedactionGate, now: datetime) -> Memory:

@@ -35,6 +35,7 @@ from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.failures.ties import Ties
+from learning_memory_server.learning.preferences import FOUND, PreferenceLog
 from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.store import ValueStore
@@ -208,9 +209,9 @@ class Services(Indexed):
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, collector, self.advisor)
         self.validity = self.advisor.validity
-        self.preferences = Preferences(
-            self.memory_log, self.memories, self.redaction, clock, self.trials.may_tell, is_on=settings.preferences
-        )
+        kept = PreferenceLog(self.memory_log, self.answers, settings.storage_path / FOUND, clock)
+        may_tell, is_on = self.trials.may_tell, settings.preferences
+        self.preferences = Preferences(kept, self.memories, self.redaction, may_tell, is_on=is_on)
         self.hooks = Hooks(
             collector,
             self.session_context,
@@ -223,7 +224,7 @@ class Services(Indexed):
             clock,
             check_in_calls=settings.check_in_calls,
         )
-        self.review = Review(self.answers, self.failure_log, collector, self.shared)
+        self.review = Review(self.answers, self.failure_log, collector, self.shared, [kept.waiting])
         self.projects = Projects(self)
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, FrameStore(settings.storage_path / "map"))

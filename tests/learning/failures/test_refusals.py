@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.learning.failures.refusals import Kind, can_be_kept
+from learning_memory_server.learning.failures.refusals import Kind, can_be_kept, kind_of
 from learning_memory_server.learning.failures.transcripts import Refused, Waiting, refusals_in, refused_in
 from learning_memory_server.model.memory import Refusal
 from tests.learning.failures.imitations import imitations
@@ -81,7 +81,7 @@ def test_damaged_lines_are_passed_over() -> None:
 
 
 def kind(call: str, words: str, tool: str = "Bash") -> Kind:
-    return Kind.of(Refusal(tool, call, words, NOON))
+    return kind_of(Refusal(tool, call, words, NOON))
 
 
 @pytest.mark.parametrize(

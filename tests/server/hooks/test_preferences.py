@@ -178,7 +178,7 @@ async def test_the_setting_turns_it_off(settings: Settings, tmp_path: Path) -> N
     async with opened(settings, preferences=False) as services, session_of(services, tmp_path, "b") as session:
         session.write(PUSHED)
         assert await session.fire("UserPromptSubmit", prompt="git push") == ""
-        assert "no refusal" in await session.keep("refusal_00000000")
+        assert "waits to be kept" in await session.keep("refusal_00000000")
 
 
 async def test_a_kept_preference_has_the_words_the_call_and_the_date(session: Session, working: Services) -> None:
@@ -194,7 +194,7 @@ async def test_a_kept_preference_has_the_words_the_call_and_the_date(session: Se
     assert memory.text.endswith(f': "{WORDS}" (when: before every push)')
     assert "s3cr3t" not in memory.text
     assert str(session.transcript.parent) not in memory.text
-    assert "is kept already" in await session.keep(name)
+    assert "It is kept already" in await session.keep(name)
     line = (await session.raw("Stop"))["systemMessage"]
     assert line == f'kept "{WORDS}", undo: learning-memory-server forget {memory.id}'
     assert await session.raw("Stop") == {}
@@ -204,10 +204,10 @@ async def test_only_what_was_heard_in_the_project_is_kept(session: Session, work
     session.write(PUSHED)
     name = refusal_in(await session.fire("Stop"))
     async with session_of(working, tmp_path, "b", Caller("blog", "b")) as other:
-        assert "no refusal" in await other.keep(name)
+        assert "waits to be kept" in await other.keep(name)
     for wrong in ("", "refusal_00000000", "git push"):
         said = await session.keep(wrong or "x")
-        assert "no refusal" in said
+        assert "waits to be kept" in said
     assert "200" in await session.keep(name, "x" * 201)
     assert not working.memory_log.all()
 
