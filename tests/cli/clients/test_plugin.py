@@ -54,7 +54,7 @@ def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_u
     (tool,) = toolset.tools
     calls = hooks_in(kind="mcp_tool")
     assert {(each["tool"], each["server"]) for each in calls} == {(hook.__name__, f"plugin:{plugin.NAME}:memory")}
-    # Claude Code always says whether a command failed, and what an edit took out in its patch; a command says the source.
+    # Claude Code says whether a command failed, and what an edit took out in its patch; a command has the source.
     given = {name for each in calls for name in each["input"]}
     assert given == set(tool.input_schema["properties"]) - {"unknown", "old", "source"}
     assert all(each["timeout"] <= 2 for each in hooks_in())
