@@ -55,8 +55,7 @@ _FIRST: Final = {"start", "demo", "doctor", "status", "search", "list", "show", 
 
 `start` does what `setup` and `learn-from` do apart, and agents and hooks need no command.
 """
-_SHOWS_ALL: Final = f"{__name__}.all"
-"""Where the program's context says whether its help shows all commands."""
+_SHOWS_ALL: Final = f"{__name__}.all"  # Where the program's context says whether its help shows all commands
 
 _OTHER_NAMES: Final = {
     "restore": "import",

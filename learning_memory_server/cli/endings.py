@@ -14,12 +14,9 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.system.ending import INTERRUPTED
 from learning_memory_server.system.paths import APPLICATION
 
-_AS_JSON: Final = f"{__name__}.json"
-"""Where a command's context says whether `--json` was given."""
-_PLACES: Final = 6
-"""Places, innermost last, that are shown of an unforeseen failure."""
-_READER_GONE: Final = 141
-"""The exit status when the reader of standard output is gone: 128 plus the number of SIGPIPE."""
+_AS_JSON: Final = f"{__name__}.json"  # Where a command's context says whether `--json` was given
+_PLACES: Final = 6  # Places, innermost last, that are shown of an unforeseen failure
+_READER_GONE: Final = 141  # The exit status when the reader of standard output is gone: 128 plus the number of SIGPIPE
 
 
 class FailuresAsSentences(TyperGroup):
@@ -80,8 +77,7 @@ def run_to_the_end(app: typer.Typer) -> NoReturn:
         if sys.stdout is not None:
             sys.stdout.flush()
     except OutputError as error:
-        # The help of the program itself is written before a command is invoked.
-        status = _status_without_output(error)
+        status = _status_without_output(error)  # The help of the program itself is written before a command is invoked
     raise SystemExit(status)
 
 

@@ -8,10 +8,8 @@ from typing import Any, Final
 from typer.core import TyperCommand, TyperGroup
 
 _WIDEST: Final = 100
-_LEFT: Final = 26
-"""Columns of names at most; longer ones have a line of their own."""
-_NARROW: Final = 60
-"""Below this many columns, every name has."""
+_LEFT: Final = 26  # Columns of names at most; longer ones have a line of their own
+_NARROW: Final = 60  # Below this many columns, every name has
 
 
 class _Plain:

@@ -71,8 +71,7 @@ def next_step(stored: command.Stored) -> str:
             or any(find_entry(client, machine) is not None for client in CLIENTS.values())
         )
     except ClientSetupError:
-        # A client's file is damaged, which `start` and `doctor` say.
-        has_begun = False
+        has_begun = False  # A client's file is damaged, which `start` and `doctor` say
     if has_begun:
         return "Agents fill this memory as they work."
     return f"To begin, run `{APPLICATION} start` in a project's folder."

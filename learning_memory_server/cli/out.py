@@ -24,8 +24,7 @@ from learning_memory_server.model.lines import one_line, without_controls
 from learning_memory_server.model.lines import shortened as first_of
 from learning_memory_server.system.invisible import shown
 
-Report = Callable[..., None]
-"""Receives what is being done, how much of it is done, and the total."""
+Report = Callable[..., None]  # Receives what is being done, how much of it is done, and the total
 Cell = str | Text | int
 
 COLOURS: Final = {
@@ -36,22 +35,16 @@ COLOURS: Final = {
     "silver": "white",
     "bronze": "dark_orange3",
 }
-SHOWN: Final = 20
-"""How many lines of a long list are shown."""
+SHOWN: Final = 20  # How many lines of a long list are shown
 _GAP: Final = "  "
 _ARROW: Final = " \N{RIGHTWARDS ARROW} "
 _IDENTITY: Final = "bold cyan"
-_RECORD_MAX: Final = 400
-"""Characters of a text that a list shows in a terminal: five lines of 80 columns."""
-_PADDING: Final = 3
-"""Characters between two columns of a table in a terminal."""
-_LAST_COLUMN: Final = 30
-"""Characters that a long last column needs next to the others."""
+_RECORD_MAX: Final = 400  # Characters of a text that a list shows in a terminal: five lines of 80 columns
+_PADDING: Final = 3  # Characters between two columns of a table in a terminal
+_LAST_COLUMN: Final = 30  # Characters that a long last column needs next to the others
 _UNWRAPPED: Final = 100_000
-_BAR_FITS: Final = 70
-"""Columns of a terminal from which a bar fits next to what is being done."""
-_LINE_SECONDS: Final = 5.0
-"""Seconds between two lines of progress where there is no terminal."""
+_BAR_FITS: Final = 70  # Columns of a terminal from which a bar fits next to what is being done
+_LINE_SECONDS: Final = 5.0  # Seconds between two lines of progress where there is no terminal
 _KIB: Final = 1024
 _COMMANDS: Final = {
     "get_clusters": "clusters",

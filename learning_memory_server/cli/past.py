@@ -16,11 +16,9 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system.paths import APPLICATION
 
 LOSSES: Final = 6
-_SESSIONS: Final = 3
-"""How many sessions are told of: those that began last."""
+_SESSIONS: Final = 3  # How many sessions are told of: those that began last
 _TEXT_MAX: Final = 160
-_EXAMINED: Final = 2_000
-"""Characters of a prompt and of an answer that are looked at."""
+_EXAMINED: Final = 2_000  # Characters of a prompt and of an answer that are looked at
 
 
 class Asked(NamedTuple):

@@ -20,10 +20,8 @@ from learning_memory_server.model.moment import utc_now
 from learning_memory_server.sharing.promote import LEARNED, Rule, promoted
 from learning_memory_server.sharing.tree import top_of
 
-_MOST: Final = 10
-"""How many are asked about at once: a person reads no more with care."""
-_DAYS: Final = 2
-"""On how many days something must have been seen before anybody is asked about it."""
+_MOST: Final = 10  # How many are asked about at once: a person reads no more with care
+_DAYS: Final = 2  # On how many days something must have been seen before anybody is asked about it
 _SAID: Final = {"y": Said.YES, **{each.value: each for each in Said}}
 
 commands = Commands()

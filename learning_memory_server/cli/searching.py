@@ -35,10 +35,8 @@ from learning_memory_server.server.views.entry_views import formula
 from learning_memory_server.server.views.found_views import found_views
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 
-_NEAREST: Final = 3
-"""How many are shown where none is strong."""
-_WITHOUT_LESSON: Final = 0.8
-"""What the strength of something counts that has nothing to learn from."""
+_NEAREST: Final = 3  # How many are shown where none is strong
+_WITHOUT_LESSON: Final = 0.8  # What the strength of something counts that has nothing to learn from
 
 
 class Kind(StrEnum):

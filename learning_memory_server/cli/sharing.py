@@ -40,14 +40,10 @@ from learning_memory_server.sharing.shared import SHARED, SharedLessons, identit
 from learning_memory_server.system.files import read as read_file
 from learning_memory_server.system.files import replace as replace_file
 
-_COMMITS: Final = 5_000
-"""How many of the newest commits are asked for names."""
-_CONFIRMATIONS, _SESSIONS = 3, 2
-"""How often a lesson must have helped, and in how many sessions."""
-RULE_MAX: Final = 240
-"""Characters of a rule."""
-_PLAIN: Final = re.compile(r"[\w./-]+").fullmatch
-"""A path that means itself in a glob."""
+_COMMITS: Final = 5_000  # How many of the newest commits are asked for names
+_CONFIRMATIONS, _SESSIONS = 3, 2  # How often a lesson must have helped, and in how many sessions
+RULE_MAX: Final = 240  # Characters of a rule
+_PLAIN: Final = re.compile(r"[\w./-]+").fullmatch  # A path that means itself in a glob
 
 commands = Commands()
 lessons = Commands(no_args_is_help=True, help="The shared lessons in the files of a repository.")

@@ -34,8 +34,7 @@ from learning_memory_server.system.paths import APPLICATION
 
 Fact = tuple[str, str | Text | None]
 
-_COLUMNS: Final = 28
-"""Columns of a candidate's text: with a memory's id and its kind, it fits in 80."""
+_COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and its kind, it fits in 80
 
 
 commands = Commands()

@@ -217,8 +217,7 @@ def uninstall(
         out.notice(f"Points on the server stay until: {APPLICATION} migrate --leave {settings.qdrant_url}")
     out.say(f"Your data stays in {_shown(journal.path)}." if journal.size() else "No data is left.")
     with suppress(OSError):
-        # Empty, unless a person has settings there.
-        config_file().parent.rmdir()
+        config_file().parent.rmdir()  # Empty, unless a person has settings there
     if config_file().exists():
         out.say(f"Your settings stay in {_shown(config_file())}.")
     out.say(f"The program itself goes with: pipx uninstall {APPLICATION}")
@@ -243,8 +242,7 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)], document)
     (settings.storage_path / LOCK).unlink(missing_ok=True)
     with suppress(OSError):
-        # Whatever else is in it is not ours.
-        settings.storage_path.rmdir()
+        settings.storage_path.rmdir()  # Whatever else is in it is not ours
 
 
 def _remove(paths: list[Path], document: dict[str, Any]) -> None:

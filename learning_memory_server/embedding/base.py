@@ -13,11 +13,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from tokenizers import Tokenizer
 
-Vectors: TypeAlias = "NDArray[np.float32]"
-"""A vector, or one vector in each row: numpy is not loaded to name it."""
+Vectors: TypeAlias = "NDArray[np.float32]"  # A vector, or one vector in each row: numpy is not loaded to name it
 
-DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"
-"""The model that comes with this package."""
+DEFAULT_MODEL: Final = "all-MiniLM-L6-v2"  # The model that comes with this package
 
 Runtime = Literal["onnxruntime", "sentence-transformers", "ollama", "hashing"]
 """What computes the vectors; all runtimes of a model compute the same ones."""
@@ -32,8 +30,7 @@ class EmbeddingIdentity:
     weights: str  # a hash of the weights, or the backend's own version of them
     dimension: int
     max_tokens: int  # where the model truncates its input; 0 if it does not
-    definition: str = ""
-    """Whatever else matters, such as prompts and pooling; empty where name and weights say it all."""
+    definition: str = ""  # Whatever else matters, such as prompts and pooling; empty where name and weights say it all
 
     @property
     def digest(self) -> str:
@@ -90,5 +87,4 @@ def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:
     if left.ndim != 1 or left.shape != right.shape:
         return False
     lengths = float(np.linalg.norm(left) * np.linalg.norm(right))
-    # NaN compares as false, so it does not agree.
-    return lengths > 0 and bool(left @ right / lengths > _AGREEMENT)
+    return lengths > 0 and bool(left @ right / lengths > _AGREEMENT)  # NaN compares as false, so it does not agree

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.embedding.base import Runtime
 
-WEIGHTS: Final = "weights.bin"
-"""The weights are in a mapped file of their own: only the word vectors in use are read."""
+WEIGHTS: Final = "weights.bin"  # The weights are in a mapped file of their own: only the word vectors in use are read
 META: Final = "meta.json"
 
 _BATCH_TOKENS: Final = 512
@@ -163,10 +162,8 @@ def _batches(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
         yield batch
 
 
-BLOCK: Final = 64
-"""Numbers with one scale. The rows of a matrix must be a multiple of it."""
-PER_BYTE: Final = 4
-"""Numbers whose lower bits share a byte: one of each quarter of the rows."""
+BLOCK: Final = 64  # Numbers with one scale. The rows of a matrix must be a multiple of it.
+PER_BYTE: Final = 4  # Numbers whose lower bits share a byte: one of each quarter of the rows
 
 
 def unpack(data: NDArray[np.uint8], rows: int, columns: int) -> Vectors:

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from learning_memory_server.embedding.service import EmbeddingService
 
 _PACKED: Final = Path(__file__).with_name("scale-texts.json")
-_MOST: Final = 0.99
-"""A model that finds unrelated texts this close tells none apart."""
+_MOST: Final = 0.99  # A model that finds unrelated texts this close tells none apart
 _UNRELATED: Final = 0.088
 
 log = structlog.get_logger()

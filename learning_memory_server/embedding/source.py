@@ -107,8 +107,7 @@ class ModelSource:
     name: str  # the model's name in an identity; the location of its folder does not matter to its vectors
     folder: Path
     weights: str  # the SHA-256 of its weights
-    definition: str
-    """Everything else that determines the vectors; empty for the default model."""
+    definition: str  # Everything else that determines the vectors; empty for the default model
     graph: Graph | None  # how onnxruntime runs it; None if only the library can
     obstacle: str = ""  # why onnxruntime cannot
 

@@ -14,17 +14,14 @@ from learning_memory_server.embedding.graph import TOKENIZER, max_tokens_of
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-_WINDOW: Final = 256
-"""Tokens that a model reads if its files do not say; also the most that this package uses."""
+_WINDOW: Final = 256  # Tokens that a model reads if its files do not say; also the most that this package uses
 _PIECE: Final = re.compile(r"[A-Za-z]+|\d{1,3}|[^\W\d_A-Za-z]|[^\w\s]|_")
-_UNKNOWN: Final = {"[UNK]", "<unk>"}
-"""How tokenizers call a piece that is not in their vocabulary."""
+_UNKNOWN: Final = {"[UNK]", "<unk>"}  # How tokenizers call a piece that is not in their vocabulary
 _HAN: Final = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]")
 _NAME: Final = re.compile(r"[\d_/\\@]|\w[.:]+\w|[a-z][A-Z]")
 """What marks a word as a name: an identifier, a path, a version or a code."""
 _UNREAD, _READ = 2.4, 3.4  # letters per piece
-_LETTERS: Final = 4
-"""Letters per token, estimated so that real counts are rarely higher."""
+_LETTERS: Final = 4  # Letters per token, estimated so that real counts are rarely higher
 
 
 class EstimatedTokens:

@@ -103,8 +103,7 @@ def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
 
 QUERIES_AT_ONCE: Final = 8
 """The most queries that are embedded at once. A server needs one request for them, and a local model is no slower."""
-_QUERY_CHARACTERS: Final = 1_000
-"""The most characters in a batch of queries, padding included: about 50 ms."""
+_QUERY_CHARACTERS: Final = 1_000  # The most characters in a batch of queries, padding included: about 50 ms
 
 
 class WorkQueue:
@@ -222,5 +221,4 @@ def _answer(queries: Sequence[_Query]) -> None:
                 query.result.set_exception(error)
     else:
         for query, vector in zip(queries, vectors, strict=True):
-            # A copy, because a row keeps the whole batch in RAM.
-            query.result.set_result(vector.copy())
+            query.result.set_result(vector.copy())  # A copy, because a row keeps the whole batch in RAM

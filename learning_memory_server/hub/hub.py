@@ -50,8 +50,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger()
 
-_LOOK_SECONDS: Final = 1.0
-"""Seconds between checks that the hub is still needed."""
+_LOOK_SECONDS: Final = 1.0  # Seconds between checks that the hub is still needed
 _TURN_SECONDS: Final = 0.0005
 """How long a CPU-bound thread keeps the GIL: with Python's 5 ms, a clustering thread stalled calls for 60 ms."""
 
@@ -174,8 +173,7 @@ class Hub:
         refused, is_command = self._place.reason_to_refuse(hello), hello["role"] == "command"
         kept = settings_kept(self._services.settings, hello.get("settings"))
         if not (refused or is_command):
-            # Before anything is awaited, so that the hub is not promised to another.
-            self._users[writer] = kept
+            self._users[writer] = kept  # Before anything is awaited, so that the hub is not promised to another
         ack = {
             "ack": discovery.PROTOCOL_VERSION,
             "pid": os.getpid(),
@@ -207,8 +205,7 @@ class Hub:
                 # The fronts of older programs that lose this hub start that program, too.
                 self._record(successor=hello["build"])
                 self._ending.set()
-                # Closed by the end of this process, when the next hub can start.
-                self._successors.append(writer)
+                self._successors.append(writer)  # Closed by the end of this process, when the next hub can start
             return bool(ack["gives_way"])
 
         lines = connections.FrontLines(reader, writer, on_drain)
@@ -326,8 +323,7 @@ class Hub:
             self._connected, sock=self._door.listener, limit=limits.FRAME_MAX + 1
         )
         if earlier:
-            # Its connections stay.
-            earlier.close()
+            earlier.close()  # Its connections stay
 
     async def _watch(self) -> None:
         """Keep the socket in place, and shut down when the hub is not needed any more, or its data is gone."""

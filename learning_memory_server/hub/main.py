@@ -13,8 +13,7 @@ from learning_memory_server.system.ending import INTERRUPTED, run_and_exit
 from learning_memory_server.system.ipc import discovery
 from learning_memory_server.system.locking import hold
 
-_DESCRIPTORS: Final = 65_536
-"""Open files that the hub may have, where the system permits so many."""
+_DESCRIPTORS: Final = 65_536  # Open files that the hub may have, where the system permits so many
 
 
 def main() -> NoReturn:

@@ -16,8 +16,7 @@ from learning_memory_server.model.entry import Ghap, RootCause
 from learning_memory_server.model.stored import WRITTEN
 from learning_memory_server.model.vocabulary import Axis
 
-DIGEST: Final = "digest"
-"""The payload field with the document's digest."""
+DIGEST: Final = "digest"  # The payload field with the document's digest
 IS_SHARED: Final = "shared"
 """Of the points of what others have shared, the second `outcome_status`: no index of its own, which costs RAM."""
 _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
@@ -46,8 +45,7 @@ class DocumentShape:
 
     keywords: tuple[str, ...] = ()  # payload fields that filters match exactly. Each one costs RAM
     datetimes: tuple[str, ...] = ()  # payload fields that filters range over
-    form: str = ""
-    """Part of the recipe (`index.recipe`). Change it when the same records would become other documents."""
+    form: str = ""  # Part of the recipe (`index.recipe`). Change it when the same records would become other documents.
 
 
 class Document(Protocol):

@@ -52,8 +52,7 @@ T = TypeVar("T")
 log = structlog.get_logger()
 
 _LOOKS: Final = 3
-_READ_BATCH: Final = 200
-"""How many points are read at a time for their vectors: the payloads come with them."""
+_READ_BATCH: Final = 200  # How many points are read at a time for their vectors: the payloads come with them
 
 
 class VectorIndex:

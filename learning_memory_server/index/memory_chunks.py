@@ -20,8 +20,7 @@ from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.memory import Chunking, Memory
 from learning_memory_server.model.stored import WRITTEN
 
-Span = tuple[int, int]
-"""The first character, and the one after the last."""
+Span = tuple[int, int]  # The first character, and the one after the last
 
 _LINE: Final = re.compile(r"[^\n]*\n|[^\n]+")
 _FENCE: Final = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
@@ -131,25 +130,17 @@ def _after_fence(fence: str, mark: re.Match[str]) -> str:
     return "" if closes else fence
 
 
-CHUNKING_VERSION: Final = 2
-"""Raise it when the same text would be divided into other chunks."""
-_LARGEST: Final = 128
-"""The most tokens in a chunk of a longer text."""
-_FILLED: Final = 64
-"""A chunk of at least this many tokens may end before a heading."""
-_HEADER: Final = 64
-"""The most tokens in the header before a chunk's text."""
-_SPECIAL: Final = 2
-"""Tokens that a model adds around each text."""
-_STEP: Final = 0.75
-"""The distance between the starts of two overlapping windows, as a share of a window."""
+CHUNKING_VERSION: Final = 2  # Raise it when the same text would be divided into other chunks
+_LARGEST: Final = 128  # The most tokens in a chunk of a longer text
+_FILLED: Final = 64  # A chunk of at least this many tokens may end before a heading
+_HEADER: Final = 64  # The most tokens in the header before a chunk's text
+_SPECIAL: Final = 2  # Tokens that a model adds around each text
+_STEP: Final = 0.75  # The distance between the starts of two overlapping windows, as a share of a window
 _COUNTED_AT_ONCE: Final = 256
-_LONG: Final = 2_048
-"""Characters. A longer block is divided before its tokens are counted, to save RAM."""
+_LONG: Final = 2_048  # Characters. A longer block is divided before its tokens are counted, to save RAM.
 _SPARSE: Final = 16
 """This many characters count as at least one token: some tokenizers read any long run of letters as one."""
-_PART: Final = 80
-"""The most characters of a title, a source or a heading in a header."""
+_PART: Final = 80  # The most characters of a title, a source or a heading in a header
 _DIVISIONS: Final = {Kind.CODE: (LINES,), Kind.HEADING: (LINES,), Kind.TEXT: (SENTENCES, LINES)}
 
 
@@ -294,8 +285,7 @@ SHAPES: Final = {
 }
 """`created_at` is the memory's date."""
 
-_HEADINGS: Final = 3
-"""How many of the headings above a chunk its header has: the innermost ones."""
+_HEADINGS: Final = 3  # How many of the headings above a chunk its header has: the innermost ones
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -92,8 +92,7 @@ class ExperienceQuery:
     axis: Axis = Axis.FULL  # which view of an experience to search
     where: EntryQuery = field(default_factory=EntryQuery)
     limit: int = 10
-    min_score: float | None = None
-    """The least score of a result; None for what `index.ranking.threshold` demands."""
+    min_score: float | None = None  # The least score of a result; None for what `index.ranking.threshold` demands
 
     @property
     def collection(self) -> Collection:

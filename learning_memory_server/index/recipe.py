@@ -33,11 +33,9 @@ class Recipe:
 
     form: str = ""
     """Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`."""
-    vectors: int = 2
-    """How a document's vector is made from the model's (`index.recipe.embed`). 1 ignored the parts."""
+    vectors: int = 2  # How a document's vector is made from the model's (`index.recipe.embed`). 1 ignored the parts.
     terms: int = 2  # which terms and weights a text has (`index.ranking.terms`)
-    layout: int = 4
-    """How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory."""
+    layout: int = 4  # How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory.
 
     def origin(self, identity: EmbeddingIdentity) -> str:
         """Return a name for the model and the way vectors are made; results of other vectors are outdated."""
@@ -92,8 +90,7 @@ class Blueprints:
             if reason is not None:
                 log.warning("collection.outdated", collection=spec.name, reason=reason)
                 notices.append(f"{reason} It is rebuilt from the journal.")
-            # The embedded engine takes a while to create one; let other calls run in between.
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # The embedded engine takes a while to create one; let other calls run in between
         if forbidden:
             # A copy: while the server is left alone, the same error is raised again.
             first, names = copy(forbidden[0]), ", ".join(f"`{each.name}`" for each in forbidden)

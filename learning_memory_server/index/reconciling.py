@@ -17,10 +17,8 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import BACKGROUND, Budget
 
-_COMPARED_AT_ONCE: Final = 64
-"""How many documents are compared with the index before other tasks get to run."""
-_LEAST_SHARE: Final = 0.5
-"""The share of its documents from which a collection is searched instead of the journal."""
+_COMPARED_AT_ONCE: Final = 64  # How many documents are compared with the index before other tasks get to run
+_LEAST_SHARE: Final = 0.5  # The share of its documents from which a collection is searched instead of the journal
 _SORTED_AT_ONCE: Final = 64
 """How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
 _STEP: Final = 8
@@ -113,8 +111,7 @@ class Reconciler:
         self.superfluous = superfluous
         if self.pending and not self.is_known:
             log.info("index.incomplete", missing=self.pending)
-        # What invalidated it may have happened behind what was compared already.
-        self.is_known = not self._is_invalid
+        self.is_known = not self._is_invalid  # What invalidated it may have happened behind what was compared already
 
     async def _count(self) -> None:
         """Find the collections that searches can use. Comparing a large index would keep them waiting."""
@@ -140,16 +137,14 @@ class Reconciler:
             try:
                 await self.delete_pending()
             except StorageUnavailableError as error:
-                # That alone may be forbidden.
-                unremoved = error
+                unremoved = error  # That alone may be forbidden
             missing = frozenset(self._pending)
             while not missing.isdisjoint(self._pending):
                 for batch in self._batches():
                     await self.write(batch)
                     written += len(batch)
                 if self.pending:
-                    # After 1,000 texts, torch alone keeps 280 MB of freed RAM.
-                    trim_heap()
+                    trim_heap()  # After 1,000 texts, torch alone keeps 280 MB of freed RAM
             if self.is_known:
                 self.searchable.update(Collection)
             if written:

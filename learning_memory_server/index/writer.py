@@ -24,8 +24,7 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
 from learning_memory_server.system.waiting import Backoff, Budget, attempts, is_transient, is_worth_repeating
 
-_QUIET: Final = 5.0
-"""Seconds without a write after which the engine is flushed."""
+_QUIET: Final = 5.0  # Seconds without a write after which the engine is flushed
 _LATE: Final = "The index did not answer in time."
 
 log = structlog.get_logger()
@@ -135,8 +134,7 @@ class IndexWriter:
 
         for collection in collections:
             await self._index.rebuild(collection, partial(self._belonging, collection), advance, outdated)
-            # Last-moment writes went into the collection that has been replaced.
-            await self.reconciler.reconcile()
+            await self.reconciler.reconcile()  # Last-moment writes went into the collection that has been replaced
         self._wake.set()
         return done
 
@@ -302,8 +300,7 @@ class IndexWriter:
         except TimeoutError:
             return True
         if self.pending and not self._has_returned:
-            # Pause after a failure.
-            await asyncio.sleep(timeouts.WRITE_AGAIN)
+            await asyncio.sleep(timeouts.WRITE_AGAIN)  # Pause after a failure
         self._has_returned = False
         return False
 

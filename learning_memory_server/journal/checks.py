@@ -21,11 +21,9 @@ from learning_memory_server.redaction.base import shortened_markers
 
 _ID: Final = re.compile(r"[A-Za-z0-9_-]+")
 _HASH: Final = re.compile(r"[0-9a-f]{16}")
-_NAMED_MAX: Final = 50
-"""Names in an error; this program writes fewer."""
+_NAMED_MAX: Final = 50  # Names in an error; this program writes fewer
 _FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
-_SCORE_MAX: Final = 10
-"""The highest score of advice: present ones are below 1.2."""
+_SCORE_MAX: Final = 10  # The highest score of advice: present ones are below 1.2
 _NUMBER_MAX: Final = 100_000_000
 """Of a cluster: far more than there can be, and short enough for an id that a tool accepts."""
 _TEXTS: Final = {
@@ -94,8 +92,7 @@ def checked_value(value: Value) -> Value:
         map(math.isfinite, (*evidence.centroid, evidence.similarity, evidence.centroid_distance, evidence.threshold))
     ):
         raise InvalidInputError("evidence: its metrics must be finite numbers.")
-    # `request` names a call of a front that has ended.
-    return replace(value, request=None)
+    return replace(value, request=None)  # `request` names a call of a front that has ended
 
 
 def checked_verdict(verdict: Verdict) -> Verdict:

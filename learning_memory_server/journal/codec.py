@@ -233,12 +233,10 @@ def is_version(version: object) -> TypeGuard[int]:
     return isinstance(version, int) and not isinstance(version, bool) and version >= 1
 
 
-_FIELDS: Final = ("kind", "id", "at", "data", "sum")
-"""The fields of every line, except its version."""
+_FIELDS: Final = ("kind", "id", "at", "data", "sum")  # The fields of every line, except its version
 
 _SUM: Final = b',"sum":"'
-END: Final = b',"v":%d}' % JOURNAL_FORMAT
-"""The end of a line in the present format, without its line feed."""
+END: Final = b',"v":%d}' % JOURNAL_FORMAT  # The end of a line in the present format, without its line feed
 _DIGITS: Final = hashlib.sha256().digest_size * 2
 
 

@@ -123,10 +123,8 @@ class Purge:
 
 
 _TAIL: Final = 1 << 16
-_REMEMBERED: Final = 1 << 20
-"""Bytes of a file that are kept to be written again."""
-SET_ASIDE: Final = ".corrupt-"
-"""In the name of a file of set-aside bytes, the part between the log's name and the time."""
+_REMEMBERED: Final = 1 << 20  # Bytes of a file that are kept to be written again
+SET_ASIDE: Final = ".corrupt-"  # In the name of a file of set-aside bytes, the part between the log's name and the time
 
 
 class Log:
@@ -144,10 +142,8 @@ class Log:
         self._damaged: int | None = None
         self._ends: dict[Path, int] = {}
         """Bytes of each file that this process has read or written, as far as they are acknowledged."""
-        self._appended: dict[Path, bytes] = {}
-        """What this process has appended to each file last."""
-        self._unfinished: set[Path] = set()
-        """Files with an append that failed, whose bytes may still be there."""
+        self._appended: dict[Path, bytes] = {}  # What this process has appended to each file last
+        self._unfinished: set[Path] = set()  # Files with an append that failed, whose bytes may still be there
         self.changed_by_others: set[Path] = set()
         """Files that were longer or shorter before an append than this process had left them."""
 

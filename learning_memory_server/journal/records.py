@@ -176,11 +176,9 @@ def _requests_of(thing: Any) -> Collection[str | None]:
     return thing.requests if hasattr(thing, "requests") else (getattr(thing, "request", None),)
 
 
-_SPARE: Final = 0.1
-"""By which share there may be more before the oldest are forgotten: each time costs a write."""
+_SPARE: Final = 0.1  # By which share there may be more before the oldest are forgotten: each time costs a write
 
-_Projects = dict[str, dict[str, dict[str, Failure]]]
-"""The failures by project, signature and id."""
+_Projects = dict[str, dict[str, dict[str, Failure]]]  # The failures by project, signature and id
 
 
 class FailureLog(Records[Failure]):

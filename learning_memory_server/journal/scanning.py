@@ -24,13 +24,11 @@ from learning_memory_server.redaction.gate import RedactedData, redact_data
 
 OPEN_ENTRY: Final = "open entry"
 UNREADABLE: Final = "unreadable"
-_SHOWN: Final = {"ghap": "entry"}
-"""What people call a kind, if they use another word."""
+_SHOWN: Final = {"ghap": "entry"}  # What people call a kind, if they use another word
 
 _ABOUT: Final = re.compile(rb'"id":"(?P<id>[\w-]+)","kind":"(?P<kind>\w+)","sum":"[0-9a-f]{64}","v":\d+\}\n$')
 """The end of a line: keys are sorted."""
-_TAIL: Final = 400
-"""Bytes in which that fits, unless an id is longer than any that is imported."""
+_TAIL: Final = 400  # Bytes in which that fits, unless an id is longer than any that is imported
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,7 @@ class Scanner:
         """Return a record's data without its secrets. What this program wrote itself stays."""
         redacted = redact_data(self._redactor, data, KINDS[kind].ours if kind in KINDS else ())
         if kind == "memory" and redacted.kinds and redacted.data.get("text") != data.get("text"):
-            # The chunks of another text.
-            redacted.data.pop("cuts", None)
+            redacted.data.pop("cuts", None)  # The chunks of another text
         return redacted
 
     def _once(self, text: bytes, look: Callable[[], Scanned]) -> Scanned:

@@ -71,8 +71,7 @@ def _rate_of(statuses: Mapping[OutcomeStatus, int], name: str) -> Rate:
     return Rate(name, held, held + statuses.get(OutcomeStatus.FALSIFIED, 0))
 
 
-BINS: Final = 10
-"""Bins of equal width: from 0 to below 0.1, and so on; the last, from 0.9, includes 1."""
+BINS: Final = 10  # Bins of equal width: from 0 to below 0.1, and so on; the last, from 0.9, includes 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +166,7 @@ def _mean(numbers: Sequence[float]) -> float:
     return math.fsum(numbers) / len(numbers)
 
 
-LEAST: Final = 20
-"""Sessions from which on an interval is given: before, the variance is hardly known."""
+LEAST: Final = 20  # Sessions from which on an interval is given: before, the variance is hardly known
 _ALPHA: Final = 0.05
 _TUNED: Final = 100
 """The number of sessions at which the interval is narrowest, compared with one for this number alone."""

@@ -19,8 +19,7 @@ from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.moment import Clock
 from learning_memory_server.system import files
 
-FOUND: Final = "refusals.json"
-"""The file in the storage folder with refusals of past sessions."""
+FOUND: Final = "refusals.json"  # The file in the storage folder with refusals of past sessions
 Preference = tuple[Memory, Refusal]
 
 

@@ -22,8 +22,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.sharing.files import SharedEntry
 from learning_memory_server.sharing.shared import SharedLessons
 
-_AGAIN: Final = timedelta(days=7)
-"""How long `later` is."""
+_AGAIN: Final = timedelta(days=7)  # How long `later` is
 
 
 class Kind(StrEnum):
@@ -33,8 +32,7 @@ class Kind(StrEnum):
     SHARED = "shared"
     IMPORTED = "imported"
     PREFERENCE = "preference"
-    OWN = "own"
-    """A lesson of this machine: it needs no yes, and may get a `never`."""
+    OWN = "own"  # A lesson of this machine: it needs no yes, and may get a `never`
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ class Kind(StrEnum):
 
     EXPERIENCE = "experience"
     VALUE = "value"
-    MEMORY = "memory"
-    """Only cited."""
+    MEMORY = "memory"  # Only cited
 
 
 class Effect(StrEnum):
@@ -36,18 +35,12 @@ class Effect(StrEnum):
 class Reason(StrEnum):
     """Why something is shown."""
 
-    SIMILAR = "similar"
-    """What it says is near enough to goal and hypothesis, or to the prompt."""
-    TERMS = "terms"
-    """It has their rare terms, which count more than what it says."""
-    BOTH = "both"
-    """What it says is near enough only together with its rare terms."""
-    IN_FORCE = "in_force"
-    """It is one of the project's best values in force, whatever the session is about."""
-    LATEST = "latest"
-    """It is one of the project's latest lessons, whatever the session is about."""
-    ERROR = "error"
-    """It is about the very error that a command failed with."""
+    SIMILAR = "similar"  # What it says is near enough to goal and hypothesis, or to the prompt
+    TERMS = "terms"  # It has their rare terms, which count more than what it says
+    BOTH = "both"  # What it says is near enough only together with its rare terms
+    IN_FORCE = "in_force"  # It is one of the project's best values in force, whatever the session is about
+    LATEST = "latest"  # It is one of the project's latest lessons, whatever the session is about
+    ERROR = "error"  # It is about the very error that a command failed with
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,10 @@ class Said(StrEnum):
     """An answer."""
 
     YES = "yes"
-    RULE = "rule"
-    """Yes, and it stands in a file that clients load."""
+    RULE = "rule"  # Yes, and it stands in a file that clients load
     NEVER = "never"
     LATER = "later"
-    UNDO = "undo"
-    """Takes the answer before back."""
+    UNDO = "undo"  # Takes the answer before back
 
 
 @dataclass(frozen=True, slots=True)

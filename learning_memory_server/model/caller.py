@@ -13,8 +13,7 @@ from urllib.parse import urlsplit
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.git import git
 
-MAIN_AGENT: Final = "main"
-"""The agent of a session that its user talks to. The others have a hash."""
+MAIN_AGENT: Final = "main"  # The agent of a session that its user talks to. The others have a hash.
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +32,10 @@ class Caller:
     again: bool = False
     is_told: bool = True  # whether it may be shown unasked what the project knows
     is_attended: bool = True  # whether a person reads along
-    # Where its session was started, an absolute path that is never kept; empty if that is not known.
-    folder: str = ""
+    folder: str = ""  # Where its session was started, an absolute path that is never kept; empty if that is not known
 
 
-_CHANGED_MAX: Final = 200
-"""Changed files that say what the work is about."""
+_CHANGED_MAX: Final = 200  # Changed files that say what the work is about
 _PROCESS_SESSION: Final = secrets.token_hex(16)
 
 

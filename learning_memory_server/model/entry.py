@@ -55,12 +55,9 @@ WEIGHTS: Final = {Tier.GOLD: 1.0, Tier.SILVER: 0.8, Tier.BRONZE: 0.5, Tier.ABAND
 """How much an experience counts in the centroid of a cluster, by tier."""
 
 
-_TRIED: Final = ("hypothesis", "action", "prediction")
-"""What an iteration consists of."""
-_VAGUE_BELOW_WORDS: Final = 4
-"""A hypothesis of fewer words is too vague to learn from."""
-_TAUTOLOGY_JACCARD: Final = 0.8
-"""From this similarity on, a prediction only repeats the hypothesis."""
+_TRIED: Final = ("hypothesis", "action", "prediction")  # What an iteration consists of
+_VAGUE_BELOW_WORDS: Final = 4  # A hypothesis of fewer words is too vague to learn from
+_TAUTOLOGY_JACCARD: Final = 0.8  # From this similarity on, a prediction only repeats the hypothesis
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,8 @@ if TYPE_CHECKING:
 
 # ---- What may be given
 
-FRAME_MAX: Final = 64 * 1024 * 1024
-"""Bytes of the longest JSON-RPC message."""
-STATEMENT_MAX: Final = 1_000
-"""The limit of goal, hypothesis, action and prediction."""
+FRAME_MAX: Final = 64 * 1024 * 1024  # Bytes of the longest JSON-RPC message
+STATEMENT_MAX: Final = 1_000  # The limit of goal, hypothesis, action and prediction
 NARRATIVE_MAX: Final = 2_000
 """One limit for result, surprise, root_cause.description, lesson.what_worked, lesson.takeaway and note."""
 VALUE_MAX: Final = 500
@@ -26,41 +24,27 @@ QUERY_MAX: Final = 1_000
 PROJECT_MAX: Final = 200
 ID_MAX: Final = 100
 MEMORY_MAX: Final = 10_000_000
-METADATA_MAX: Final = 65_536
-"""Bytes of a memory's metadata as compact JSON."""
+METADATA_MAX: Final = 65_536  # Bytes of a memory's metadata as compact JSON
 TAG_MAX: Final = 200
 SOURCE_MAX: Final = 1_000
-CITED_MAX: Final = 50
-"""How many ids or tags a list of them may have."""
+CITED_MAX: Final = 50  # How many ids or tags a list of them may have
 
 # ---- What is kept
 
-BACKUPS_KEPT: Final = 10
-"""How many backups a folder keeps, unless a person says another number."""
+BACKUPS_KEPT: Final = 10  # How many backups a folder keeps, unless a person says another number
 SIGNATURE_MAX: Final = 200
 """Characters of an error's signature. Longer lines differ at the end, where they list what was found instead."""
-RUNS_MAX: Final = 10
-"""How many runs an entry keeps: the last ones."""
-RUN_COMMAND_MAX: Final = 200
-"""Characters that are kept of a run's command."""
-ERRORS_MAX: Final = 10
-"""How many errors an entry keeps: those that it is about, else the last ones."""
-ANCHORS_MAX: Final = 20
-"""How many files an entry is anchored to."""
-ANCHOR_LINES_MAX: Final = 32
-"""Of how many lines of such a file digests are kept."""
-DIGEST: Final = 8
-"""Characters of a line's digest."""
-COMMAND_MAX: Final = 400
-"""Characters that are kept of a command: the beginning is enough to recognize a script."""
-REFUSAL_WORDS_MAX: Final = 200
-"""Characters of the words of a refusal, and of when they apply. Longer words are pasted."""
-REFUSAL_LET_PASS: Final = 2
-"""How many like calls that the user lets pass end a preference."""
-REFUSAL_DAYS: Final = 90
-"""Days after which a preference ends."""
-PREFERENCES_TOLD: Final = 5
-"""How many preferences of a project are told."""
+RUNS_MAX: Final = 10  # How many runs an entry keeps: the last ones
+RUN_COMMAND_MAX: Final = 200  # Characters that are kept of a run's command
+ERRORS_MAX: Final = 10  # How many errors an entry keeps: those that it is about, else the last ones
+ANCHORS_MAX: Final = 20  # How many files an entry is anchored to
+ANCHOR_LINES_MAX: Final = 32  # Of how many lines of such a file digests are kept
+DIGEST: Final = 8  # Characters of a line's digest
+COMMAND_MAX: Final = 400  # Characters that are kept of a command: the beginning is enough to recognize a script
+REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal, and of when they apply. Longer words are pasted.
+REFUSAL_LET_PASS: Final = 2  # How many like calls that the user lets pass end a preference
+REFUSAL_DAYS: Final = 90  # Days after which a preference ends
+PREFERENCES_TOLD: Final = 5  # How many preferences of a project are told
 FAILURES_KEPT: Final = 20
 """How many of the newest failures of an error are kept, and count for its remedy. With 12 or 50, the same is shown."""
 PROJECT_FAILURES_KEPT: Final = 2_000
@@ -68,74 +52,42 @@ PROJECT_FAILURES_KEPT: Final = 2_000
 
 # ---- What a reply, a reminder or a message shows
 
-SEARCH_RESULTS_MAX: Final = 50
-"""How many experiences one search may return."""
-LISTING_MAX: Final = 100
-"""How many items one reply to a listing or a memory search may have."""
-SEARCH_DEPTH_MAX: Final = 10_000
-"""How deep a search can be paged."""
-RELATED_MAX: Final = 600
-"""Characters of JSON that advice may add to a reply."""
+SEARCH_RESULTS_MAX: Final = 50  # How many experiences one search may return
+LISTING_MAX: Final = 100  # How many items one reply to a listing or a memory search may have
+SEARCH_DEPTH_MAX: Final = 10_000  # How deep a search can be paged
+RELATED_MAX: Final = 600  # Characters of JSON that advice may add to a reply
 REPLY_MAX: Final = 32_000
 """Characters of JSON in one reply. A longer reply is truncated after a complete item, with a notice."""
-PREVIEW_MAX: Final = 200
-"""Characters of a memory, or of a passage of one, in a preview."""
-PASSAGES_WHOLE: Final = 3
-"""How many passages of memories are shown whole in a concise reply."""
-EXPERIENCES_WHOLE: Final = 3
-"""How many experiences that were found are shown whole."""
-SHORT_ENTRY_MAX: Final = 160
-"""Characters of a text in a shortened entry."""
-RUNS_SHOWN: Final = 5
-"""How many of an entry's runs are shown: the last ones."""
-ENTRIES_NAMED: Final = 5
-"""How many entries that could be adopted a hint names: the newest."""
-NAMED_GOAL_MAX: Final = 80
-"""Characters of a goal in such a hint."""
-EXEMPLARS_SHOWN: Final = 3
-"""How many experiences stand for a cluster."""
-TAKEAWAY_SHOWN: Final = 300
-"""Characters of a takeaway in a listing."""
-NOISE_SHOWN: Final = 50
-"""How many experiences outside of all clusters are listed."""
-CLUSTERS_NAMED: Final = 10
-"""How many clusters an error names, largest first."""
-GROUPS_NAMED: Final = 3
-"""How many groups that are not large enough the explanation of an empty answer names."""
-IDS_SHOWN: Final = 5
-"""How many ids of each kind a value's evidence shows."""
-CLOSEST_SHOWN: Final = 3
-"""How many experiences of each kind a value's text is compared with."""
-ALIKE_SHOWN: Final = 5
-"""How many values that say something similar are shown."""
-VALUES_MATCHING: Final = 2
-"""How many values come along with a search."""
-ADVICE_SHOWN: Final = 2
-"""How many items of advice are shown. More are not read."""
-ADVICE_GOAL_MAX: Final = 70
-"""Characters of a goal in advice: enough to recognise the situation."""
-ADVICE_LINE_MAX: Final = 240
-"""Characters of what was learned in advice, if there is room."""
-CONTEXT_MAX: Final = 800
-"""Bytes of the context that a new session is given."""
-CONTEXT_SHOWN: Final = 3
-"""Items of each kind at the start of a session: more are not read."""
-CONTEXT_ITEM_MAX: Final = 200
-"""Characters of such an item."""
-REMINDER_MAX: Final = 160
-"""Characters of an entry's goal or prediction in a reminder."""
-REMINDER_RUNS: Final = 2
-"""How many of its runs a reminder shows: the last ones."""
+PREVIEW_MAX: Final = 200  # Characters of a memory, or of a passage of one, in a preview
+PASSAGES_WHOLE: Final = 3  # How many passages of memories are shown whole in a concise reply
+EXPERIENCES_WHOLE: Final = 3  # How many experiences that were found are shown whole
+SHORT_ENTRY_MAX: Final = 160  # Characters of a text in a shortened entry
+RUNS_SHOWN: Final = 5  # How many of an entry's runs are shown: the last ones
+ENTRIES_NAMED: Final = 5  # How many entries that could be adopted a hint names: the newest
+NAMED_GOAL_MAX: Final = 80  # Characters of a goal in such a hint
+EXEMPLARS_SHOWN: Final = 3  # How many experiences stand for a cluster
+TAKEAWAY_SHOWN: Final = 300  # Characters of a takeaway in a listing
+NOISE_SHOWN: Final = 50  # How many experiences outside of all clusters are listed
+CLUSTERS_NAMED: Final = 10  # How many clusters an error names, largest first
+GROUPS_NAMED: Final = 3  # How many groups that are not large enough the explanation of an empty answer names
+IDS_SHOWN: Final = 5  # How many ids of each kind a value's evidence shows
+CLOSEST_SHOWN: Final = 3  # How many experiences of each kind a value's text is compared with
+ALIKE_SHOWN: Final = 5  # How many values that say something similar are shown
+VALUES_MATCHING: Final = 2  # How many values come along with a search
+ADVICE_SHOWN: Final = 2  # How many items of advice are shown. More are not read.
+ADVICE_GOAL_MAX: Final = 70  # Characters of a goal in advice: enough to recognise the situation
+ADVICE_LINE_MAX: Final = 240  # Characters of what was learned in advice, if there is room
+CONTEXT_MAX: Final = 800  # Bytes of the context that a new session is given
+CONTEXT_SHOWN: Final = 3  # Items of each kind at the start of a session: more are not read
+CONTEXT_ITEM_MAX: Final = 200  # Characters of such an item
+REMINDER_MAX: Final = 160  # Characters of an entry's goal or prediction in a reminder
+REMINDER_RUNS: Final = 2  # How many of its runs a reminder shows: the last ones
 PAGE_MEMORY_MAX: Final = 20_000
 """Characters of a memory on the dashboard: it may have ten million, and the page holds all memories."""
-PROBLEMS_SHOWN: Final = 10
-"""How many problems with arguments a message names."""
-QUOTED_MAX: Final = 60
-"""Characters of a wrong value or name that a message quotes."""
-SERVER_QUOTED_MAX: Final = 200
-"""Characters of a model server's own message that are quoted."""
-PROJECTS_NAMED: Final = 20
-"""How many projects a message names."""
+PROBLEMS_SHOWN: Final = 10  # How many problems with arguments a message names
+QUOTED_MAX: Final = 60  # Characters of a wrong value or name that a message quotes
+SERVER_QUOTED_MAX: Final = 200  # Characters of a model server's own message that are quoted
+PROJECTS_NAMED: Final = 20  # How many projects a message names
 
 
 def checked_text(field: str, value: object, limit: int, measured: Callable[[str], str] = str) -> str:

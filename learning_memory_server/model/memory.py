@@ -13,8 +13,7 @@ from learning_memory_server.model.lines import shortened
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.stored import Recorded, Stored
 
-REFUSAL: Final = "refusal"
-"""The source of preferences, which nobody can give."""
+REFUSAL: Final = "refusal"  # The source of preferences, which nobody can give
 
 
 @dataclass(frozen=True, slots=True)

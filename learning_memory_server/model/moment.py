@@ -6,8 +6,7 @@ from typing import Final
 
 from learning_memory_server.errors import InvalidInputError
 
-Clock = Callable[[], datetime]
-"""Returns the current time in UTC; injected, so that tests control it."""
+Clock = Callable[[], datetime]  # Returns the current time in UTC; injected, so that tests control it
 
 
 def utc_now() -> datetime:
@@ -15,8 +14,7 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-_FIRST_SEEN: Final[dict[datetime, datetime]] = {}
-"""When this process first saw a time that was in the future then."""
+_FIRST_SEEN: Final[dict[datetime, datetime]] = {}  # When this process first saw a time that was in the future then
 
 
 def as_seen(moment: datetime) -> datetime:

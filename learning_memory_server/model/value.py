@@ -14,8 +14,7 @@ from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model.stored import Recorded, Stored
 from learning_memory_server.model.vocabulary import Axis, Stance
 
-_Z: Final = 1.959963984540054
-"""The two-sided 95 % quantile of the normal distribution."""
+_Z: Final = 1.959963984540054  # The two-sided 95 % quantile of the normal distribution
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -21,10 +21,8 @@ from learning_memory_server.recall.recall import Recall, rank, with_iso_dates
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.waiting import Backoff, Budget, attempts, is_worth_repeating
 
-_CHUNKS_EACH: Final = 5
-"""Chunks to fetch for each memory that is wanted, in each round."""
-_DEEPEST: Final = 1_000
-"""The most chunks to fetch in a round: a quarter of a second among 26,000."""
+_CHUNKS_EACH: Final = 5  # Chunks to fetch for each memory that is wanted, in each round
+_DEEPEST: Final = 1_000  # The most chunks to fetch in a round: a quarter of a second among 26,000
 
 log = structlog.get_logger()
 
@@ -66,8 +64,7 @@ class MemorySearcher:
             async with self.recall.index.with_budget(left).limited():
                 matches = await self._ranked(query, depth, without, basis, timer)
             if basis is None and matches:
-                # The scores of all rounds are compared.
-                basis = matches[0].explanation.basis
+                basis = matches[0].explanation.basis  # The scores of all rounds are compared
             # Results that are not shown are not re-ranked either.
             similar = [each for each in matches if (each.explanation.similarity or 0.0) >= query.min_similarity]
             seen += similar

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.model.entry import Ghap
 
-_BATCH: Final = 8
-"""The most texts another query may have to wait for."""
+_BATCH: Final = 8  # The most texts another query may have to wait for
 
 log = structlog.get_logger()
 
@@ -288,8 +287,7 @@ _MONTHS_BY_NAME: Final = {month[:3]: number for number, month in enumerate(_MONT
 _NAME: Final = (
     rf"(?P<month>{'|'.join(month[:3] + (f'(?:{month[3:]})?' if month[3:] else '') for month in _MONTHS)}|sept)\.?"
 )
-_WORDS: Final = {"may", "march", "mar", "sep", "oct", "dec"}
-"""Names of months that are words of other meanings, too."""
+_WORDS: Final = {"may", "march", "mar", "sep", "oct", "dec"}  # Names of months that are words of other meanings, too
 _DAY: Final = r"(?P<day>\d{1,2})(?P<nth>st|nd|rd|th)?"
 _YEAR: Final = r"(?:,?\s+(?P<year>\d{4}))?\b(?![.:/]\d|%)"
 _BEFORE: Final = r"(?:\b(?P<on>on|since|until)\s+(?:the\s+)?)?(?<![\w.:/#])"

@@ -183,16 +183,13 @@ _ENV: Final = re.compile(
 _ENV_END: Final = re.compile(r";(?:[\w.-]*=|$)|\\[nrt]|&[\w.%-]{1,64}=")
 _BETWEEN_NAMES: Final = re.compile(r"[^\w .$-]|\\[nrt]|\. ")
 _AFTER_VALUE: Final = re.compile(r"&[\w.%-]{1,64}=|\\[nrt]|\\u00|&amp;|,(?=[\w-]+[=:])|;")
-_LONGEST: Final = 290
-"""How long a value is, at least, if it may go on behind what was read of it."""
+_LONGEST: Final = 290  # How long a value is, at least, if it may go on behind what was read of it
 
 _REST: Final = re.compile(r"[\w+/=.~%-]*+")
 
-_IN_ARN: Final = re.compile(r":\d{12}:$")
-"""`arn:aws:secretsmanager:eu-west-1:123456789012:secret:...` names a secret."""
+_IN_ARN: Final = re.compile(r":\d{12}:$")  # `arn:aws:secretsmanager:eu-west-1:123456789012:secret:...` names a secret
 
-_LEFT: Final = 56
-"""How far before the word its identifier, and the words before it, are looked for."""
+_LEFT: Final = 56  # How far before the word its identifier, and the words before it, are looked for
 
 
 class Tie(Enum):

@@ -8,8 +8,7 @@ from typing import Final, NamedTuple, Protocol
 KIND: Final = re.compile(r"[a-z0-9](?:[a-z0-9 -]{0,38}[a-z0-9])?")
 """What the name of a kind looks like; `MARKER` relies on it."""
 
-MARKER: Final = re.compile(rf"\[redacted: {KIND.pattern}\]")
-"""What stands where a secret was."""
+MARKER: Final = re.compile(rf"\[redacted: {KIND.pattern}\]")  # What stands where a secret was
 
 
 class Span(NamedTuple):

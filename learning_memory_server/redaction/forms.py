@@ -29,8 +29,7 @@ class Form:
     near: str | None = None
 
 
-anywhere: Final = partial(Form, inside=True)
-"""A form that may begin inside a word."""
+anywhere: Final = partial(Form, inside=True)  # A form that may begin inside a word
 
 
 class FormDetector:
@@ -73,8 +72,7 @@ def _is_near(pattern: str, around: str) -> bool:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # Compiling all of them takes a tenth of a second; most texts hold no hint of most forms.
-    return re.compile(pattern)
+    return re.compile(pattern)  # Compiling all of them takes a tenth of a second; most texts hold no hint of most forms
 
 
 def begins_word(text: str, start: int) -> bool:

@@ -131,8 +131,7 @@ def _redacted_text(redactor: Redactor, text: str, name: str) -> Redacted:
     return result
 
 
-_AT_ONCE: Final = 5_000
-"""Characters that are searched on the event loop, in up to 30 ms; more are searched in a thread."""
+_AT_ONCE: Final = 5_000  # Characters that are searched on the event loop, in up to 30 ms; more are searched in a thread
 
 
 class RedactionGate:

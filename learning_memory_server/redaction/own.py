@@ -14,8 +14,7 @@ from learning_memory_server.system import timeouts
 
 _CHARACTERS_PER_SECOND: Final = 200_000
 """How fast it must be on a long text. A pattern of a few alternatives finds 6,000,000 in a second."""
-_REPEATED: Final = "aA0_-. "
-"""What `is_slow` repeats, besides the letters and digits of the pattern itself."""
+_REPEATED: Final = "aA0_-. "  # What `is_slow` repeats, besides the letters and digits of the pattern itself
 _REPETITIONS: Final = 60
 
 

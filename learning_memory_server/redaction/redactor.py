@@ -46,8 +46,7 @@ def without_cuts(text: str) -> tuple[str, Callable[[Span], Span]] | None:
     return ("".join([*pieces, text[end:]]), original) if pieces else None
 
 
-_ROUNDS: Final = 4
-"""How often a text is searched at most: what is found can lay bare what was not seen next to it."""
+_ROUNDS: Final = 4  # How often a text is searched at most: what is found can lay bare what was not seen next to it
 
 
 class DetectingRedactor:

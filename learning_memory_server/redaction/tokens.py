@@ -9,11 +9,9 @@ from learning_memory_server.redaction.values import has_all_sorts, is_random, is
 _WORD = r"[0-9A-Za-z]"
 _URL = r"[\w-]"
 _HEX = r"[0-9a-fA-F]"
-_END = r"(?![0-9A-Za-z])"
-"""After a fixed length: a longer string is something else."""
+_END = r"(?![0-9A-Za-z])"  # After a fixed length: a longer string is something else
 
-SHORTEST: Final = 18
-"""How long the shortest token of the table is; the tests hold it to that."""
+SHORTEST: Final = 18  # How long the shortest token of the table is; the tests hold it to that
 
 TOKENS: Final[tuple[Form, ...]] = (
     # Clouds.
@@ -204,8 +202,7 @@ _IDENTIFIERS: Final = re.compile(
 )
 """Beginnings of what is public, or identifies something."""
 
-SHORTEST_UNKNOWN: Final = 34
-"""How long the shortest of them is: three characters, a sign, and 30 more, or 40."""
+SHORTEST_UNKNOWN: Final = 34  # How long the shortest of them is: three characters, a sign, and 30 more, or 40
 
 UNKNOWN: Final[tuple[Form, ...]] = (
     Form(

@@ -6,8 +6,7 @@ from typing import Final
 
 from learning_memory_server.redaction.base import word_set
 
-LONGEST_PASSWORD: Final = 256
-"""Characters. Anything longer is not a password."""
+LONGEST_PASSWORD: Final = 256  # Characters. Anything longer is not a password.
 
 _REFERENCE: Final = re.compile(
     r"""\$\w+$ | <[^<>]*>?$ | \{[^{}]*\}?$ | \[ | %\(\w+\)[sd]$ | \W{1,3}%[sdr](?!\w) | %\w+%$ | %[sdrv](?!\w) | \#\{
@@ -35,8 +34,7 @@ _CONSONANTS: Final = re.compile(r"[bcdfghjklmnpqrstvwxzBCDFGHJKLMNPQRSTVWXZ]{7}"
 _TYPE: Final = re.compile(r"(?:Key|Token|Secret|Password|Credential)s?(?![a-z])")
 """A word in a type's or a function's name."""
 
-_REGEX: Final = re.compile(r"\(\?|\[\^?\\?\w-|\\[dws]")
-"""What only a regular expression holds."""
+_REGEX: Final = re.compile(r"\(\?|\[\^?\\?\w-|\\[dws]")  # What only a regular expression holds
 
 _PATH: Final = re.compile(r"(?:~|\.{1,2}|[A-Za-z]:)?(?:[\\/][\w.@ -]*)+$")
 _FILE: Final = re.compile(

@@ -20,8 +20,7 @@ from learning_memory_server.version import VERSION
 CONTEXT_URI: Final = "learning-memory://context"
 RETROSPECTIVE: Final = "retrospective"
 _PLAIN: Final = "text/plain"
-PAGE: Final = "text/html;profile=mcp-app"
-"""What a client that renders pages calls them."""
+PAGE: Final = "text/html;profile=mcp-app"  # What a client that renders pages calls them
 ABOUT_PAGE: Final = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}, "prefersBorder": True}}
 """What such a client is told of a page, in the list and with the page: it asks no network for anything, and looks best
 with a border around it."""

@@ -31,8 +31,7 @@ from learning_memory_server.server.tools.search import get_stats
 from learning_memory_server.server.tools.toolset import JSON, Progress, Result, Tool
 from learning_memory_server.system.waiting import in_turn
 
-_OF_THE_CALL: Final = (Caller, Progress)
-"""What tools request like services, but the call supplies."""
+_OF_THE_CALL: Final = (Caller, Progress)  # What tools request like services, but the call supplies
 
 
 _MARKERS_COUNT: Final = (

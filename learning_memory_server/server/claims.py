@@ -34,8 +34,7 @@ from learning_memory_server.system.locations import is_attended
 if TYPE_CHECKING:
     from learning_memory_server.server.settings import Settings
 
-_LETTERS: Final = 6
-"""Letters of the digest in a name."""
+_LETTERS: Final = 6  # Letters of the digest in a name
 
 
 class Belonging(NamedTuple):

@@ -15,8 +15,7 @@ from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system import files
 
-_SUBJECT: Final = "of"
-"""The key in each line under which it says whom it is about: names of files are digests."""
+_SUBJECT: Final = "of"  # The key in each line under which it says whom it is about: names of files are digests
 _LETTERS: Final = 32
 
 
@@ -63,8 +62,7 @@ class FactFiles:
             return Facts(file)
         except (OSError, ValueError, TypeError, KeyError):
             return Facts(file, tuple(lines), is_whole=False)
-        # No file is created empty.
-        return Facts(file, tuple(lines), is_whole=bool(lines))
+        return Facts(file, tuple(lines), is_whole=bool(lines))  # No file is created empty
 
     def all(self) -> Iterator[tuple[str, Facts]]:
         """Yield each subject of which something can be read, and what is known of it."""

@@ -17,8 +17,7 @@ from learning_memory_server.model.caller import normalised_remote
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.git import git
 
-_POINTER_MAX: Final = 4096
-"""Bytes that are read of a file which stands for a folder of git."""
+_POINTER_MAX: Final = 4096  # Bytes that are read of a file which stands for a folder of git
 _REMOTE: Final = re.compile(r"remote\.(.+)\.url\n(.*)", re.DOTALL)
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 
@@ -108,8 +107,7 @@ def _named_by(file: Path) -> Path | None:
     if pointed is None:
         return None
     if (back := _read(pointed / "gitdir")) and back.resolve() == file.resolve():
-        # .../.git/worktrees/NAME
-        return pointed.parent.parent
+        return pointed.parent.parent  # .../.git/worktrees/NAME
     with suppress(OSError):
         said = git(pointed, "config", "--file", str(pointed / "config"), "--get", "core.worktree")
         if said and (pointed / os.fsdecode(said.strip())).resolve() == file.parent.resolve():

@@ -41,8 +41,7 @@ _TOO_LARGE: Final = PydanticCustomError(
 _SPARE: Final = 10_000
 """Characters by which a text may be too long here: a limit counts what is stored, and in the place of a secret, of a
 private key's 3,000 characters for example, that is a marker."""
-_ITEM: Final = 2
-"""The fewest bytes of an item in JSON."""
+_ITEM: Final = 2  # The fewest bytes of an item in JSON
 
 
 def lean_schema(schema: Schema) -> Schema:

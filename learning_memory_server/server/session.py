@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from mcp.server import Server
 
 
-_LISTEN: Final = "subscriptions/listen"
-"""A request that is not answered before the client leaves."""
+_LISTEN: Final = "subscriptions/listen"  # A request that is not answered before the client leaves
 
 
 class Lines(Protocol):
@@ -66,8 +65,7 @@ class Session:
             group.start_soon(self._read, incoming, answers.clone())
             group.start_soon(self._write, outgoing)
             await self._server.run(messages, answers, self._server.create_initialization_options())
-            # Ends the reader. The writer ends after the last answer.
-            self._reading.cancel()
+            self._reading.cancel()  # Ends the reader. The writer ends after the last answer.
 
     def stop_reading(self) -> None:
         """Stop reading messages, and end once those already read are answered."""
@@ -83,8 +81,7 @@ class Session:
             with self._reading, suppress(ConnectionError):
                 while line := await self._lines.read():
                     await self._pass_on(line, incoming, answers)
-                    # It may have 64 MiB, and the next one may be hours away.
-                    del line
+                    del line  # It may have 64 MiB, and the next one may be hours away
             # When `incoming` closes, the SDK interrupts the calls that are still running.
             with anyio.move_on_after(self._grace):
                 await self._unanswered.wait()

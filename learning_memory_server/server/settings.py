@@ -204,8 +204,7 @@ class Settings(BaseModel):
             parts = urlsplit(url)
             names_one = bool(parts.hostname) and parts.port != 0
         except ValueError:
-            # Its message may quote part of a password.
-            names_one = False
+            names_one = False  # Its message may quote part of a password
         if not names_one:
             raise ValueError("must name a host, as in http://127.0.0.1:11434")
         return url
@@ -221,8 +220,7 @@ class Settings(BaseModel):
     @classmethod
     def _is_absolute(cls, model: str | None) -> str | None:
         if model and model.startswith("."):
-            # The hub's working directory is not its sessions'.
-            raise ValueError("must be an absolute path, or a name")
+            raise ValueError("must be an absolute path, or a name")  # The hub's working directory is not its sessions'
         return str(_user_path(Path(model))) if model and model.startswith("~") else model
 
     @property

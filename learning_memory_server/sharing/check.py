@@ -28,10 +28,8 @@ def _patterns() -> dict[str, re.Pattern[str]]:
 _NOT_A_NAME: Final = re.compile(r"[^\w .'-]+|_")
 _NAME_MAX: Final = 40
 _RANDOM: Final = re.compile(r"\b[A-Za-z0-9]{12,}\b")
-_KEY_LEAST: Final = 24
-"""Letters and digits of a key that does not have all sorts of them: a short commit is none."""
-_ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")
-"""Their letters look alike."""
+_KEY_LEAST: Final = 24  # Letters and digits of a key that does not have all sorts of them: a short commit is none
+_ALPHABETS: Final = re.compile(r"LATIN|CYRILLIC|GREEK|ARMENIAN|CHEROKEE")  # Their letters look alike
 
 
 def objections(file: SharedFile, redactor: Redactor) -> Iterator[tuple[str, str]]:

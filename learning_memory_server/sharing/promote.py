@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 LEARNED: Final = ".claude/rules/learned.md"
-BYTES_MAX: Final = 1_000
-"""Bytes of all rules."""
+BYTES_MAX: Final = 1_000  # Bytes of all rules
 _RULE: Final = re.compile(r"<!-- (\w{1,99}): [^<>\r\n]{0,200}-->\r?\n- [^\r\n]*\r?\n")
 _PATHS: Final = re.compile(r'---\r?\npaths: "[^"\n]*"\r?\n---\r?\n\r?\n')
 

@@ -59,8 +59,7 @@ def state_of(files: Mapping[str, SharedFile]) -> dict[str, SharedLesson]:
 
 T = TypeVar("T")
 
-SHARED: Final = "shared.json"
-"""The file, in the data folder."""
+SHARED: Final = "shared.json"  # The file, in the data folder
 _PREFIX: Final = "shared_"
 _DISCOUNT: Final = 0.05
 """What the score of a shared lesson loses until more others confirm than contradict it, or your own work confirms."""

@@ -13,14 +13,10 @@ from learning_memory_server.sharing.files import FOLDER, SharedFile, parse
 from learning_memory_server.system import files, timeouts
 from learning_memory_server.system import git as system
 
-Merge: TypeAlias = tuple[str, datetime | None]
-"""Who merged a file, and when, as far as that is known."""
-_FILES_MAX: Final = 10_000
-"""How many files of a tree are looked at, the first by name."""
-_BRANCHES: Final = 30
-"""How many branches are looked at: those with the newest commits."""
-_READ_MAX: Final = 1 << 26
-"""Bytes that are read of all files together."""
+Merge: TypeAlias = tuple[str, datetime | None]  # Who merged a file, and when, as far as that is known
+_FILES_MAX: Final = 10_000  # How many files of a tree are looked at, the first by name
+_BRANCHES: Final = 30  # How many branches are looked at: those with the newest commits
+_READ_MAX: Final = 1 << 26  # Bytes that are read of all files together
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
@@ -124,8 +120,7 @@ def merges(place: Path, commit: str) -> Mapping[str, Merge]:
             # Anybody can write the date of a commit.
             merge = author, datetime.fromtimestamp(min(int(seconds or 0), time()), UTC)
         else:
-            # The newest comes first: it brought what is there now.
-            found.setdefault(row.rpartition("/")[2], merge)
+            found.setdefault(row.rpartition("/")[2], merge)  # The newest comes first: it brought what is there now
     return found
 
 

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Final, NoReturn, TextIO
 
-INTERRUPTED: Final = 130
-"""The exit status after Ctrl-C: 128 plus the signal's number, as shells report it."""
+INTERRUPTED: Final = 130  # The exit status after Ctrl-C: 128 plus the signal's number, as shells report it
 _SHOW_CURSOR: Final = "\x1b[?25h"
 _unwinding: Final = threading.Event()
 
@@ -77,10 +76,8 @@ def _unwind(_number: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-_FRAMES: Final = 40
-"""Places that are kept, innermost last. A recursion error has a thousand."""
-_EXCEPTIONS: Final = 20
-"""Exceptions that are described: causes can be a circle, and groups can hold groups."""
+_FRAMES: Final = 40  # Places that are kept, innermost last. A recursion error has a thousand.
+_EXCEPTIONS: Final = 20  # Exceptions that are described: causes can be a circle, and groups can hold groups
 _UNKNOWN: Final = "?"
 
 

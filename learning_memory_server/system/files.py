@@ -11,12 +11,9 @@ PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Flags for every file: children do not inherit it, and Windows does not translate its line ends."""
 _AS_IT_IS: Final = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Flags for a file of somebody else: whatever has taken its place is neither followed nor waited for."""
-READ_MAX: Final = 1 << 16
-"""Bytes of a file of somebody else that is read. Larger ones are data."""
-TEMPORARY: Final = ".tmp"
-"""The suffix of a file that is not complete yet."""
-_BLOCK: Final = 512
-"""Bytes: the unit of st_blocks on every file system."""
+READ_MAX: Final = 1 << 16  # Bytes of a file of somebody else that is read. Larger ones are data.
+TEMPORARY: Final = ".tmp"  # The suffix of a file that is not complete yet
+_BLOCK: Final = 512  # Bytes: the unit of st_blocks on every file system
 
 
 def make_private_directory(path: Path) -> None:
@@ -39,8 +36,7 @@ def create(path: Path, data: bytes) -> bool:
     """Create the file with `data`, and return whether that was done: an existing one stays. Nobody sees it in part."""
     temporary = _written(path, data, 0o600)
     try:
-        # Unlike a renamed one, a linked file takes nobody's place.
-        os.link(temporary, path)
+        os.link(temporary, path)  # Unlike a renamed one, a linked file takes nobody's place
     except FileExistsError:
         return False
     finally:
@@ -90,8 +86,7 @@ def _written(path: Path, data: bytes, mode: int) -> Path:
         try:
             _write_all(descriptor, data)
             if hasattr(os, "fchmod"):
-                # The process's umask has taken bits from what was opened.
-                os.fchmod(descriptor, mode)
+                os.fchmod(descriptor, mode)  # The process's umask has taken bits from what was opened
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -164,8 +159,7 @@ def truncate(path: Path, size: int) -> None:
 def sync_directory(path: Path) -> None:
     """Make created, renamed and removed names in the directory survive a power loss."""
     if os.name == "nt":
-        # Windows cannot open directories, but its file system journals name changes.
-        return
+        return  # Windows cannot open directories, but its file system journals name changes
     descriptor = os.open(path, os.O_RDONLY | PLAIN)
     try:
         os.fsync(descriptor)
@@ -190,8 +184,7 @@ def disk_use(folder: Path) -> int:
                 found = os.stat(os.path.join(parent, name))
             except OSError:
                 continue
-            # Windows has no blocks.
-            total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size
+            total += found.st_blocks * _BLOCK if hasattr(found, "st_blocks") else found.st_size  # Windows has no blocks
     return total
 
 

@@ -38,8 +38,7 @@ def git(folder: Path, *arguments: str, given: bytes = b"", seconds: float = time
     except subprocess.TimeoutExpired:
         raise TimeoutError from None
     except (FileNotFoundError, ValueError):
-        # There is no git, or no folder can have such a name.
-        return None
+        return None  # There is no git, or no folder can have such a name
     if done.returncode < 0:
         raise ChildProcessError
     return done.stdout if done.returncode == 0 and len(done.stdout) < _OUTPUT_MAX else None

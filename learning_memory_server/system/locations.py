@@ -17,12 +17,10 @@ if TYPE_CHECKING:
 
 APPLICATION: Final = "learning-memory-server"
 PREFIX: Final = "LEARNING_MEMORY_"
-CONFIG: Final = f"{PREFIX}CONFIG"
-"""The variable that names the settings file."""
+CONFIG: Final = f"{PREFIX}CONFIG"  # The variable that names the settings file
 SILENT: Final = "hub.silent"
 """A file in the storage folder while a hub does not answer: the waiting process makes it, the hub removes it."""
-_RUNTIME_MAX: Final = 60
-"""Characters of a folder for sockets."""
+_RUNTIME_MAX: Final = 60  # Characters of a folder for sockets
 PROJECT_FILES: Final = (
     ".claude/settings.json",
     ".claude/settings.local.json",
@@ -41,8 +39,7 @@ PROJECT_FILES: Final = (
     ".env",
 )
 """Files of a project from which clients, and the terminals of editors, take variables."""
-PROJECT_FILE_MAX: Final = 1 << 16
-"""Bytes of the longest file that is parsed."""
+PROJECT_FILE_MAX: Final = 1 << 16  # Bytes of the longest file that is parsed
 _PROJECT_FOLDERS: Final = ("CLAUDE_PROJECT_DIR", "PWD", "WORKSPACE_FOLDER_PATHS")
 """Variables that may name the project's folder where it is not the working directory. The last is Cursor's."""
 
@@ -109,8 +106,7 @@ def note_silence(storage: str) -> None:
             pass
         os.utime(os.path.join(storage, SILENT))
     except OSError:
-        # Then the next one waits, too.
-        pass
+        pass  # Then the next one waits, too
 
 
 def end_silence(storage: str) -> None:
@@ -118,8 +114,7 @@ def end_silence(storage: str) -> None:
     try:  # noqa: SIM105 - contextlib is slow to import
         os.unlink(os.path.join(storage, SILENT))
     except OSError:
-        # It was not silent, or the folder cannot be written.
-        pass
+        pass  # It was not silent, or the folder cannot be written
 
 
 def is_attended(environment: Mapping[str, str]) -> bool:

@@ -16,8 +16,7 @@ from learning_memory_server.system import files, timeouts
 from learning_memory_server.system.paths import LOCK
 
 _WAIT: Final = "Wait until it ends."
-_RETRY_SECONDS: Final = 0.02
-"""Seconds between attempts: much longer than `holder` takes."""
+_RETRY_SECONDS: Final = 0.02  # Seconds between attempts: much longer than `holder` takes
 
 
 @contextmanager
@@ -119,8 +118,7 @@ def holder(folder: Path) -> dict[str, object] | None:
             hint="It must be a file that this user may read and write.",
         ) from error
     try:
-        # A shared lock is refused only while another process has the exclusive one.
-        lock(descriptor, shared=True)
+        lock(descriptor, shared=True)  # A shared lock is refused only while another process has the exclusive one
     except BlockingIOError:
         try:
             written = json.loads(os.read(descriptor, 4096))

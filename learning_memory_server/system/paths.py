@@ -16,8 +16,7 @@ if TYPE_CHECKING:
 
 APPLICATION: Final = locations.APPLICATION
 PREFIX: Final = locations.PREFIX
-LOCK: Final = ".lock"
-"""The file in a folder that a process locks; see `locking`."""
+LOCK: Final = ".lock"  # The file in a folder that a process locks; see `locking`
 
 
 def data_directory(environment: Mapping[str, str] = os.environ, platform: str = sys.platform) -> Path:

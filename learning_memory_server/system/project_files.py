@@ -11,16 +11,14 @@ from typing import Any, Final
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.locations import PROJECT_FILE_MAX, PROJECT_FILES, read_project_file
 
-_ENV_FILE: Final = "envFile"
-"""The key under which VS Code and Cursor name a file of variables."""
+_ENV_FILE: Final = "envFile"  # The key under which VS Code and Cursor name a file of variables
 _WORKSPACE: Final = "${workspaceFolder}"
 # What does not end is taken whole, and stays: each sign in it would be tried as a beginning.
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*"?|/\*(?:(?!\*/).)*\Z)|//[^\r\n\u2028\u2029]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*"?)|,(?=\s*[}\]])', re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\[uUx]|\0")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
-_DOTS_MAX: Final = 100
-"""Dots in a line of TOML that is parsed."""
+_DOTS_MAX: Final = 100  # Dots in a line of TOML that is parsed
 
 
 class ProjectFile:
@@ -95,8 +93,7 @@ def _json_pairs(data: bytes) -> list[tuple[str, Any]]:
 def _toml_pairs(data: bytes) -> list[tuple[str, Any]]:
     """Return every key of every table in TOML."""
     if any(line.count(b".") > _DOTS_MAX for line in data.splitlines()):
-        # To read a key of n parts takes n squared.
-        raise ValueError
+        raise ValueError  # To read a key of n parts takes n squared
     left: list[Any] = [tomllib.loads(data.decode())]
     pairs: list[tuple[str, Any]] = []
     while left:

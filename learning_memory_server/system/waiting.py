@@ -142,8 +142,7 @@ class Circuit:
             while not await _answers(probe, self._probe_seconds):
                 await asyncio.sleep(pauses.begin())
         finally:
-            # Whatever ends the probes, a circuit without a probe must not stay open.
-            self._error = None
+            self._error = None  # Whatever ends the probes, a circuit without a probe must not stay open
         log.info("circuit.closed", server=self._name, seconds=round(now() - opened, 1))
         self._on_closed()
 
@@ -160,8 +159,7 @@ async def _answers(probe: Callable[[], Awaitable[object]], seconds: float) -> bo
     except (TimeoutError, NoAnswerError, ModelServerAwayError):
         return False
     except LearningMemoryError:
-        # A refusal is an answer.
-        return True
+        return True  # A refusal is an answer
     return True
 
 

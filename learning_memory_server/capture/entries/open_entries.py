@@ -24,8 +24,7 @@ from learning_memory_server.system import timeouts
 class Owner(StrEnum):
     """Who works on an open entry, seen from a caller."""
 
-    CALLER = "you"
-    """The caller, or an agent of its session where it is not known which."""
+    CALLER = "you"  # The caller, or an agent of its session where it is not known which
     AGENT = "another agent of this session"
     SESSION = "another live session"
     NOBODY = "a session that has ended"

@@ -102,16 +102,12 @@ class MemoryLog(Records[Memory]):
 
 
 def _canonical(metadata: Mapping[str, Any]) -> str:
-    # To Python, 1, 1.0 and True are equal; as JSON they differ.
-    return json.dumps(metadata, sort_keys=True)
+    return json.dumps(metadata, sort_keys=True)  # To Python, 1, 1.0 and True are equal; as JSON they differ
 
 
-_FEW: Final = 64
-"""Up to this many chunks, all are ranked."""
-_MOST: Final = 4_000
-"""The most chunks that are ranked, in a fifth of a second."""
-_STEM: Final = 3
-"""From this length on, the last character of a term may come from the stemmer, not the text."""
+_FEW: Final = 64  # Up to this many chunks, all are ranked
+_MOST: Final = 4_000  # The most chunks that are ranked, in a fifth of a second
+_STEM: Final = 3  # From this length on, the last character of a term may come from the stemmer, not the text
 
 
 def needles(query: str) -> list[str]:
@@ -138,8 +134,7 @@ def touched(text: str, spans: Sequence[Span], wanted: Sequence[str]) -> Collecti
     return set(sorted(hits, key=lambda number: (-hits[number], number))[:_MOST])
 
 
-_AT_ONCE: Final = 64
-"""The most chunks a caller waits for: about 8,000 tokens, one or two seconds."""
+_AT_ONCE: Final = 64  # The most chunks a caller waits for: about 8,000 tokens, one or two seconds
 
 
 class ReportProgress(Protocol):
@@ -287,8 +282,7 @@ class MemoryStore:
     def _documents_of(self, memory: Memory) -> list[Document]:
         documents: list[Document] = list(self._log.documents_of(memory))
         if len(documents) > _AT_ONCE:
-            # A long text has been copied a dozen times by now.
-            trim_heap()
+            trim_heap()  # A long text has been copied a dozen times by now
         return documents
 
     async def _follow(self, total: int, report: ReportProgress) -> bool:

@@ -29,10 +29,8 @@ from learning_memory_server.system.ipc.socket_security import has_hubs
 
 Operate = Callable[[out.Report, str, dict[str, Any]], Awaitable[dict[str, Any]]]
 
-STARTS_HUB = True
-"""Whether a command starts a hub if none runs. Tests of commands turn it off, except those of that."""
-_BATCH: Final = 50
-"""Records per message."""
+STARTS_HUB = True  # Whether a command starts a hub if none runs. Tests of commands turn it off, except those of that.
+_BATCH: Final = 50  # Records per message
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
 """What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
@@ -51,8 +49,7 @@ class Connection:
         self.outlives_command = outlives_command
         self.redacted: Counter[str] = Counter()
         self._project = caller_of(os.environ, settings).project
-        # A separate session, which has no open entry.
-        self._session = os.urandom(8).hex()
+        self._session = os.urandom(8).hex()  # A separate session, which has no open entry
 
     async def run(self, operation: str, doing: str = "Working", /, **fields: object) -> dict[str, Any]:
         """Run an operation and return its result, or raise its error. If it is interrupted, a notice says what remains.
@@ -147,8 +144,7 @@ async def complete_index(connection: Connection) -> str:
 
 def running_hub() -> HubClient | None:
     """Return the hub that owns the data of the environment's settings, or None if none runs."""
-    # Without Unix sockets there are no hubs.
-    return find_hub(Place(os.environ)) if has_hubs() else None
+    return find_hub(Place(os.environ)) if has_hubs() else None  # Without Unix sockets there are no hubs
 
 
 @asynccontextmanager

@@ -114,8 +114,7 @@ def _connect(path: Path, place: discovery.Place, hung_after: float) -> socket.so
     try:
         return socket_security.connect(path, hung_after)
     except (BlockingIOError, TimeoutError):
-        # Its queue of connections is full.
-        raise _hangs(place, hung_after) from None
+        raise _hangs(place, hung_after) from None  # Its queue of connections is full
     except OSError:
         return None
 
@@ -162,8 +161,7 @@ def stop_running_hub(term_seconds: float = timeouts.HUB_TERM) -> int | None:
             if _has_released(place, pid, until):
                 return pid
     except RefusedSocketError:
-        # Nothing is wrong with the hub.
-        raise
+        raise  # Nothing is wrong with the hub
     except LearningMemoryError:
         pass
     return _end_holder(place, term_seconds)

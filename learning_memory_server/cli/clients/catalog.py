@@ -19,8 +19,7 @@ from learning_memory_server.cli.clients import json_text, toml_text
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
-SERVER: Final = "learning-memory"
-"""The name of this server in a client. Gemini CLI allows no underscore in it."""
+SERVER: Final = "learning-memory"  # The name of this server in a client. Gemini CLI allows no underscore in it.
 _SDK_PASSES: Final = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"})
 """The environment that the TypeScript SDK's stdio client passes by default."""
 _CODEX_PASSES: Final = _SDK_PASSES | {"__CF_USER_TEXT_ENCODING", "LANG", "LC_ALL", "TMPDIR", "TZ"}
@@ -218,8 +217,7 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
 
 _UV_CACHE: Final = ("archive-v0", "environments-v2", "builds-v0")
 """Folders of uv's cache in which `uvx` and `uv run --with` build environments."""
-_FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")
-"""Variables that decide where settings and data are on Linux."""
+_FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")  # Variables that decide where settings and data are on Linux
 
 
 _OUR_NAMES: Final = frozenset({APPLICATION, "learning_memory_server"})

@@ -24,12 +24,10 @@ from learning_memory_server.system import files, locations, timeouts
 from learning_memory_server.system.paths import APPLICATION
 from learning_memory_server.version import VERSION
 
-NAME: Final = "learning-memory"
-"""The plugin's name. Its tools are called `mcp__plugin_learning-memory_memory__...`."""
+NAME: Final = "learning-memory"  # The plugin's name. Its tools are called `mcp__plugin_learning-memory_memory__...`.
 MARKETPLACE: Final = APPLICATION
 IDENTITY: Final = f"{NAME}@{MARKETPLACE}"
-FOLDER: Final = "claude-code"
-"""The copy's folder, next to `config.toml`."""
+FOLDER: Final = "claude-code"  # The copy's folder, next to `config.toml`
 _MANIFEST: Final = Path(".claude-plugin", "plugin.json")
 _SERVERS: Final = Path(".mcp.json")
 _HOOKS: Final = Path("hooks", "hooks.json")
@@ -225,8 +223,7 @@ def entry_of(installed: Installed) -> dict[str, Any]:
             _script, _interpreter, command, *arguments = entry["args"]
             return {**entry, "command": command, "args": arguments}
     except (OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration):
-        # It was changed: whoever starts the entry will say so.
-        return {}
+        return {}  # It was changed: whoever starts the entry will say so
     return entry
 
 

@@ -13,8 +13,7 @@ _TRAILING: Final = re.compile(rf"{_STRING}|[\[{{]\s*+,|,(?=\s*+[}}\]])", re.DOTA
 """A string, a comma that nothing precedes, which is not valid, or one that nothing follows."""
 _BLANK: Final = re.compile(r"[ \t\r\n]*")
 _INDENT: Final = re.compile(r"\{[ \t]*(?://[^\r\n]*)?\r?\n([ \t]+)[\"/]")
-_MARK: Final = "\ufeff"
-"""Some editors begin a file with it."""
+_MARK: Final = "\ufeff"  # Some editors begin a file with it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +58,7 @@ def drop(text: str, path: tuple[str, ...]) -> str:
     member = members[name]
     start = len(text[: member.key].rstrip(" \t\r\n"))
     if re.search(r"//[^\r\n]*\Z", text[parent.start : start]):
-        # What follows must not become part of the comment.
-        start = member.key
+        start = member.key  # What follows must not become part of the comment
     if member.comma is not None:
         return text[:start] + text[member.comma + 1 :]
     names = list(members)

@@ -68,8 +68,7 @@ def drop(text: str, path: tuple[str, ...]) -> str:
     if not spans:
         raise ValueError(f"there is no table {'.'.join(path)}")
     for _, start, end in reversed(spans):
-        # The blank line before it goes, too.
-        text = re.sub(r"(\A|(?<=\n))[ \t]*\r?\n\Z", "", text[:start]) + text[end:]
+        text = re.sub(r"(\A|(?<=\n))[ \t]*\r?\n\Z", "", text[:start]) + text[end:]  # The blank line before it goes, too
     return text
 
 

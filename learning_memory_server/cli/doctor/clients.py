@@ -22,8 +22,7 @@ _SETUP: Final = f"{paths.APPLICATION} setup"
 _ENDED: Final = "ended before it had listed its tools"
 _NO_SERVER: Final = "did not answer as an MCP server does"
 _TAIL: Final = 65_536
-_SAID_MAX: Final = 200
-"""Characters of a program's last words that are shown."""
+_SAID_MAX: Final = 200  # Characters of a program's last words that are shown
 
 
 def check_clients(machine: Machine, *, quick: bool) -> Iterator[Finding]:

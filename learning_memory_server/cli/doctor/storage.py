@@ -289,8 +289,7 @@ def check_elsewhere(settings: Settings) -> Iterator[Finding]:
         known = servers.known()
         elsewhere = servers.elsewhere(settings.qdrant_url, owner)
     except LearningMemoryError:
-        # Said of the journal already.
-        return
+        return  # Said of the journal already
     if known and not settings.owner_file.exists():
         yield yellow(
             f"{settings.owner_file} is missing: it says which points are yours on {_named(known)}. Restore it from a "
@@ -319,8 +318,7 @@ async def _examined(settings: Settings, url: str, specs: Callable[[], Awaitable[
     try:
         known = await specs()
     except EmbeddingUnavailableError:
-        # Said of the model already.
-        known = []
+        known = []  # Said of the model already
     try:
         return await examine(store.requests, store.catalog, known)
     finally:

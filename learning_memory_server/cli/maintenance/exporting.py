@@ -59,8 +59,7 @@ def backup(
     if path is None or is_folder:
         return _back_up_dated(settings, path or settings.backups_directory, keep or BACKUPS_KEPT)
     with out.working("Reading the journal"):
-        # The moment before reading.
-        at, snapshot = utc_now(), take_snapshot(journal, wanted)
+        at, snapshot = utc_now(), take_snapshot(journal, wanted)  # The moment before reading
     with out.working(f"Writing {path.name}"):
         key = store_key(settings.archive_key_file)
         write_archive(path, snapshot, at, project=wanted, replace=force, key=key)

@@ -24,8 +24,7 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.redaction.gate import listed
 from learning_memory_server.server.settings import Settings
 
-_ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}
-"""Suffixes that archives have."""
+_ARCHIVES: Final = {".tar", ".tgz", ".gz", ".bz2", ".xz", ".zip"}  # Suffixes that archives have
 _NUMBERING: Final = {
     Numbering.NEW: "new",
     Numbering.THERE: "already there",

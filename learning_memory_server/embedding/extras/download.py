@@ -30,12 +30,10 @@ from learning_memory_server.system.locking import exclusive
 from learning_memory_server.system.waiting import Backoff, attempts
 
 _PARTS: Final = {"modules.json", "config.json"}
-_DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")
-"""The ends of the names of what is not weights."""
+_DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")  # The ends of the names of what is not weights
 _NOT_SHOWN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
 """What the hub answers for a model that does not exist, or not for this user."""
-_OTHER_RUNTIMES: Final = ("onnx", "openvino", "coreml")
-"""Folders whose descriptions are not needed."""
+_OTHER_RUNTIMES: Final = ("onnx", "openvino", "coreml")  # Folders whose descriptions are not needed
 
 Report = Callable[[str, int, int], None]
 """What is told which file is being fetched, how many of its MB are there, and how many it has."""
@@ -124,8 +122,7 @@ class _Hub:
         headers = {"Range": f"bytes={there}-"} if there else {}
         with self._client.stream("GET", f"/{self._name}/resolve/{self.commit}/{path}", headers=headers) as answer:
             if answer.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                # Nothing is missing.
-                return
+                return  # Nothing is missing
             answer.raise_for_status()
             is_rest = answer.status_code == HTTPStatus.PARTIAL_CONTENT
             done = there if is_rest else 0

@@ -162,8 +162,7 @@ class OllamaServer:
         try:
             vectors = np.asarray(answer, dtype=np.float64)
         except (TypeError, ValueError):
-            # Rows of different lengths, or not of numbers.
-            raise self._malformed() from None
+            raise self._malformed() from None  # Rows of different lengths, or not of numbers
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise self._malformed()
         with np.errstate(over="ignore"):

@@ -13,8 +13,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError
 _BATCH: Final = 32
 _BATCH_TOKENS: Final = 512
 """Tokens in a batch of documents, estimated, padding included: torch keeps the RAM of its largest batch."""
-_PAIR_TOKENS: Final = 256
-"""Tokens of a query and a text together; the longer of the two is truncated."""
+_PAIR_TOKENS: Final = 256  # Tokens of a query and a text together; the longer of the two is truncated
 
 
 class SentenceEmbedder:
@@ -66,8 +65,7 @@ class CrossEncoderReranker:
             )
         # Never more than the model's own limit: a position beyond it would be an error.
         self._model.max_seq_length = min(self._model.max_seq_length or _PAIR_TOKENS, _PAIR_TOKENS)
-        # Some models have their own activation; scores must be from 0 to 1 for all of them.
-        self._to_unit = Sigmoid()
+        self._to_unit = Sigmoid()  # Some models have their own activation; scores must be from 0 to 1 for all of them
 
     def scores(self, query: str, texts: Sequence[str]) -> Vectors:
         """Return an array of shape (len(texts),), from 0 to 1."""
@@ -91,5 +89,4 @@ def _prepare_torch(obstacle: str = "") -> None:
 
     transformers_logging.disable_progress_bar()
     transformers_logging.set_verbosity_error()
-    # A second thread made a query 14 times slower on a busy two-core machine.
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # A second thread made a query 14 times slower on a busy two-core machine

@@ -21,17 +21,14 @@ if TYPE_CHECKING:
 
 RECORDED: Final = Path(__file__).with_name("answers.json")
 """Of each era: its protocol `versions`, the `result` or `error` of each of its `methods`, and the tool for `hooks`."""
-HANDSHAKE: Final = "handshake"
-"""The era of the protocols that begin with `initialize`."""
-ENVELOPE: Final = "envelope"
-"""The era of the protocols whose requests each carry version and capabilities."""
+HANDSHAKE: Final = "handshake"  # The era of the protocols that begin with `initialize`
+ENVELOPE: Final = "envelope"  # The era of the protocols whose requests each carry version and capabilities
 
 _PREFIX: Final = "io.modelcontextprotocol/"
 _INITIALIZED: Final = "notifications/initialized"
 _LISTEN: Final = "subscriptions/listen"
 _ACKNOWLEDGED: Final = "notifications/subscriptions/acknowledged"
-_WITH_PAGES: Final = ("tools/list", "resources/list")
-"""What a client that renders pages in a chat sees more of."""
+_WITH_PAGES: Final = ("tools/list", "resources/list")  # What a client that renders pages in a chat sees more of
 _LISTENS_FOR: Final = ("toolsListChanged", "promptsListChanged", "resourcesListChanged")
 
 
@@ -65,8 +62,7 @@ class Answers:
             self._begin(message, line)
             return self._answer(message)
         except UnicodeEncodeError:
-            # It contains an unpaired surrogate, which the hub refuses.
-            return None
+            return None  # It contains an unpaired surrogate, which the hub refuses
 
     def _begin(self, message: Message, line: bytes) -> None:
         """Let the first request decide the era, and note what opens a session of it."""
@@ -97,8 +93,7 @@ class Answers:
         if method not in era["methods"] or rest:
             return None
         if method in _WITH_PAGES and (self._renders_pages or _says_pages(meta.get(f"{_PREFIX}clientCapabilities"))):
-            # It sees more than is recorded.
-            return None
+            return None  # It sees more than is recorded
         # The hub loads its model as soon as a client lists the tools.
         told = [_own(message, method)] if method == "tools/list" else []
         outcome = era["methods"][method]

@@ -28,15 +28,11 @@ _INPUT_MAX: Final = 8 << 20
 _END: Final = 50_000
 _READ_MAX: Final = 64 << 20
 _CHUNK: Final = 1 << 16
-_AT_START: Final = b'essionStart"'
-"""Part of the name of a session's first event, whose first letter is small in Cursor."""
-_LOOK: Final = 0.01
-"""Seconds between looks for a hub that was just started."""
+_AT_START: Final = b'essionStart"'  # Part of the name of a session's first event, whose first letter is small in Cursor
+_LOOK: Final = 0.01  # Seconds between looks for a hub that was just started
 _FIRST: Final = (b'{"hookSpecificOutput":{', b'{"additionalContext":"', b'{"additional_context":"')
-_LAST: Final = b"}\n"
-"""How an answer begins, in each form that a client takes, and ends that says something."""
-_TYPE_AND_OTHERS: Final = 0o170077
-"""The bits of a mode that say what a file is, and what other users may do with it."""
+_LAST: Final = b"}\n"  # How an answer begins, in each form that a client takes, and ends that says something
+_TYPE_AND_OTHERS: Final = 0o170077  # The bits of a mode that say what a file is, and what other users may do with it
 _PRIVATE_FOLDER: Final = 0o040000
 
 
@@ -99,8 +95,7 @@ def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> byt
             with suppress(OSError):
                 connection = socket_security.connect(path, left)
                 hello = _hello(str(place.journal), str(place.storage), place.project, given, client)
-                # One that is starting is not silent.
-                return _ask(connection, hello, None)
+                return _ask(connection, hello, None)  # One that is starting is not silent
         sleep(_LOOK)
     return b""
 
@@ -157,8 +152,7 @@ def _connect(path: str) -> Any:
             if int.from_bytes(ucred[4:8], sys.byteorder) == os.geteuid():
                 return connection
     except OSError:
-        # There is no hub, or not yet.
-        pass
+        pass  # There is no hub, or not yet
     connection.close()
     return None
 

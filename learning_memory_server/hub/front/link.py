@@ -31,12 +31,10 @@ if TYPE_CHECKING:
 
 _DEATHS_MAX: Final = 5
 """How many hubs in a row may end before their ack. After that something is broken that another start would not fix."""
-_FAILED_STARTS_MAX: Final = 6
-"""How many hubs may be started without any of them locking the data."""
+_FAILED_STARTS_MAX: Final = 6  # How many hubs may be started without any of them locking the data
 _FAILURES_OF_ONE: Final = 3
 """How many starts, and ends before the ack, tell that a program fails. Then the next one is tried."""
-_DESCRIPTORS: Final = 4096
-"""Descriptors that a client may have left open."""
+_DESCRIPTORS: Final = 4096  # Descriptors that a client may have left open
 
 
 def _sleep(seconds: float, connection: socket.socket | None = None) -> bool:
@@ -300,5 +298,4 @@ def _open_log(storage: Path, instead: int) -> int:
         storage.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(storage / discovery.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError:
-        # The hub will fail on the same folder, and the front reports that.
-        return instead
+        return instead  # The hub will fail on the same folder, and the front reports that

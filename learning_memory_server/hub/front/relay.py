@@ -160,8 +160,7 @@ class Relay:
                     self._is_silent = True
                     self._ping()
                 if self._hub is None:
-                    # It has waited for a hub in vain.
-                    self._rest_until = time.monotonic() + timeouts.HOOKS_REST
+                    self._rest_until = time.monotonic() + timeouts.HOOKS_REST  # It has waited for a hub in vain
 
     def _receive(self, hub: socket.socket) -> None:
         try:
@@ -187,8 +186,7 @@ class Relay:
         if is_answer:
             identity = message.get("id")
             if identity is not None and self._open.pop(identity, None) is None:
-                # The answer to a repeated handshake, or to a call that has failed already.
-                return
+                return  # The answer to a repeated handshake, or to a call that has failed already
             self._losses = 0
         _write(self._client_out, line)
 

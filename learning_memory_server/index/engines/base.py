@@ -12,8 +12,7 @@ from learning_memory_server.embedding.base import Vectors
 Vector: TypeAlias = "Vectors | Sequence[float]"
 Payload = Mapping[str, Any]
 
-MIN_FREE_BYTES: Final = 64 * 1024 * 1024
-"""Free space below which the embedded engine refuses to write."""
+MIN_FREE_BYTES: Final = 64 * 1024 * 1024  # Free space below which the embedded engine refuses to write
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +30,7 @@ class Point:
     id: str
     vector: Vector
     payload: Payload
-    terms: SparseVector | None = None
-    """What a search for terms matches; a point without any is never found by one."""
+    terms: SparseVector | None = None  # What a search for terms matches; a point without any is never found by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,7 @@ class Filter:
     matches: tuple[tuple[str, str], ...] = ()
     """(field, value) pairs; a field that holds a list matches if the list contains the value."""
     times: tuple[TimeRange, ...] = ()  # ranges on datetime fields
-    without: tuple[tuple[str, str], ...] = ()
-    """(field, value) pairs, none of which may match in the sense of `matches`."""
+    without: tuple[tuple[str, str], ...] = ()  # (field, value) pairs, none of which may match in the sense of `matches`
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +77,7 @@ class CollectionSpec:
     dimension: int  # the length of its vectors. Distance is always cosine
     keyword_fields: tuple[str, ...] = ()  # payload fields that filters match exactly
     datetime_fields: tuple[str, ...] = ()  # payload fields that filters range over
-    about: Payload = field(default_factory=dict)
-    """JSON data that is stored with the collection when it is created."""
+    about: Payload = field(default_factory=dict)  # JSON data that is stored with the collection when it is created
     variant: str = ""
     """A short digest of what the points depend on. A server keeps each variant in a collection of its own."""
     refuses: Callable[[Payload], str | None] = lambda _about: None

@@ -151,8 +151,7 @@ def _is_damage(error: BaseException) -> bool:
     if isinstance(error, (OSError, MemoryError)):
         return isinstance(error, FileNotFoundError)
     if isinstance(error, (ValueError, KeyError, TypeError)):
-        # In the two files that this program reads itself.
-        return True
+        return True  # In the two files that this program reads itself
     return bool(_DAMAGE.search(str(error))) and not _PASSING.search(str(error))
 
 
@@ -185,8 +184,7 @@ class OpenShards:
             with engine_errors(spec.name):
                 old = _replaced(directory)
                 if old.exists() and not directory.exists():
-                    # `promote` was interrupted.
-                    old.rename(directory)
+                    old.rename(directory)  # `promote` was interrupted
             if not shard_exists(directory):
                 self.require_space()
                 create_shard(directory, spec.dimension, spec.about)

@@ -15,8 +15,7 @@ from typing import Any, Final
 from learning_memory_server.errors import StorageUnavailableError
 from learning_memory_server.system import files
 
-_RANDOM_NODE: Final = 1 << 40
-"""The bit that says of `uuid.getnode()` that it was drawn at random."""
+_RANDOM_NODE: Final = 1 << 40  # The bit that says of `uuid.getnode()` that it was drawn at random
 
 
 class Owner:

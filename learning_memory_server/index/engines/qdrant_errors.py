@@ -32,8 +32,7 @@ _WITHOUT_PORT: Final = (
 _KEY: Final = "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """What a proxy answers while there is no server behind it."""
-_ABOUT_THE_REQUEST: Final = range(400, 500)
-"""These say nothing about other requests of the kind."""
+_ABOUT_THE_REQUEST: Final = range(400, 500)  # These say nothing about other requests of the kind
 _MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
 _DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")
 _NO_QUORUM: Final = re.compile(

@@ -27,8 +27,7 @@ from learning_memory_server.system.waiting import Backoff, Circuit, is_own_delay
 
 T = TypeVar("T")
 
-_TRIED: Final = ("1.15.5", "1.18.3", "1.19.0")
-"""The versions of Qdrant that this program was tried with."""
+_TRIED: Final = ("1.15.5", "1.18.3", "1.19.0")  # The versions of Qdrant that this program was tried with
 
 log = structlog.get_logger()
 
@@ -282,8 +281,7 @@ class Requests:
         async with self._connect(node.url) as client, self._errors(node.address):
             fresh = node._replace(client=client)
             await _sent(client, node.url, call, node.address)
-            # Another version may have been started.
-            await self.note_version(fresh)
+            await self.note_version(fresh)  # Another version may have been started
 
     async def version(self) -> str:
         """Return the server's version; see `ask`."""

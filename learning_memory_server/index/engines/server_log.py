@@ -71,8 +71,7 @@ def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool 
     return f"{parts.hostname}:{port}"
 
 
-KIND: Final = "server"
-"""How journal lines name this kind."""
+KIND: Final = "server"  # How journal lines name this kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from learning_memory_server.errors import StorageUnavailableError, WrongDimensio
 from learning_memory_server.index.engines.base import Hit, SparseVector, Vector
 
 VECTOR: Final = "dense"
-TERMS: Final = "bm25"
-"""The names of a point's vector and terms, in every engine."""
+TERMS: Final = "bm25"  # The names of a point's vector and terms, in every engine
 REBUILD: Final = "Run `learning-memory-server reindex`: it is rebuilt from the journal."
 _MOST_TERMS: Final = 1 << 32
 
@@ -62,8 +61,7 @@ def read_vector(vectors: object, name: str) -> Vectors | None:
 
 _MORE: Final = 8
 """All hits at once took 600 ms among 100,000 points, of which 2,500 tied: that was the tail of searches."""
-_MARGIN: Final = 8
-"""Hits to fetch beyond the limit at first."""
+_MARGIN: Final = 8  # Hits to fetch beyond the limit at first
 
 
 async def best_hits(

@@ -14,26 +14,21 @@ from typing import Final
 from learning_memory_server.index.ranking.threshold import UNIT
 from learning_memory_server.model.vocabulary import SearchMode
 
-DEPTH: Final = 50
-"""Candidates to take from each search, unless more results are wanted."""
+DEPTH: Final = 50  # Candidates to take from each search, unless more results are wanted
 
 RERANKED: Final = 20
 """The number of results that a re-ranking model reads: as many as fit into the second of a memory search."""
 
 LEXICAL_WEIGHT: Final = 0.55
 _NEAREST, _USUAL = 2.0, 3.0
-_LEAST: Final = 0.01
-"""Where nothing stands out, the nearest text is still first."""
-_MOST: Final = 0.45
-"""With the lexical weight, no score is above 1."""
+_LEAST: Final = 0.01  # Where nothing stands out, the nearest text is still first
+_MOST: Final = 0.45  # With the lexical weight, no score is above 1
 _UNREAD_SHARE: Final = 0.15
 RERANKED_WEIGHT: Final = 0.99
 _HALF_OF_HYBRID: Final = 20.0
 """The BM25 score whose `lexical_part` is half of the contrast: the 20 of the formula above and of decision 9."""
-_WORDS, _HALF_OF_WORDS = 10.0, 15.0
-"""What words count in a text's strength."""
-_BACKGROUND: Final = 25
-"""The rank whose BM25 score is the background that the best one stands out from."""
+_WORDS, _HALF_OF_WORDS = 10.0, 15.0  # What words count in a text's strength
+_BACKGROUND: Final = 25  # The rank whose BM25 score is the background that the best one stands out from
 _HALF_OF_LEXICAL: Final = 10.0
 """The BM25 score whose `lexical_score` is 0.5. It only scales what is shown: it changes no order."""
 

@@ -29,8 +29,7 @@ from learning_memory_server.index.ranking.threshold import counted_as_usual, lea
 from learning_memory_server.model.vocabulary import SearchMode
 from learning_memory_server.system import timeouts
 
-_SLOW: Final = 500.0
-"""Milliseconds."""
+_SLOW: Final = 500.0  # Milliseconds
 
 log = structlog.get_logger()
 
@@ -68,13 +67,10 @@ class SearchTimer:
             self._parts[name] += 1000 * (perf_counter() - began)
 
 
-_SAMPLE: Final = 200
-"""Points whose mean is taken: the first by id, and ids are hashes. Reading them takes 10 ms."""
-_GROWN: Final = 1.25
-"""How much larger a collection is when its mean is taken again."""
+_SAMPLE: Final = 200  # Points whose mean is taken: the first by id, and ids are hashes. Reading them takes 10 ms.
+_GROWN: Final = 1.25  # How much larger a collection is when its mean is taken again
 _FEW: Final = 50
-_OFF_TOPIC: Final = 0.03
-"""The mean closeness of an off-topic question to any text."""
+_OFF_TOPIC: Final = 0.03  # The mean closeness of an off-topic question to any text
 
 
 class Means:

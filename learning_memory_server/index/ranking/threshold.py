@@ -15,17 +15,14 @@ from learning_memory_server.embedding.scale import DEFAULT_SCALE, Scale
 
 # ---- A search
 
-UNIT: Final = 0.06
-"""The unit of strength for the default model."""
+UNIT: Final = 0.06  # The unit of strength for the default model
 _BASE, _PER_LN, _LEAST = 0.3, 0.8, 1.5
-_MANY: Final = 5
-"""The terms from which more make no difference."""
+_MANY: Final = 5  # The terms from which more make no difference
 _FOREIGN: Final = 0.44
 _SAME_LANGUAGE: Final = 0.15
 _MOST_USUAL: Final = 0.25
 """The most that counts as usual: where all texts are about one thing, an answer is not much nearer than the rest."""
-OTHERS: Final = 1 / 3
-"""What the others need of that strength, once the best result has it."""
+OTHERS: Final = 1 / 3  # What the others need of that strength, once the best result has it
 
 COVERED: Final = 0.6
 """The share of a question's terms that the best result of a lexical search has if it is strong: two of three do."""
@@ -39,8 +36,7 @@ _GROWTH_OF_ADVICE: Final = 0.04
 _GROWS_ABOVE: Final = 100
 PROMPT: Final = 0.05
 """The additional closeness for a user's prompt, which asks for nothing; measured by `benchmarks.recurrence`."""
-ERROR: Final = 0.62
-"""The least score at a failed command in a store of 100 entries; measured by `benchmarks.lessons`."""
+ERROR: Final = 0.62  # The least score at a failed command in a store of 100 entries; measured by `benchmarks.lessons`
 _FEW: Final = 10
 VALUE: Final = 0.3
 """The least difference between a value and the usual closeness of experiences; see `benchmarks.thresholds`."""
@@ -49,12 +45,9 @@ MEAN, DEVIATION = 0.17, 0.13
 
 # ---- Two texts
 
-NEAR: Final = 0.24
-"""The same for a value to be named after an entry is resolved."""
-ALIKE: Final = 0.8
-"""The least closeness at which a value is shown as similar; opposite principles may also reach it."""
-NEAR_COPY: Final = 0.95
-"""The closeness from which two texts count as one."""
+NEAR: Final = 0.24  # The same for a value to be named after an entry is resolved
+ALIKE: Final = 0.8  # The least closeness at which a value is shown as similar; opposite principles may also reach it
+NEAR_COPY: Final = 0.95  # The closeness from which two texts count as one
 
 
 def unit_of(scale: Scale) -> float:

@@ -35,18 +35,13 @@ _MIB: Final = 1024**2
 
 MEMBERS_MAX: Final = 20_000
 """Files: two a month, a few more, and one for each open entry. Each takes about a kilobyte of memory."""
-HEADER_MAX: Final = 64 * 1024
-"""Bytes of a header. A name takes at most a few hundred."""
-MANIFEST_MAX: Final = 16 * _MIB
-"""Bytes. Each of the most files takes about 250."""
-OPEN_MAX: Final = 32 * _MIB
-"""Bytes of an open entry's file: thousands of notes of the greatest length."""
+HEADER_MAX: Final = 64 * 1024  # Bytes of a header. A name takes at most a few hundred.
+MANIFEST_MAX: Final = 16 * _MIB  # Bytes. Each of the most files takes about 250.
+OPEN_MAX: Final = 32 * _MIB  # Bytes of an open entry's file: thousands of notes of the greatest length
 LINE_MAX: Final = 6 * MEMORY_MAX + 16 * _MIB
 """Bytes of a line: the longest memory, of characters that JSON writes as six, with its metadata and its chunks."""
-LOG_FILE_MAX: Final = 2 * 1024**3
-"""Bytes of a log's file: a month of a million entries of two kilobytes."""
-TOTAL_MAX: Final = 8 * 1024**3
-"""Bytes of everything."""
+LOG_FILE_MAX: Final = 2 * 1024**3  # Bytes of a log's file: a month of a million entries of two kilobytes
+TOTAL_MAX: Final = 8 * 1024**3  # Bytes of everything
 RATIO_MAX: Final = 100
 """The most bytes that one compressed byte may become: journals stay below 30, zeros would reach 1,000."""
 _ALWAYS: Final = _MIB
@@ -64,8 +59,7 @@ class Bounded:
     def __init__(self, file: IO[bytes], furthest: int) -> None:
         self._file = file
         self._furthest = furthest
-        self.at_once = HEADER_MAX
-        """The most bytes that one call may read."""
+        self.at_once = HEADER_MAX  # The most bytes that one call may read
 
     def read(self, size: int = -1) -> bytes:
         """Read at most `size` bytes; refuse what is too much, or too far."""
@@ -193,8 +187,7 @@ def is_member_name(name: str) -> bool:
 
 
 _GZIP: Final = b"\x1f\x8b"
-_TAR: Final = (257, b"ustar")
-"""The offset and the bytes that identify a tar."""
+_TAR: Final = (257, b"ustar")  # The offset and the bytes that identify a tar
 _CHUNK: Final = 64 * 1024
 
 

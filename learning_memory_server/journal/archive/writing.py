@@ -188,8 +188,7 @@ def _open_files(journal: Path) -> dict[str, bytes]:
             try:
                 found[path.stem] = path.read_bytes()
             except FileNotFoundError:
-                # The entry was resolved, and is in the log, which is read next.
-                continue
+                continue  # The entry was resolved, and is in the log, which is read next
     return found
 
 
@@ -224,8 +223,7 @@ def names_any(text: bytes, forgotten: set[tuple[str, str]]) -> bool:
 
 COMPRESSED: Final = (".tar.gz", ".tgz")
 PLAIN: Final = (".tar",)
-UNFINISHED: Final = ".tmp"
-"""The suffix of an archive that is not complete yet; its name begins with a dot."""
+UNFINISHED: Final = ".tmp"  # The suffix of an archive that is not complete yet; its name begins with a dot
 
 
 def write_archive(

@@ -32,10 +32,8 @@ _PROMPT_MAX: Final = 2_000
 """Characters of a prompt that are used: a longer one is a log or a document, and the model reads no more, either."""
 _TERMS_LEAST: Final = 3
 """Distinct terms of a prompt. With fewer, such as "run the tests", it says too little to tell what bears on it."""
-_LOOK: Final = 0.02
-"""Seconds between looks at an index that is not open yet."""
-_WRONG: Final = 5
-"""How many of the hypotheses about a file are looked at: the newest."""
+_LOOK: Final = 0.02  # Seconds between looks at an index that is not open yet
+_WRONG: Final = 5  # How many of the hypotheses about a file are looked at: the newest
 _SESSIONS: Final = 1_000
 """How many sessions' advice from before their first entry is remembered; the oldest are dropped."""
 

@@ -42,27 +42,21 @@ if TYPE_CHECKING:
     from learning_memory_server.sharing.files import SharedEntry
 
 
-BACKGROUND: Final = 200
-"""How many of the newest entries are the background."""
+BACKGROUND: Final = 200  # How many of the newest entries are the background
 
-SCORE_DIGITS: Final = 3
-"""Decimal places of a score that is kept: more would be noise of the model."""
+SCORE_DIGITS: Final = 3  # Decimal places of a score that is kept: more would be noise of the model
 
 _COSINE: Final = 0.5
 _COVERAGE: Final = 0.4
 _Z: Final = 0.05
 _LEAST_Z: Final = -2.0
 _MOST_Z: Final = 5.0
-_PRIOR: Final = 10
-"""How many entries the usual mean and deviation count as."""
-_MISLED: Final = 0.2
-"""The loss of score for each time that an experience misled more often than it helped."""
+_PRIOR: Final = 10  # How many entries the usual mean and deviation count as
+_MISLED: Final = 0.2  # The loss of score for each time that an experience misled more often than it helped
 _LEAD: Final = 0.5
 _LEAD_MOST: Final = 0.15
-_USUAL_LEAD: Final = 0.1
-"""The worth of half a point of lead over the next experience, its maximum, and the usual lead."""
-_WEAKER: Final = 0.12
-"""The distance from the best score within which a second experience is shown."""
+_USUAL_LEAD: Final = 0.1  # The worth of half a point of lead over the next experience, its maximum, and the usual lead
+_WEAKER: Final = 0.12  # The distance from the best score within which a second experience is shown
 _FALSIFIED_FIRST: Final = 0.07
 """Within this of the best score, a falsified hypothesis comes first: a confirmed wrong guess does harm."""
 
@@ -162,12 +156,10 @@ def best(scored: Iterable[Scored], least: float) -> list[Scored]:
 
 
 _FULL: Final = Collection.of(Axis.FULL)
-_DEPTH: Final = 16
-"""How many of the nearest experiences outside the background are scored."""
+_DEPTH: Final = 16  # How many of the nearest experiences outside the background are scored
 _EMBEDDED: Final = 2
 """How many pending entries are embedded at once: those that share the most terms. Each takes 10 to 20 ms."""
-_REMEMBERED: Final = 2 * BACKGROUND
-"""Of how many entries the terms are kept: finding those of 200 takes 6 ms."""
+_REMEMBERED: Final = 2 * BACKGROUND  # Of how many entries the terms are kept: finding those of 200 takes 6 ms
 
 
 @dataclass(frozen=True, slots=True)

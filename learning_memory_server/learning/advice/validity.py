@@ -14,12 +14,10 @@ from learning_memory_server.model.advice import Effect
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 
-_NEAR: Final = 0.05
-"""How far below the threshold an experience is judged: what is shown may be a little below it."""
+_NEAR: Final = 0.05  # How far below the threshold an experience is judged: what is shown may be a little below it
 _JUDGED: Final = 5
 """How many of the best are judged, of which two are shown at most. With 20 files each, it takes 2 ms."""
-_CHANGED: Final = 0.2
-"""The loss of score if all lines of an experience have changed; see `benchmarks.freshness`."""
+_CHANGED: Final = 0.2  # The loss of score if all lines of an experience have changed; see `benchmarks.freshness`
 
 
 @dataclass(eq=False)

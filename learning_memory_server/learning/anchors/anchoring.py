@@ -30,10 +30,8 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
 
-_OPEN: Final = 200
-"""Open entries whose files are remembered: those that were at work last."""
-_LOOKED_AT: Final = 3 * limits.ANCHORS_MAX
-"""Files that are looked at for an entry: some are ignored, or not to be kept."""
+_OPEN: Final = 200  # Open entries whose files are remembered: those that were at work last
+_LOOKED_AT: Final = 3 * limits.ANCHORS_MAX  # Files that are looked at for an entry: some are ignored, or not to be kept
 # Without what stands in front, each letter of a long word would be tried as a beginning.
 _PATH: Final = re.compile(r"(?<![\w@+~-])[\w@+~-]*(?:[./][\w@+~-]+)+")
 _NAME: Final = re.compile(r"`(\w{3,})`|\b(\w{3,})\(|\b(\w*[a-z0-9](?:_|[A-Z])\w*)\b")

@@ -19,8 +19,7 @@ from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
 
-NAME_MAX: Final = 300
-"""Characters of a file's name in its project. Longer ones are made by programs."""
+NAME_MAX: Final = 300  # Characters of a file's name in its project. Longer ones are made by programs.
 _PRIVATE: Final = re.compile(
     r"""(^|/)(
         \.git | \.ssh | \.gnupg | \.aws | \.azure | \.kube | \.docker | \.password-store
@@ -34,8 +33,7 @@ _PRIVATE: Final = re.compile(
 """Files and folders that hold credentials, or git's own."""
 
 
-_LETTERS: Final = 6
-"""Letters and digits of a line that says something: of fewer are `else:` and `return`."""
+_LETTERS: Final = 6  # Letters and digits of a line that says something: of fewer are `else:` and `return`
 _SIGNS: Final = bytes(sign for sign in range(128) if not chr(sign).isalnum())
 
 
@@ -47,8 +45,7 @@ def project_root(folder: str) -> Path | None:
         here = Path(os.path.realpath(folder))
         found = next((each for each in (here, *here.parents) if (each / ".git").exists()), here)
     except (OSError, ValueError):
-        # It must not be looked at, or is no name of a folder.
-        return None
+        return None  # It must not be looked at, or is no name of a folder
     home = Path(os.path.realpath(Path.home()))
     return None if found in home.parents or (found == home and not (home / ".git").exists()) else found
 
@@ -60,8 +57,7 @@ def name_in(root: Path, path: str) -> str | None:
         name = real.relative_to(root).as_posix()
         name.encode()
     except (OSError, ValueError):
-        # Outside; bytes that are no text; an embedded zero; links in a circle.
-        return None
+        return None  # Outside; bytes that are no text; an embedded zero; links in a circle
     return name if is_allowed(name) else None
 
 
@@ -110,8 +106,7 @@ def _listed(root: Path, *options: str) -> list[str]:
     return (git_output(root, "ls-files", "-z", *options) or "").split("\0")
 
 
-_REMEMBERED: Final = 20_000
-"""How many verdicts are remembered, of files by their stamps, and of entries."""
+_REMEMBERED: Final = 20_000  # How many verdicts are remembered, of files by their stamps, and of entries
 
 
 class _Seen(NamedTuple):
@@ -175,8 +170,7 @@ class Freshness:
         if folder not in inside and is_allowed(anchor.file):
             inside[folder] = os.path.realpath(root / folder) == str(root / folder)
         if not (is_allowed(anchor.file) and inside[folder]):
-            # It is behind a link by now, or from an archive that somebody made.
-            return None
+            return None  # It is behind a link by now, or from an archive that somebody made
         try:
             now = os.lstat(f"{root}/{anchor.file}")
         except (FileNotFoundError, NotADirectoryError):
@@ -203,8 +197,7 @@ def _main(entry: Ghap) -> Sequence[Anchor]:
 
 
 def _size(anchor: Anchor) -> int:
-    # An archive may have half a digest.
-    return -(-len(anchor.lines) // limits.DIGEST) or 1
+    return -(-len(anchor.lines) // limits.DIGEST) or 1  # An archive may have half a digest
 
 
 def _lost(anchor: Anchor, there: Container[str]) -> int:
@@ -215,8 +208,7 @@ def _lost(anchor: Anchor, there: Container[str]) -> int:
 def _judged(entry: Ghap, seen: Sequence[tuple[Anchor, _Seen]]) -> Judged:
     if not any(found.is_there for _, found in seen):
         words = f"its {len(seen)} files are gone" if len(seen) > 1 else "its file is gone"
-        # Their lines may have moved.
-        return Judged(1.0, is_gone=True, words=words, by_lines=False)
+        return Judged(1.0, is_gone=True, words=words, by_lines=False)  # Their lines may have moved
     lost = sum(found.lost for _, found in seen)
     total = sum(_size(anchor) for anchor, _ in seen)
     differ = sum(found.lost > 0 for _, found in seen)

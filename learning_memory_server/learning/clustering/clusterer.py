@@ -27,20 +27,17 @@ from learning_memory_server.learning.clustering.density import (
 )
 from learning_memory_server.learning.clustering.merging import Groups, group_of, joined, readmitted
 
-THIN_NOISE: Final = 0.5
-"""The share of noise above which a partition counts as thin."""
+THIN_NOISE: Final = 0.5  # The share of noise above which a partition counts as thin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
     """The points of one cluster."""
 
-    members: NDArray[np.int64]
-    """Shape (m,), int64: the rows, most central first (cosine to the centroid, ties by row)."""
+    members: NDArray[np.int64]  # Shape (m,), int64: the rows, most central first (cosine to the centroid, ties by row)
     similarities: NDArray[np.float32]  # shape (m,), float32: the cosine of each member to the centroid
     weights: NDArray[np.float64]  # shape (m,), float64: the weight of each member
-    centroid: NDArray[np.float32]
-    """Shape (d,), float32: the weighted mean of the unit vectors, scaled to length 1."""
+    centroid: NDArray[np.float32]  # Shape (d,), float32: the weighted mean of the unit vectors, scaled to length 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +75,11 @@ class Partition:
 
 _SMALLEST_UP_TO: Final = 1_000
 """Up to this many points, the smallest groups are looked for: groups can be merged later, but are never split."""
-_SIZE_POWER: Final = 0.7
-"""The growth of the group size with the store."""
+_SIZE_POWER: Final = 0.7  # The growth of the group size with the store
 _SMALLEST_SIZE: Final = 3
-_DECIMALS: Final = 5
-"""Of the cosines by which members are ranked."""
-_SMALLEST_GROUP: Final = 2
-"""The smallest cluster that HDBSCAN finds."""
-_LEAST_SIMILARITY: Final = 0.2
-"""The minimum cosine (raw vectors) of a member to the mean of the others, without itself."""
+_DECIMALS: Final = 5  # Of the cosines by which members are ranked
+_SMALLEST_GROUP: Final = 2  # The smallest cluster that HDBSCAN finds
+_LEAST_SIMILARITY: Final = 0.2  # The minimum cosine (raw vectors) of a member to the mean of the others, without itself
 _LEAST_SHARE: Final = 0.4
 """The same as a share of the median over all groups, because short texts are less alike than long ones."""
 _OUTLYING: Final = 2.25
@@ -95,8 +88,7 @@ _LEAST_DEVIATION: Final = 0.05
 """If all groups are tight, a slightly looser one is not an outlier. Topics of real texts deviate by .1 or more."""
 _SAME_TOPIC: Final = 0.8
 """Centroids this similar are one topic that density split; points all this similar to their mean are one topic, too."""
-_SIZES_TRIED: Final = 12
-"""Maximum number of smaller cluster sizes tried to find a near miss."""
+_SIZES_TRIED: Final = 12  # Maximum number of smaller cluster sizes tried to find a near miss
 
 
 class Clusterer:

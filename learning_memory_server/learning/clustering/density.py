@@ -20,23 +20,18 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 
-NEIGHBOURS: Final = 15
-"""Neighbours kept for each point. 10 to 30 are within .02 ARI of one another."""
+NEIGHBOURS: Final = 15  # Neighbours kept for each point. 10 to 30 are within .02 ARI of one another.
 
-_BLOCK_FLOATS: Final = 4_000_000
-"""Similarities in a block: 16 MB."""
-_MOST_THREADS: Final = 4
-"""Each thread works on one block."""
-_GROUP: Final = 32
-"""Columns whose maximum bounds the search for the nearest; wider groups give a looser bound."""
+_BLOCK_FLOATS: Final = 4_000_000  # Similarities in a block: 16 MB
+_MOST_THREADS: Final = 4  # Each thread works on one block
+_GROUP: Final = 32  # Columns whose maximum bounds the search for the nearest; wider groups give a looser bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Neighbours:
     """The nearest other points of each point, nearest first, ties by row."""
 
-    rows: NDArray[np.int64]
-    """Shape (n, k), int64: the rows of the neighbours. A point is never its own neighbour."""
+    rows: NDArray[np.int64]  # Shape (n, k), int64: the rows of the neighbours. A point is never its own neighbour.
     similarities: NDArray[np.float32]  # shape (n, k), float32: their cosine similarities
 
 
@@ -115,14 +110,10 @@ def means_of(units: NDArray[np.float32], text: NDArray[np.int64]) -> NDArray[np.
 
 
 _WIDE_DIMENSIONS: Final = 64
-_NARROW_DIMENSIONS: Final = 32
-"""20 to 64 are within .01 ARI of one another; more topics need more dimensions."""
-_ROUNDS: Final = 2
-"""Rounds of diffusion. 1 to 3 are within .02 ARI of one another."""
-_PULLING: Final = 8
-"""Neighbours that pull a point."""
-_SHORTEST: Final = 1e-3
-"""The minimum edge length: zero is no edge in scipy and infinite density in HDBSCAN."""
+_NARROW_DIMENSIONS: Final = 32  # 20 to 64 are within .01 ARI of one another; more topics need more dimensions
+_ROUNDS: Final = 2  # Rounds of diffusion. 1 to 3 are within .02 ARI of one another.
+_PULLING: Final = 8  # Neighbours that pull a point
+_SHORTEST: Final = 1e-3  # The minimum edge length: zero is no edge in scipy and infinite density in HDBSCAN
 _BRIDGE: Final = 2.0
 """The length of an edge that joins two components: the diameter of the unit sphere, longer than any other edge."""
 

@@ -15,12 +15,9 @@ from learning_memory_server.learning.clustering.density import Neighbours, liken
 Groups = list[NDArray[np.int64]]
 Path = list[tuple[int, int]]
 
-_SAMPLE: Final = 8_000
-"""The maximum number of members that the silhouette is measured on."""
-_LEVELS: Final = 64
-"""Maximum number of levels measured, evenly spaced by the logarithm of their number of groups."""
-_FEWEST: Final = 2
-"""Fewer groups separate nothing."""
+_SAMPLE: Final = 8_000  # The maximum number of members that the silhouette is measured on
+_LEVELS: Final = 64  # Maximum number of levels measured, evenly spaced by the logarithm of their number of groups
+_FEWEST: Final = 2  # Fewer groups separate nothing
 _AS_GOOD: Final = 0.99
 """Of levels within this share of the largest product, the coarsest is chosen: near its maximum the product is flat."""
 _TINY: Final = 1e-6
@@ -108,18 +105,13 @@ def _silhouette(sums: NDArray[np.float32], sizes: NDArray[np.float32], own: NDAr
     return float(((outside - inside) / np.maximum(np.maximum(outside, inside), _TINY)).mean())
 
 
-_SIZE_POWER: Final = 0.6
-"""How much the size of groups delays their merging: 1 is Ward's rule, 0 compares centres alone."""
+_SIZE_POWER: Final = 0.6  # How much the size of groups delays their merging: 1 is Ward's rule, 0 compares centres alone
 _ONE_TOPIC: Final = 0.55
 """In a store about one topic, nine of ten points have at least this cosine to the mean of the others."""
-_OUTSIDE: Final = 0.1
-"""The share of points that may be off the topic."""
-_LEAST_PARTED: Final = 0.25
-"""The lowest score of the best level in a store about several topics."""
-_VOTERS: Final = 10
-"""Neighbours that vote on where a noise point belongs."""
-_LEAST_SHARE: Final = 0.5
-"""The minimum share of all votes."""
+_OUTSIDE: Final = 0.1  # The share of points that may be off the topic
+_LEAST_PARTED: Final = 0.25  # The lowest score of the best level in a store about several topics
+_VOTERS: Final = 10  # Neighbours that vote on where a noise point belongs
+_LEAST_SHARE: Final = 0.5  # The minimum share of all votes
 _LEAST_SIMILARITY: Final = 0.4
 """The minimum cosine to the centroid. Shares of .4 to .6 and cosines of .3 to .4 are within .002 ARI of one another."""
 

@@ -21,8 +21,7 @@ _SAMPLE: Final = 64
 """Maximum number of members kept, so that the evidence grows with the number of clusters and not with the store."""
 LEAST_CLOSENESS: Final = 0.4
 """The least cosine to the centroid. At .35, texts that are off every topic pass three times as often."""
-MARGIN: Final = 0.04
-"""How much nearer its own cluster must be than the next."""
+MARGIN: Final = 0.04  # How much nearer its own cluster must be than the next
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,8 +58,7 @@ class Rival:
 
     name: str
     similarity: float  # the cosine of the text to its centroid
-    margin: float
-    """How much nearer the text's own cluster is, by this module's nearness; negative if it is farther."""
+    margin: float  # How much nearer the text's own cluster is, by this module's nearness; negative if it is farther
     margin_needed: float
 
 

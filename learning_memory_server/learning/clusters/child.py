@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _MODULE: Final = "learning_memory_server.learning.clusters.child"
-_POLITE: Final = 5
-"""The child's niceness: a caller may be waiting for clusters, but others are waiting for searches."""
+_POLITE: Final = 5  # The child's niceness: a caller may be waiting for clusters, but others are waiting for searches
 
 
 class ChildFitting:
@@ -79,8 +78,7 @@ class ChildFitting:
         self._child = None
         _, errors = await asyncio.to_thread(child.communicate)
         if child is kept and child.returncode < 0:
-            # It was killed between two requests: a new one answers, or fails by itself.
-            return await self.fit(prepare)
+            return await self.fit(prepare)  # It was killed between two requests: a new one answers, or fails by itself
         # The lines before it are frames, which show where the user has installed Python.
         last = errors.decode(errors="replace").strip().rpartition("\n")[2]
         log.error("clustering.failed", code=child.returncode, type=raised_name(last))
@@ -112,8 +110,7 @@ class ChildFitting:
     def _end(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            # Closes its stdin, and waits for it.
-            asyncio.get_running_loop().run_in_executor(None, child.communicate)
+            asyncio.get_running_loop().run_in_executor(None, child.communicate)  # Closes its stdin, and waits for it
 
 
 def _answer(child: subprocess.Popen[bytes], request: FitRequest) -> AxisFit | None:

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
 _TASK: Final = (Axis.STRATEGY, Axis.FULL)
 _APART: Final = {Axis.SURPRISE: _TASK, Axis.ROOT_CAUSE: (*_TASK, Axis.SURPRISE)}
 """The other axes that `without_task` needs. Every entry is on those of the task."""
-_SLICE: Final = 2_000
-"""Vectors put into a matrix at a time, while the GIL is held."""
+_SLICE: Final = 2_000  # Vectors put into a matrix at a time, while the GIL is held
 
 
 def _material(
@@ -203,8 +202,7 @@ class LiveAxis:
                 log.info("axis.clustered", axis=self.axis.value, count=len(fit.clusters), total=len(fit.ids))
                 self._fit, self._fitted_at, self._fitted, self._shown = fit, at, stamp, None
             finally:
-                # With 100,000 experiences it takes a fifth of a second.
-                await asyncio.to_thread(trim_heap)
+                await asyncio.to_thread(trim_heap)  # With 100,000 experiences it takes a fifth of a second
 
     async def _request(self, index: VectorIndex) -> FitRequest:
         self._is_reading = True

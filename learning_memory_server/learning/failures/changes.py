@@ -7,8 +7,7 @@ from typing import Final, Literal
 
 from learning_memory_server.learning.failures.parse import ASSIGNMENT, Command, Step, head, is_typo, program, subcommand
 
-_DIFFERENT_MAX: Final = 8
-"""Words that may differ besides an edit: with more, it is another command."""
+_DIFFERENT_MAX: Final = 8  # Words that may differ besides an edit: with more, it is another command
 
 Kind = Literal["program", "typo", "option", "without", "variable", "leave", "enter", "install"]
 
@@ -35,8 +34,7 @@ class Edit:
 class Change:
     """What was changed from a command that failed to one that succeeded."""
 
-    edits: frozenset[Edit] = frozenset()
-    """The changes of kinds that are known; none if the command is the same."""
+    edits: frozenset[Edit] = frozenset()  # The changes of kinds that are known; none if the command is the same
     is_exact: bool = True  # whether nothing else differs; else operands do
 
 

@@ -34,10 +34,8 @@ from learning_memory_server.redaction.gate import RedactionGate
 if TYPE_CHECKING:
     from learning_memory_server.learning.failures.ties import Tied
 
-_AGAIN: Final = 2
-"""On how many days a command has failed in vain, in other sessions, before an agent is told."""
-_CALLS_MAX: Final = 200
-"""Characters of what a command calls by which lessons are looked for."""
+_AGAIN: Final = 2  # On how many days a command has failed in vain, in other sessions, before an agent is told
+_CALLS_MAX: Final = 200  # Characters of what a command calls by which lessons are looked for
 
 log = structlog.get_logger()
 

@@ -46,8 +46,7 @@ _ANSWERING: Final = frozenset(
     """.split()
 )
 """Programs whose exit status is an answer, or that of something else."""
-_TIMED_OUT, _STOPPED = 124, 126
-"""From 126 on, a shell says that it could not run a program, or that a signal ended it."""
+_TIMED_OUT, _STOPPED = 124, 126  # From 126 on, a shell says that it could not run a program, or that a signal ended it
 _EXIT: Final = re.compile(r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE)
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
@@ -74,8 +73,7 @@ _SUMMARIES: Final = (
     re.compile(r"^(?:FAILED|OK) \(\w[^)]*=\d+\)$"),
 )
 """Lines that say how the tests of a run ended; the last one counts."""
-_CARGO: Final = re.compile(r"^test result: \w+\. .*$")
-"""There is one of each crate, and they add up."""
+_CARGO: Final = re.compile(r"^test result: \w+\. .*$")  # There is one of each crate, and they add up
 _MOCHA: Final = re.compile(r"^\s*\d+ (?:passing|failing|pending)\b.*$")
 _RAN: Final = re.compile(r"^Ran (\d+) tests? in ", re.MULTILINE)
 _TESTS_RUN: Final = re.compile(r"Tests run: (\d+)")

@@ -10,8 +10,7 @@ from functools import lru_cache
 from itertools import dropwhile, takewhile
 from typing import Final
 
-_LONGEST: Final = 2000
-"""Characters of a command that are read. The rest of a longer one is a script."""
+_LONGEST: Final = 2000  # Characters of a command that are read. The rest of a longer one is a script.
 _REDACTED: Final = re.compile(r"\[redacted: [^\[\]]*\]")
 _WORD: Final = r"(?:\\.|\$?'[^']*'|\"(?:\\.|[^\"\\])*\"|[^\s;&|()<>'\"\\])+"
 _TOKEN: Final = re.compile(
@@ -56,11 +55,9 @@ _WITHOUT_COMMANDS: Final = frozenset(
     "cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black".split()
 )
 """Programs whose first word is what they work on."""
-LEAST_SHARED: Final = 0.25
-"""The least share of two commands' words that similar ones have in common."""
+LEAST_SHARED: Final = 0.25  # The least share of two commands' words that similar ones have in common
 _TYPO_MAX: Final = 2
-_WORD_MAX: Final = 100
-"""Letters of a word that may be a typo."""
+_WORD_MAX: Final = 100  # Letters of a word that may be a typo
 RUNNER_WORDS: Final = (
     *((runner, "run") for runner in ("uv", "poetry", "pipenv", "pdm", "rye", "hatch")),
     *((runner, "exec") for runner in ("bundle", "pnpm", "yarn")),
@@ -135,8 +132,7 @@ class Command:
 
 def parse(text: str) -> Command:
     """Return a command as its steps."""
-    # One character more says that there is more.
-    return _parsed(text[: _LONGEST + 1])
+    return _parsed(text[: _LONGEST + 1])  # One character more says that there is more
 
 
 @lru_cache(1024)

@@ -19,13 +19,10 @@ from learning_memory_server.learning.failures.sanitize import error_line, kept, 
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
 
-_WITHIN: Final = 20
-"""Commands of a session after a failure in which its fix is looked for."""
-_SESSIONS: Final = 2
-"""In how many sessions something failed that is shown: in one, it may be work in progress."""
+_WITHIN: Final = 20  # Commands of a session after a failure in which its fix is looked for
+_SESSIONS: Final = 2  # In how many sessions something failed that is shown: in one, it may be work in progress
 _NONE: Final = frozenset[Edit]()
-_MOVES: Final = ("leave", "enter")
-"""Edits that only change the folder."""
+_MOVES: Final = ("leave", "enter")  # Edits that only change the folder
 _LINE_MAX: Final = 200
 _NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
 _OF_TESTS: Final = re.compile(

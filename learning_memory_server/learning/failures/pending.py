@@ -19,17 +19,14 @@ from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.failure import During, Failure, failure_id, line_digest
 from learning_memory_server.redaction.gate import RedactionGate
 
-WITHIN: Final = 5
-"""How many commands after one that failed can mend it, and after each that fails with the same error."""
-_SESSIONS: Final = 200
-"""How many sessions are followed at once: those that ran a command last."""
+WITHIN: Final = 5  # How many commands after one that failed can mend it, and after each that fails with the same error
+_SESSIONS: Final = 200  # How many sessions are followed at once: those that ran a command last
 _INSTALL: Final = re.compile(
     r"npm (?:ci|install|i)|(?:yarn|pnpm|bundle|poetry) install|yarn|uv sync"
     r"|(?:python[\d.]* -m )?pip[\d.]* install -r [\w-]+\.txt"
 )
 """How package managers install what a project names."""
-_SESSION: Final = re.compile(r"[0-9a-f]{16}")
-"""What the hash of a session looks like."""
+_SESSION: Final = re.compile(r"[0-9a-f]{16}")  # What the hash of a session looks like
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,7 @@ from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.model.memory import Refusal
 from learning_memory_server.redaction.gate import RedactionGate
 
-_RUNS: Final = frozenset({"run", "exec"})
-"""Sub-commands that are followed by the name of a script or program."""
+_RUNS: Final = frozenset({"run", "exec"})  # Sub-commands that are followed by the name of a script or program
 _WRITES: Final = ("Write", "MultiEdit", "NotebookEdit")
 _SAME: Final = {"PowerShell": "Bash", **dict.fromkeys(_WRITES, "Edit"), "NotebookRead": "Read"}
 """Tools that do the same as another tool."""
@@ -58,8 +57,7 @@ def kind_of(refusal: Refusal) -> Kind:
     rest = frozenset[str]().union(*(each[1] for each in chosen))
     named = said & rest
     if not named and any(len(name) == 1 and not said & set(terms(name[0])) for name, *_ in chosen):
-        # A program alone, such as an interpreter, is no kind.
-        named = rest
+        named = rest  # A program alone, such as an interpreter, is no kind
     # A path counts as a whole, not by its folders.
     parts = {part for whole in named for part in terms(whole) if part != whole}
     return Kind(tool, "", frozenset(name for name, *_ in chosen), named - parts)

@@ -29,14 +29,11 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import FAILURES_KEPT
 from learning_memory_server.model.lines import one_line
 
-LEAST: Final = 0.7
-"""The least share of the evidence in favour of a remedy that is shown."""
+LEAST: Final = 0.7  # The least share of the evidence in favour of a remedy that is shown
 _PRIOR: Final = 0.7
 """What a remedy has in its favour before anything else is known, of evidence that counts as one session."""
-_AS_GOOD: Final = 0.1
-"""Remedies within this of the best support are as good as it."""
-_DIGITS: Final = 3
-"""Decimal places of a share of evidence that is kept."""
+_AS_GOOD: Final = 0.1  # Remedies within this of the best support are as good as it
+_DIGITS: Final = 3  # Decimal places of a share of evidence that is kept
 
 _VERSIONED: Final = frozenset("python pip pypy node ruby gem php lua gcc g++ clang clang++ java javac".split())
 """Programs that stay the same program in another version."""
@@ -56,8 +53,7 @@ _VARIABLES: Final = re.compile(
     r"PYTHON(?:IOENCODING|UTF8|UNBUFFERED|DONTWRITEBYTECODE|HASHSEED)|LC_\w+|LANG|LANGUAGE|NO_COLOR|FORCE_COLOR"
     r"|CLICOLOR|CARGO_TERM_COLOR|TERM|COLUMNS|LINES|TZ|RUST_BACKTRACE|\w+_NUM_THREADS"
 )
-_SIMPLE: Final = re.compile(r"[\w.:+-]{0,20}")
-"""A value that names neither a file nor an address."""
+_SIMPLE: Final = re.compile(r"[\w.:+-]{0,20}")  # A value that names neither a file nor an address
 NEVER: Final = re.compile(
     r"(?<![\w./])(?:rm|rmdir|rmi|del|delete|remove|drop\w*|destroy|flush\w*|reset|prune|purge|wipe|"
     r"truncate|downgrade|rollback|revert|force|hard|kill|pkill|killall|apply|deploy\w*|publish\w*|push|upload|unlock|dd|"

@@ -15,10 +15,8 @@ from learning_memory_server.model.limits import COMMAND_MAX, SIGNATURE_MAX
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
 
-_EXAMINED: Final = 100
-"""Lines examined at the beginning, and as many at the end. Errors stand at either."""
-_LONGEST_LINE: Final = 400
-"""Characters of a line that are examined; minified code has lines of megabytes."""
+_EXAMINED: Final = 100  # Lines examined at the beginning, and as many at the end. Errors stand at either.
+_LONGEST_LINE: Final = 400  # Characters of a line that are examined; minified code has lines of megabytes
 _LONGEST_OUTPUT: Final = 2 * _EXAMINED * _LONGEST_LINE
 """Characters of the output that are examined, half of them at each end."""
 
@@ -26,8 +24,7 @@ _CONTROL: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
 )
 """Colours, titles and other control characters."""
-_FRAME: Final = re.compile(r"^(?:Output|Stdout|Stderr): ", re.MULTILINE)
-"""What a client writes before an output."""
+_FRAME: Final = re.compile(r"^(?:Output|Stdout|Stderr): ", re.MULTILINE)  # What a client writes before an output
 _NOISE: Final = re.compile(
     r"(?:Command failed with )?exit (?:code|status):? -?\d+|Error: \(none\)"
     r"|(?:Command|Directory|Signal|Background PIDs|Process Group PGID): .*"
@@ -98,11 +95,9 @@ _UNKNOWN_COMMAND: Final = re.compile(
 _SIMILAR: Final = re.compile(r"did you mean|similar|(?:maybe|perhaps) you meant", re.IGNORECASE)
 _WORD: Final = re.compile(r"(?<![\w-])[a-z][\w-]*(?::[\w-]+)*")
 _COMMAND_WORD: Final = re.compile(r"[\w:-]+")
-_HINTS_WITHIN: Final = 15
-"""Lines at the beginning, and at the end, that are searched for hints."""
+_HINTS_WITHIN: Final = 15  # Lines at the beginning, and at the end, that are searched for hints
 _NAMES_MAX: Final = 16
-_NAME_MAX: Final = 40
-"""How many names are kept, and of how many characters."""
+_NAME_MAX: Final = 40  # How many names are kept, and of how many characters
 
 _PYTEST: Final = re.compile(r"^E\s{2,}")
 _MARK: Final = re.compile(r"<\w+>")
@@ -252,8 +247,7 @@ def _said(output: str) -> list[str]:
     return [line for line in lines if (said := line.strip()) and not _NOISE.fullmatch(said)]
 
 
-_HERE: Final = "\0"
-"""Stands for the project's folder while a text is changed; no command contains it."""
+_HERE: Final = "\0"  # Stands for the project's folder while a text is changed; no command contains it
 _START: Final = r"(?<![\w.~-])"
 _END: Final = r"(?=[\\/\s'\":;&|)]|$)"
 _HOMES: Final = re.compile(

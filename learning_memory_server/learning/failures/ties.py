@@ -30,16 +30,11 @@ from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
-_ROUTINE: Final = 3
-"""In more earlier sessions than this an error is a part of the work."""
-_VAIN: Final = 2
-"""In so many sessions the error may come after the lesson; then agents do not get that lesson any more."""
-_QUOTED: Final = 4
-"""Words in a row that are a quotation."""
-_TWINS: Final = 0.5
-"""The least share of their terms that two lessons have in common that say the same."""
-_OLD: Final = 200
-"""How many of the newest entries are looked at that may be from before failures were kept."""
+_ROUTINE: Final = 3  # In more earlier sessions than this an error is a part of the work
+_VAIN: Final = 2  # In so many sessions the error may come after the lesson; then agents do not get that lesson any more
+_QUOTED: Final = 4  # Words in a row that are a quotation
+_TWINS: Final = 0.5  # The least share of their terms that two lessons have in common that say the same
+_OLD: Final = 200  # How many of the newest entries are looked at that may be from before failures were kept
 _COMMON: Final = frozenset(
     """
     python py pip pipenv poetry uv pdm hatch node npm npx pnpm yarn bun deno ruby gem bundle rake rails php composer java

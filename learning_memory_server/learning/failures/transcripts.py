@@ -26,11 +26,9 @@ from learning_memory_server.learning.failures.sanitize import ends
 
 LINE_MAX: Final = 4 * 1024 * 1024
 """Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
-SHELLS: Final = frozenset({"Bash", "PowerShell"})
-"""Claude Code's tools that run commands."""
+SHELLS: Final = frozenset({"Bash", "PowerShell"})  # Claude Code's tools that run commands
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
-_BEGINNING: Final = 200
-"""Lines in which the beginning of a session is looked for. It is in the first or second one."""
+_BEGINNING: Final = 200  # Lines in which the beginning of a session is looked for. It is in the first or second one.
 _WAITING: Final = 1_000
 """The most commands that may be running. An agent runs a few at once; those of an interrupted session never end."""
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
@@ -50,8 +48,7 @@ _NOTE: Final = re.compile(r"\s+(?:Note: )?The user's next message may contain a 
 """What it may add for agents that have a memory."""
 _BY_PERSON: Final = (None, "user-rejected")
 """What a line says of who denied a call: earlier clients say nothing, and have another text for rules."""
-_DECIDED: Final = frozenset({"ExitPlanMode", "AskUserQuestion"})
-"""Tools whose refusal is about a plan, or an answer."""
+_DECIDED: Final = frozenset({"ExitPlanMode", "AskUserQuestion"})  # Tools whose refusal is about a plan, or an answer
 
 
 class Beginning(NamedTuple):
@@ -207,8 +204,7 @@ class Refused(NamedTuple):
     session: str
 
 
-Waiting = OrderedDict[str, tuple[str, str]]
-"""The tool and the command or file of calls without a result, by their ids."""
+Waiting = OrderedDict[str, tuple[str, str]]  # The tool and the command or file of calls without a result, by their ids
 
 
 def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:

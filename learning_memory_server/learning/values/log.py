@@ -134,8 +134,7 @@ class Standing:
 
     value: Value
     supporting: tuple[str, ...] = ()  # the ids of the entries that support it, in the order of their verdicts
-    contradicting: tuple[str, ...] = ()
-    """The ids of the entries that contradict it, in the order of their verdicts."""
+    contradicting: tuple[str, ...] = ()  # The ids of the entries that contradict it, in the order of their verdicts
     superseded_by: str | None = None  # the id of the value that superseded it, if any
 
     @property
@@ -187,8 +186,7 @@ def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
 
 _ASKED: Final = 5_000
 """The most members that one request is about: the embedded engine takes 16 ms for it, and others wait."""
-_EMBEDDED: Final = 24
-"""The number of lessons, and of hypotheses, that are compared with the text itself."""
+_EMBEDDED: Final = 24  # The number of lessons, and of hypotheses, that are compared with the text itself
 
 
 @dataclass(frozen=True, slots=True)

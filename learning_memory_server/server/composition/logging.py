@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 _PACKAGE: Final = "learning_memory_server"
 _REDACTOR: Final = build_redactor()
-_LOG_BYTES: Final = 2_000_000
-"""The size at which a log file is rotated; two older files are kept."""
+_LOG_BYTES: Final = 2_000_000  # The size at which a log file is rotated; two older files are kept
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,20}://[^\s'\"]+")
 _PATH: Final = re.compile(r"(?<![\w.])(~|[A-Za-z]:)?[/\\][^\s'\":,;)]+")
 

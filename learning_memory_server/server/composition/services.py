@@ -65,8 +65,7 @@ if TYPE_CHECKING:
     from learning_memory_server.server.settings import Settings
 
 
-CURRENT: Final = "current"
-"""How a filter names the caller's own project."""
+CURRENT: Final = "current"  # How a filter names the caller's own project
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +103,7 @@ class Projects:
 
 log = structlog.get_logger()
 
-ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}
-"""What the documents of each collection have in common."""
+ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}  # What the documents of each collection have in common
 
 
 class Kept:

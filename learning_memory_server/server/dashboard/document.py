@@ -44,12 +44,9 @@ if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
     from learning_memory_server.server.dashboard.map_layout import FrameStore
 
-VERSION: Final = 2
-"""The version of the document."""
-_SENT: Final = 5.0
-"""Seconds after which the page has been sent, and its RAM can be given back."""
-_DIGITS: Final = 4
-"""Of a place on the map: a ten-thousandth is less than a pixel."""
+VERSION: Final = 2  # The version of the document
+_SENT: Final = 5.0  # Seconds after which the page has been sent, and its RAM can be given back
+_DIGITS: Final = 4  # Of a place on the map: a ten-thousandth is less than a pixel
 
 
 class SharedBy(TypedDict):

@@ -21,14 +21,11 @@ STOP: Final = "Stop"
 AGENT_START: Final = "SubagentStart"
 AGENT_STOP: Final = "SubagentStop"
 LOADED: Final = "InstructionsLoaded"
-RESUMED: Final = "resume"
-"""The source of a session that begins with what it was told before."""
+RESUMED: Final = "resume"  # The source of a session that begins with what it was told before
 
-_NESTED: Final = "hookSpecificOutput"
-"""The key of an answer in Claude Code."""
+_NESTED: Final = "hookSpecificOutput"  # The key of an answer in Claude Code
 _CONTEXT: Final = "additionalContext"
-LINE: Final = "systemMessage"
-"""The key of what Claude Code shows to the person."""
+LINE: Final = "systemMessage"  # The key of what Claude Code shows to the person
 _OTHER_NAMES: Final = {
     "BeforeAgent": PROMPT,
     "AfterTool": AFTER_TOOL,
@@ -86,8 +83,7 @@ _SHELLS: Final = frozenset(
 _TOLD: Final = re.compile(r"\A\s*(?:<hook_context>.*?</hook_context>\s*)+", re.DOTALL)
 """What Gemini CLI puts before a prompt: what hooks said when the session began."""
 
-EDIT_MAX: Final = 20_000
-"""Characters of new lines that are looked at: of more, the first ones say what was changed."""
+EDIT_MAX: Final = 20_000  # Characters of new lines that are looked at: of more, the first ones say what was changed
 _FILE: Final = ("file_path", "filePath", "notebook_path", "absolute_path")
 _OLD: Final = ("old_string", "oldString")
 _NEW: Final = ("new_string", "newString", "content", "new_source")
@@ -212,8 +208,7 @@ def put_in(patch: str, new: str) -> str:
         lines = [line for hunk in hunks for line in hunk["lines"]]
         new = _changed(lines)[1] if lines else new
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        # It says less than it seems to, and is only used to recognise lines.
-        pass
+        pass  # It says less than it seems to, and is only used to recognise lines
     return new[:EDIT_MAX]
 
 

@@ -30,12 +30,10 @@ from learning_memory_server.server.composition.backends import remove_unused_ind
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.report import Report
 
-_SHOWN: Final = VALUE_MAX
-"""Characters of a memory that a preview shows; values are never longer."""
+_SHOWN: Final = VALUE_MAX  # Characters of a memory that a preview shows; values are never longer
 
 
-Forgetful = Records[Any] | ObservationCollector
-"""A log with things that can be forgotten."""
+Forgetful = Records[Any] | ObservationCollector  # A log with things that can be forgotten
 
 
 def learned(services: Services) -> dict[str, Forgetful]:
@@ -190,8 +188,7 @@ def _rewrite(services: Services, lines: Lines) -> int:
         # Even if a file could not be replaced: others were, and the index is built from what is held here.
         for kind, log in learned(services).items():
             log.hold(*things[kind])
-        # Their labels are words of the texts.
-        services.clusterer.reread_numbers()
+        services.clusterer.reread_numbers()  # Their labels are words of the texts
 
 
 async def _open_index(services: Services, report: Report, notices: list[str]) -> bool:

@@ -96,8 +96,7 @@ def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
         raise InvalidInputError(f"{place}.at: must be an ISO 8601 datetime.") from None
     record = JournalRecord(fields["kind"], fields["id"], at, fields["data"])
     try:
-        # JSON can express what a journal line cannot.
-        record.to_line()
+        record.to_line()  # JSON can express what a journal line cannot
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
     try:
@@ -130,6 +129,5 @@ async def redacted_records(services: Services, records: list[dict[str, Any]]) ->
     for before, after in zip(records, redacted.data["records"], strict=True):
         old, new = (record.get("data") if isinstance(record, dict) else None for record in (before, after))
         if isinstance(old, dict) and isinstance(new, dict) and old.get("text") != new.get("text"):
-            # The chunks are those of another text.
-            new.pop("cuts", None)
+            new.pop("cuts", None)  # The chunks are those of another text
     return redacted

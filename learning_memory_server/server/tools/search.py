@@ -151,8 +151,7 @@ class MetadataArgument(Arguments):
             return given
         try:
             facts = json.loads(extra)
-            # JSON can spell an unpaired surrogate, but UTF-8 cannot.
-            json.dumps(facts, ensure_ascii=False).encode()
+            json.dumps(facts, ensure_ascii=False).encode()  # JSON can spell an unpaired surrogate, but UTF-8 cannot
         except (ValueError, RecursionError):
             raise InvalidInputError("metadata.extra: is not a valid JSON object.") from None
         del given["extra"]

@@ -204,8 +204,7 @@ def _fitting(text: str, room: int) -> int:
     """Return how many characters of a text fit if it is indented, at least 1."""
     fitting = min(len(text), room)
     while fitting > 1 and (excess := len(_indented(text[:fitting])) - room) > 0:
-        # A character less frees one to four.
-        fitting = max(1, fitting - -(-excess // (1 + len(_INDENT))))
+        fitting = max(1, fitting - -(-excess // (1 + len(_INDENT))))  # A character less frees one to four
     return fitting
 
 

@@ -29,12 +29,10 @@ refused."""
 PRIVATE: Final = b'{"hub":'
 PING: Final = b'{"hub":"ping"}\n'
 PONG: Final = b'{"hub":"pong"}\n'
-DRAIN: Final = b'{"hub":"drain"}\n'
-"""Asks the hub to shut down for a newer one."""
+DRAIN: Final = b'{"hub":"drain"}\n'  # Asks the hub to shut down for a newer one
 _PROGRESS: Final = b'{"hub":"progress"'
 
-LOG: Final = "hub.log"
-"""The hub's log, in the storage folder."""
+LOG: Final = "hub.log"  # The hub's log, in the storage folder
 
 
 class Place:

@@ -13,8 +13,7 @@ PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 INTERNAL_ERROR: Final = -32603
 
-APPS: Final = "io.modelcontextprotocol/ui"
-"""MCP Apps: the extension of clients that render pages in a chat."""
+APPS: Final = "io.modelcontextprotocol/ui"  # MCP Apps: the extension of clients that render pages in a chat
 OWN_ID: Final = "learning-memory-front/"
 """How the ids of requests begin that a front sends by itself. It drops their answers."""
 

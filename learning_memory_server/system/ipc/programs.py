@@ -21,11 +21,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Final
 
-    Program = Mapping[str, Any]
-    """What `this_program` returns."""
+    Program = Mapping[str, Any]  # What `this_program` returns
 
-RECORD: Final = "hub.json"
-"""The record's file, in the storage folder."""
+RECORD: Final = "hub.json"  # The record's file, in the storage folder
 _PACKAGE: Final = __name__.partition(".")[0]
 
 

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Final
 
-_CREDENTIALS: Final = "3i"
-"""The kernel's `struct ucred`: process, user, group."""
+_CREDENTIALS: Final = "3i"  # The kernel's `struct ucred`: process, user, group
 
 
 def has_hubs() -> bool:
@@ -43,8 +42,7 @@ def check_folder(folder: Path) -> None:
     try:
         state = folder.lstat()
     except OSError:
-        # Nobody can listen in it.
-        return
+        return  # Nobody can listen in it
     if stat.S_ISLNK(state.st_mode):
         problem = "is a symbolic link"
     elif not stat.S_ISDIR(state.st_mode):
