@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +61,10 @@ ProjectOption = Annotated[
     ),
 ]
 SinceOption = Annotated[
-    str | None, typer.Option("--since", metavar="DATE", help="Only what is dated then or later: ISO 8601, in UTC.")
+    str | None,
+    typer.Option(
+        "--since", metavar="DATE", help="Only what is dated then or later: yesterday, 2d, 3w, or ISO 8601 in UTC."
+    ),
 ]
 YesOption = Annotated[bool, typer.Option("--yes", help="Do not ask.")]
 LimitOption = Annotated[int, typer.Option("--limit", min=1, help="How many to show.")]
@@ -150,9 +154,18 @@ def chosen_project(name: str | None, stored: "Stored") -> str | None:
     return here
 
 
+_DAYS: Final = {"today": "0d", "yesterday": "1d"}
+_AGO: Final = re.compile(r"(\d{1,4})([dw])")
+
+
 def chosen_time(since: str | None) -> datetime | None:
-    """Return the moment that `--since` names."""
-    return None if since is None else parse_moment("--since", since)
+    """Return the moment that `--since` names: a date, or the midnight, in UTC, so many days or weeks ago."""
+    if since is None:
+        return None
+    if not (ago := _AGO.fullmatch(_DAYS.get(since, since))):
+        return parse_moment("--since", since)
+    today = utc_now().replace(hour=0, minute=0, second=0, microsecond=0)
+    return today - timedelta(days=int(ago[1]) * (7 if ago[2] == "w" else 1))
 
 
 _MINUTE: Final = 60

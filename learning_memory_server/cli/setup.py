@@ -43,7 +43,15 @@ commands = Commands()
 
 @commands.command(json_help="Print JSON. Nothing is changed without --yes.")
 def setup(
-    client: Annotated[catalog.ClientName, typer.Argument(metavar="CLIENT", help=f"{', '.join(catalog.ClientName)}.")],
+    client: Annotated[
+        catalog.ClientName,
+        typer.Argument(
+            metavar="CLIENT",
+            help=f"{', '.join(catalog.ClientName)}.",
+            parser=catalog.client_called,
+            autocompletion=catalog.client_names,
+        ),
+    ],
     remove: Annotated[bool, typer.Option("--remove", help="Take out what was added.")] = False,
     yes: YesOption = False,
     show: Annotated[bool, typer.Option("--print", help="Print what to add by hand, and change nothing.")] = False,

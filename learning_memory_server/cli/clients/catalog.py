@@ -15,7 +15,10 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, Final, Protocol
 
+import typer
+
 from learning_memory_server.cli.clients import json_text, toml_text
+from learning_memory_server.errors import did_you_mean
 from learning_memory_server.server.settings import Settings, is_secret
 from learning_memory_server.system.paths import APPLICATION, PREFIX, config_file
 
@@ -52,6 +55,20 @@ class ClientName(StrEnum):
     COPILOT = "copilot"
     OPENCODE = "opencode"
     CLAUDE_DESKTOP = "claude-desktop"
+
+
+def client_names(incomplete: str) -> list[str]:
+    """Return the names that begin so."""
+    return [name for name in ClientName if name.startswith(incomplete)]
+
+
+def client_called(text: str) -> ClientName:
+    """Return the client of a name that a person wrote."""
+    try:
+        return ClientName(text)
+    except ValueError:
+        known = f"there is no client {text!r}; there are {', '.join(ClientName)}."
+        raise typer.BadParameter(f"{known}{did_you_mean(text, ClientName)}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, this_machine
+from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, client_called, client_names, this_machine
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.cli.doctor import Finding, Level, Repair, about, all_sound, green, red, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
@@ -54,7 +54,15 @@ commands = Commands()
 def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Load no model and start no server.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")] = False,
-    client: Annotated[ClientName | None, typer.Option("--client", help="Check this client, and nothing else.")] = None,
+    client: Annotated[
+        ClientName | None,
+        typer.Option(
+            "--client",
+            help=f"Check this client, and nothing else. One of {', '.join(ClientName)}.",
+            parser=client_called,
+            autocompletion=client_names,
+        ),
+    ] = None,
 ) -> Result:
     """Check every layer, and say what is wrong and what to do about it. The exit code is 1 if there is a problem.
 

@@ -1,0 +1,62 @@
+"""The examples in the help of commands, and words that people write nearly right."""
+
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer.main
+
+from learning_memory_server.cli import command
+from learning_memory_server.cli.app import app, declared
+from learning_memory_server.cli.help import example_of
+from learning_memory_server.errors import InvalidInputError
+from tests.command_line import Run
+
+
+def called(commands: dict[str, Any], before: str = "") -> list[str]:
+    """Return what calls each command that does something, those of groups too."""
+    names = []
+    for name, found in commands.items():
+        below = getattr(found, "commands", None)
+        names += called(below, f"{before}{name} ") if below else [f"{before}{name}"]
+    return names
+
+
+@pytest.mark.parametrize("name", called(declared()))
+def test_the_help_of_each_command_has_an_example_that_the_command_takes(
+    name: str, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "memory.tar.gz").touch()
+    example = example_of(name)
+    assert example
+    assert " ".join(example.split()) in " ".join(run(*name.split(), "--help").stdout.split())
+    group: Any = typer.main.get_command(app)
+    context, words = group.make_context("program", ["status"]), shlex.split(example)
+    while words:
+        called_name, found, words = group.resolve_command(context, words)
+        context = found.make_context(called_name, list(words), parent=context)
+        if not getattr(found, "commands", None):
+            break
+        group = found
+
+
+def test_a_client_that_is_nearly_named_is_suggested(run: Run) -> None:
+    for words in (("setup", "claudecode"), ("doctor", "--client", "claudecode")):
+        done = run(*words)
+        assert (done.exit_code, "Did you mean claude-code?" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("since", "day"), [("today", 18), ("yesterday", 17), ("2d", 16), ("1w", 11), ("2026-03-02", 2)]
+)
+def test_since_takes_days_and_weeks_ago(since: str, day: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "utc_now", lambda: datetime(2026, 3, 18, 15, 30, tzinfo=UTC))
+    assert command.chosen_time(since) == datetime(2026, 3, day, tzinfo=UTC)
+
+
+def test_any_other_time_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="--since"):
+        command.chosen_time("2 fortnights")
