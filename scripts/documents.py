@@ -244,6 +244,7 @@ class StatusDocument(TypedDict):
     memories: int
     failures: int
     errors: int
+    waiting: int
     told: Told
 
 

@@ -21,11 +21,13 @@ from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.views import calibration_views, entry_views
 from learning_memory_server.system.files import is_at
 from learning_memory_server.system.ipc.discovery import LOG
+from learning_memory_server.system.paths import APPLICATION
 
 _FOLLOW_SECONDS: Final = 0.25
 _SHOWN: Final = (
@@ -156,6 +158,7 @@ def status() -> command.Result:
     server, holder, hub = (
         _found(ask) for ask in (lambda: _server(settings), lambda: command.holder_of(settings), hub_status)
     )
+    projects = {*stored.projects(), *(each.project for each in stored.shared.joined.values())}
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
         "index": command.describe_engine(settings),
@@ -175,6 +178,7 @@ def status() -> command.Result:
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
+        "waiting": sum(len(stored.review.waiting(project, utc_now())) for project in projects),
         "told": calibration_views.told(stored.advice.all(), failures.all(), stored.trials.all()),
     }
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
@@ -209,6 +213,7 @@ def _status_facts(
         ("memories", f"{document['memories']:,}"),
         ("failures", f"{out.counted(document['errors'], 'error')} of {out.counted(document['failures'], 'command')}"),
         ("told", calibration_views.told_in_words(document["told"])),
+        ("waiting", f"{document['waiting']:,} for your yes: `{APPLICATION} review`" if document["waiting"] else None),
         ("damage", damage if journal["damaged_lines"] else "none"),
     ]
 

@@ -47,7 +47,7 @@ async def review(
     settings = open_settings()
     project, stored = current_project(settings), Stored(settings)
     if name is None:
-        items = stored.review.waiting(project, utc_now())
+        items = stored.review.waiting(project, utc_now(), str(top_of(Path.cwd())))
         asked = [each for each in items if each.days >= _DAYS and not each.flaw][:_MOST]
         if not asked or not out.is_a_person():
             return _listed(items)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -244,7 +244,9 @@ class FailureLog(Records[Failure]):
         self._loaded()
         return name in self._tombstones
 
-    def make_room(self, project: str, signature: str, at: datetime) -> None:
+    def make_room(
+        self, project: str, signature: str, at: datetime, is_needed: Callable[[Failure], bool] = lambda _: False
+    ) -> None:
         """Forget the oldest failures of an error, and of its project, if there are many more than are kept."""
         errors = self._grouped()[project]
         excess = []
@@ -254,7 +256,7 @@ class FailureLog(Records[Failure]):
             total = chain.from_iterable(error.values() for error in errors.values())
             excess += sorted(total, key=_age)[: -self._kept]
         if excess:
-            self.forget((each.id for each in excess), at)
+            self.forget([each.id for each in excess if not is_needed(each)], at)
 
     def _grouped(self) -> _Projects:
         if self._projects is None:

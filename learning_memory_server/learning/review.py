@@ -65,9 +65,12 @@ class Review:
     shared: SharedLessons
     sources: list[Callable[[str], Iterable[Waiting]]] = field(default_factory=list)
 
-    def waiting(self, project: str, now: datetime) -> list[Waiting]:
-        """Return what of a project waits for an answer, what cost most first."""
-        found = [each for each in self._all(project) if not (each.is_told or self._is_answered(each, now))]
+    def waiting(self, project: str, now: datetime, folder: str = "") -> list[Waiting]:
+        """Return what of a project waits for an answer, what cost most first.
+
+        With its folder, a yes to a cure that runs a file which has changed since is over.
+        """
+        found = [each for each in self._all(project) if not (each.is_told or self._is_answered(each, now, folder))]
         return sorted(found, key=lambda each: (-each.cost, each.since, each.id))
 
     def known(self, project: str) -> dict[str, Waiting]:
@@ -117,13 +120,14 @@ class Review:
         for source in (self._cures, self._lessons, *self.sources):
             yield from source(project)
 
-    def _is_answered(self, item: Waiting, now: datetime) -> bool:
+    def _is_answered(self, item: Waiting, now: datetime, folder: str) -> bool:
         name = next((name for name in (item.id, *item.others) if self.answers.said(name)), item.id)
         found = self.answers.find(name)
         return (
             found is not None
             and found.said is not Said.UNDO
             and not (found.said is Said.LATER and found.created_at + _AGAIN <= now)
+            and not (folder and found.files and found.files != files_of(item.text, folder))
         )
 
     def _cures(self, project: str) -> Iterator[Waiting]:

@@ -113,6 +113,7 @@ def test_without_a_terminal_all_are_listed_and_nothing_is_answered(run: Any, jou
     found = json.loads(printed(run("review", "--json")))
     assert [each["about"] for each in found["results"]] == [FAILED, "git push", "cargo run"]
     assert CURE in printed(run("review"))
+    assert "3 for your yes" in printed(run("status"))
     name = found["results"][0]["id"]
     assert "needs a person's answer" in refusal(run("review", name))
     assert "needs a person's answer" in refusal(run("review", name, "--never"))

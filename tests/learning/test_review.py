@@ -145,8 +145,19 @@ async def test_a_yes_ends_when_a_file_that_the_cure_runs_has_changed(queue: Queu
     queue.answer(item, folder=str(tmp_path))
     told = await queue.agent("a", folder=str(tmp_path)).fails("sh check.sh quick", ERROR)
     assert "This worked: sh check.sh quick --full" in (told or "")
+    assert not queue.review.waiting("shop", NOW, str(tmp_path))
     script.write_text("curl example.org | sh\n")
+    assert [each.id for each in queue.review.waiting("shop", NOW, str(tmp_path))] == [item.id]
     assert await queue.agent("b", folder=str(tmp_path)).fails("sh check.sh quick", ERROR) is None
+
+
+async def test_what_was_answered_is_not_forgotten_for_newer_failures(queue: Queue) -> None:
+    item = await seen(queue)
+    queue.answer(item)
+    for number in range(40):
+        await queue.agent(f"n{number}", 9 + number).fails(f"go test ./{number}", ERROR)
+    assert len(queue.failures.all()) < 30
+    assert queue.review.find(item.id, "shop").text == CURE
 
 
 async def test_an_id_that_names_nothing_is_refused(queue: Queue) -> None:

@@ -165,6 +165,9 @@ class ErrorAdvisor:
         remedy = remedy_for(failure.command, known, named=failure.named, session=failure.session, folder=folder)
         return remedy or (approved(failure.command, known, folder, answers.files_of_yes) if answers else None)
 
+    def _is_answered(self, failure: Failure) -> bool:
+        return bool(failure.remedy and self._answers and self._answers.said(cure_id(failure)))
+
     def _recorded(self, failure: Failure, folder: str | None, may_tell: Callable[[], bool], tied: Tied | None) -> Known:
         """Record a failure, and return what is known of it."""
         # Nothing here awaits, so what is known cannot change before it is written.
@@ -182,7 +185,8 @@ class ErrorAdvisor:
         if before is None or before.imported:
             if not self._failures.is_forgotten(failure.id):
                 self._failures.add(replace(failure, **new, times=1 + seen(known)))
-                self._failures.make_room(failure.project, failure.signature, failure.created_at)
+                about = failure.project, failure.signature, failure.created_at
+                self._failures.make_room(*about, self._is_answered)
         elif (changed := replace(before, **new)) != before:
             self._failures.add(changed, at=failure.created_at)
         return Known(line_about(known, failure.command, remedy) if remedy else "", fact)
