@@ -87,7 +87,9 @@ def cures_of(known: Sequence[Failure]) -> list[Cure]:
     found: dict[object, list[Failure]] = {}
     for each in known:
         if each.remedy and each.remedy != each.command and (made := mended(each.command, each.remedy)):
-            found.setdefault(made.edits or each.remedy, []).append(each)
+            # Filters of the output make no other cure.
+            steps = tuple(step.words for step in parse(each.remedy).steps)
+            found.setdefault(made.edits or steps or each.remedy, []).append(each)
     cures = []
     for edits, cases in found.items():
         sessions = {each.session for each in cases if each in own}
