@@ -3,6 +3,8 @@
 - right: `benchmarks/data/lessons.json` has lessons, and what a later agent runs before it knows. Each is one of a store
   with all of them, and with twelve others. Commands are run plainly and in the ways that agents write them, some of
   which hide that the command fails: at which of its failures the lesson is told. And whether a prompt alone tells it.
+- ties: an entry is open in each of these sessions, with its task as its texts, and resolved at its end: what its errors
+  are tied to is told in later ones. Then 500 lines that a lesson knows are printed in the folder of another project.
 - wrong: recorded sessions over stores of other projects, in which no lesson bears on anything: how many sessions are
   told one, at the prompt or at a command, and the moments.
 """
@@ -12,22 +14,26 @@ import asyncio
 import json
 import random
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from benchmarks.population import completed
 from benchmarks.recorded import read_entries, read_sessions
 from benchmarks.recurring import Session
 from benchmarks.values import entry, groups
-from learning_memory_server.model.caller import Caller
-from learning_memory_server.model.entry import Ghap, Lesson, RootCause
-from learning_memory_server.model.vocabulary import RootCauseCategory
+from learning_memory_server.learning.failures.ties import programs_of
+from learning_memory_server.model import limits
+from learning_memory_server.model.caller import MAIN_AGENT, Caller, session_hash
+from learning_memory_server.model.entry import Beginning, Ghap, Lesson, Outcome, RootCause
+from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.composition.services import Services, open_services
 from learning_memory_server.server.hooks.event import AFTER_FAILURE, AFTER_TOOL, PROMPT, Event
+from learning_memory_server.server.settings import Settings
 
 DATA: Final = Path(__file__).parent / "data" / "lessons.json"
 WAYS: Final = {
@@ -41,6 +47,13 @@ WAYS: Final = {
     "loop": "for each in 1; do {}; done",
 }
 FEW: Final = 12
+_ALSO: Final = (
+    ("List {} in the handbook", "{} stands between its neighbours by name", "The handbook sorts {} by its owner"),
+    ("Make {} start faster", "{} is slow because of its size", "{} reads the whole configuration at each start"),
+)
+"""What two other lessons are about."""
+_FOREIGN: Final = 500
+_TIED: Final = "Learned from this error"
 
 
 def main() -> None:
@@ -60,8 +73,10 @@ async def run(sessions: Path | None, entries: Path | None) -> None:
     others = [replace(member, project="shop") for group in groups() for member in group.members]
     await print_right("all", rows, lessons, None)
     await print_right("with twelve others", rows, lessons, others)
+    await print_right("met, one of three about its tool", rows, lessons, others, of_three=True)
     if sessions:
         recorded = read_sessions(sessions)
+        await print_ties(recorded)
         await print_wrong("the values' experiences", recorded, others)
         await print_wrong("these lessons", recorded, lessons)
         if entries:
@@ -71,14 +86,26 @@ async def run(sessions: Path | None, entries: Path | None) -> None:
 
 
 async def print_right(
-    name: str, rows: Sequence[dict[str, Any]], lessons: Sequence[Ghap], others: Sequence[Ghap] | None
+    name: str,
+    rows: Sequence[dict[str, Any]],
+    lessons: Sequence[Ghap],
+    others: Sequence[Ghap] | None,
+    *,
+    of_three: bool = False,
 ) -> None:
-    """Print when each lesson is told, in a store with all of them or with some others."""
+    """Print when each lesson is told, in a store with all of them or with some others.
+
+    With `of_three` an agent met the errors while its entry was open, and two later lessons are about the same tool.
+    """
     found: dict[str, Counter[str]] = {}
     wrong = 0
     for place, (row, lesson) in enumerate(zip(rows, lessons, strict=True)):
         drawn = random.Random(place).sample(others, FEW) if others else lessons
-        async with filled([*(each for each in drawn if each is not lesson), lesson]) as services:
+        async with filled(
+            [*(each for each in drawn if each is not lesson), *([] if of_three else [lesson])]
+        ) as services:
+            if of_three:
+                lesson = await _met(services, row, lesson)  # noqa: PLW2901 - it has an id of its own
             for way, shape in WAYS.items():
                 told = [text async for text in _told(services, row, way, shape)]
                 first = next((when for when, text in told if lesson.id in text), "not told")
@@ -93,6 +120,29 @@ async def print_right(
     print(f"{name}: {wrong} told another lesson")
     for kind, counts in found.items():
         print(f"  {kind:38}" + "  ".join(f"{when} {count}" for when, count in sorted(counts.items())))
+
+
+async def _met(services: Services, row: dict[str, Any], lesson: Ghap) -> Ghap:
+    """Let an agent meet the errors while it has the entry open, and two others keep something else about the tool."""
+    caller = Caller("shop", "a" * 16, MAIN_AGENT)
+    begun = {name: getattr(lesson, name) for name in Beginning.__required_keys__}
+    services.collector.start(caller, **begun)
+    for command, output, status in (*row["calls"], (*row["calls"][-1][:1], "done", 0)):
+        error = f"Exit code {status}\n{output}" if status else ""
+        event = Event(
+            AFTER_FAILURE if status else AFTER_TOOL, caller.session, command=command, output=output, error=error
+        )
+        await services.hooks.answer(event, caller)
+    end = lesson.outcome
+    texts = {name: getattr(end, name) for name in ("status", "result", "surprise", "root_cause", "lesson")}
+    met = services.collector.resolve(caller, None, services.ties.met, **texts)
+    (tool,) = sorted(programs_of(next(command for command, _, status in row["calls"] if status)))[-1:]
+    for number, (goal, guess, takeaway) in enumerate(_ALSO):
+        made = entry(20_000 + number, goal.format(tool), guess.format(tool), "f", "It is not", against=False)
+        end = replace(made.outcome, lesson=Lesson("", takeaway.format(tool)), resolved_at=met.outcome.resolved_at)
+        services.collector.add_resolved([replace(made, project="shop", resolution=end)])
+    await services.writer.complete()
+    return met
 
 
 async def _told(services: Services, row: dict[str, Any], way: str, shape: str) -> AsyncIterator[tuple[str, str]]:
@@ -121,11 +171,7 @@ async def print_wrong(name: str, sessions: Sequence[Session], entries: Sequence[
     moments = []
     async with filled(entries) as services:
         for session in sessions:
-            happened = [Event(PROMPT, session.id, prompt=session.task)]
-            for ran in session.calls:
-                event = Event(AFTER_TOOL, session.id, command=ran.command, output=ran.output)
-                failed = replace(event, name=AFTER_FAILURE, output="", error=f"Exit code 1\n{ran.output}")
-                happened.append(failed if ran.has_failed else event)
+            happened = [Event(PROMPT, session.id, prompt=session.task), *_happened(session, session.id)]
             answers = [(event, await _answer(services, event)) for event in happened]
             moments += [(session.id, event, text) for event, text in answers if "ghap_" in text]
     told = len({session for session, *_ in moments})
@@ -133,6 +179,54 @@ async def print_wrong(name: str, sessions: Sequence[Session], entries: Sequence[
     for _, event, text in moments:
         said = json.loads(text)["hookSpecificOutput"]["additionalContext"]
         print(f"  {event.kind}: {(event.command or event.prompt)[:90]!r}\n      {said[-160:]!r}")
+
+
+async def print_ties(sessions: Sequence[Session]) -> None:
+    """Print each moment at which a session is told of an earlier one's entry because of an error."""
+    told, known = [], dict[str, str]()
+    with TemporaryDirectory() as folder:
+        settings = Settings(storage_path=Path(folder), journal_path=None, qdrant_url=None)
+        async with open_services(settings, purpose="replay") as services:
+            for session in sessions:
+                caller = Caller(session.project, session_hash(session.id), MAIN_AGENT)
+                task = session.task[: limits.STATEMENT_MAX].strip() or "-"
+                begun: Beginning = {
+                    "domain": Domain.DEBUGGING,
+                    "strategy": Strategy.SYSTEMATIC_ELIMINATION,
+                    "goal": task,
+                    "hypothesis": task,
+                    "action": task,
+                    "prediction": task,
+                }
+                services.collector.start(caller, **begun)
+                for event in _happened(session, caller.session):
+                    services.hooks.session(event.session).context_at = services.clock()
+                    text = await services.hooks.answer(event, caller)
+                    told += [(session, event, text)] if _TIED in text else []
+                end: Outcome = {"status": OutcomeStatus.CONFIRMED, "result": task, "lesson": Lesson("", task)}
+                entry = services.collector.resolve(caller, None, services.ties.met, **end)
+                known |= {each.line: entry.id for each in entry.errors}
+            tied = [each for entry in services.collector.list_resolved() for each in entry.errors if each.is_tied]
+            elsewhere = 0
+            for number, line in enumerate(list(known)[:_FOREIGN]):
+                event = Event(AFTER_FAILURE, f"{number:016}", command="make report", error=f"Exit code 1\n{line}")
+                elsewhere += _TIED in await services.hooks.answer(event, Caller("foreign", f"{number:016}"))
+    print(
+        f"ties: {len(tied)} of {len(known)} lines are tied; {len(told)} told in {len(sessions)} sessions, {elsewhere} elsewhere"
+    )
+    for session, event, text in told:
+        said = json.loads(text)["hookSpecificOutput"]["additionalContext"]
+        print(
+            f"  {session.task[:160]!r}\n    {event.command[:160]!r}\n    {event.error[-200:]!r}\n      {said[:330]!r}"
+        )
+
+
+def _happened(session: Session, name: str) -> Iterator[Event]:
+    for ran in session.calls:
+        if ran.has_failed:
+            yield Event(AFTER_FAILURE, name, command=ran.command, error=f"Exit code 1\n{ran.output}")
+        else:
+            yield Event(AFTER_TOOL, name, command=ran.command, output=ran.output)
 
 
 @asynccontextmanager

@@ -145,6 +145,7 @@ def _show_entry(entry: dict[str, Any]) -> None:
     facts += story.items()
     facts += [("note", note) for note in entry.get("notes", ())]
     facts += [("run", one_line(run)) for run in entry.get("runs", ())]
+    facts += [("met", one_line(error)) for error in entry.get("errors", ())]
     facts += [("file", one_line(file)) for file in entry.get("files", ())]
     facts += [("freshness", one_line(entry.get("freshness", "")))]
     facts += [("superseded", out.identity(entry.get("superseded_by", "")))]

@@ -130,7 +130,7 @@ def axis_text(entry: Ghap, axis: Axis) -> str:
     end = entry.outcome
     cause = end.root_cause
     if axis is Axis.FULL:
-        return _text(*full_parts(entry), entry.domain)
+        return _text(*full_parts(entry), entry.domain, *(each.line for each in entry.errors))
     if axis is Axis.SURPRISE:
         return _text(end.surprise, entry.prediction, end.result, cause.description if cause else None)
     if axis is Axis.ROOT_CAUSE:

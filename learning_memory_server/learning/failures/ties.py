@@ -20,6 +20,7 @@ from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import is_instructive, may_tell
 from learning_memory_server.learning.advice.text import learned
+from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import head, looks, parse
 from learning_memory_server.learning.failures.sanitize import normalized
 from learning_memory_server.model import limits
@@ -41,18 +42,21 @@ _COMMON: Final = frozenset(
     javac gradle mvn go cargo rustc gcc g++ clang make gmake cmake ninja just sh bash zsh git gh docker docker-compose
     kubectl helm terraform aws gcloud az psql mysql sqlite3 redis-cli curl wget ssh scp rsync apt apt-get brew pytest
     py.test unittest tox nox jest vitest mocha rspec playwright tsc tsx ts-node eslint prettier biome ruff black mypy
-    pyright cp mv mkdir ln rm touch chmod kill sleep test run exec
+    pyright golangci-lint mise task turbo nx pre-commit cp mv mkdir ln rm touch chmod kill sleep test run exec
     """.split()
 )
 """Programs whose names say nothing of an entry's subject."""
+_VERSIONING: Final = frozenset({"git", "gh", "hg", "svn"})
 _SHELL: Final = frozenset({"do", "then", "else", "if", "while", "until"})
 _CODE: Final = re.compile(r"\b(?:[A-Z]{1,8}[-_]?\d{2,6}|[A-Z]{2,}(?:_[A-Z\d]+)+)\b")
 _MARK: Final = re.compile(r"<\w+>")
+_PATH: Final = re.compile(r"<\w+>|\S*[/\\]\S*")
 _RAISED: Final = re.compile(r"(?:\w+(?:\.|::))*\w*(?:Error|Exception)\b")
 _NAME: Final = re.compile(
     r"['\"`\u2018\u201c][^'\"`]*[^\W\d][^'\"`]*['\"`\u2019\u201d]|\w/|/\w|\w\.[a-z]{1,5}\b|[a-z][A-Z]|\w_\w|[^\W\d]\d|\d[^\W\d]"
 )
 """What tells that a line names something."""
+_WORD: Final = re.compile(r"[\w./~@+][\w./~@+-]*")
 _FILE: Final = re.compile(r"[\w.@~-]*/[\w./@-]+|[\w-]+\.[A-Za-z]\w{0,4}")
 
 
@@ -134,7 +138,7 @@ class Ties:
             name
             for name, text in known.unseen.items()
             if _has(text, wanted)
-            and _quotes(text, wanted)
+            and _quotes(text, words_in(line, _PATH))
             and (names_something or any(_has(text, words_in(each)) for each in programs))
         ]
         effects, successors = self.advisor.log.effects(), self.advisor.validity.successors()
@@ -200,13 +204,13 @@ class Ties:
 
 def programs_of(command: str) -> frozenset[str]:
     """Return the names of a command's programs, without folders; in place of a common one, its first other word."""
-    found = ([word.rpartition("/")[2].casefold() for word in call if _is_word(word)] for call in _calls(command))
+    found = ([word.rpartition("/")[2].casefold() for word in call if _WORD.fullmatch(word)] for call in _calls(command))
     return frozenset(next((name for name in names if name not in _COMMON), names[0]) for names in found if names)
 
 
-def words_in(text: str) -> list[str]:
-    """Return the words of a text, without marks and what begins with a digit."""
-    return [word for word in re.findall(r"\w+", _MARK.sub(" ", text).casefold()) if not word[0].isdigit()]
+def words_in(text: str, without: re.Pattern[str] = _MARK) -> list[str]:
+    """Return the words of a text, without marks and words that begin with a digit."""
+    return [word for word in re.findall(r"\w+", without.sub(" ", text).casefold()) if not word[0].isdigit()]
 
 
 def _calls(command: str) -> Iterator[tuple[str, ...]]:
@@ -218,10 +222,6 @@ def _calls(command: str) -> Iterator[tuple[str, ...]]:
             yield name, *call[length:]
 
 
-def _is_word(word: str) -> bool:
-    return not word.startswith("-") and "=" not in word
-
-
 def _is_by(failure: Failure, caller: Caller) -> bool:
     """Return whether it was a caller's command, as far as that is known."""
     agent = failure.during.agent if failure.during else ""
@@ -231,15 +231,18 @@ def _is_by(failure: Failure, caller: Caller) -> bool:
 def _is_about(entry: Ghap, failure: Failure) -> bool:
     """Return whether an entry quotes the line of a failure, or names what failed and worked later."""
     text, said = "\n".join(_texts(entry)), failure.said
-    if _quotes(_words_of(entry), words_in(said)) or any(
+    # A path is no quotation.
+    if _quotes(f" {' '.join(words_in(text, _PATH))} ", words_in(said, _PATH)) or any(
         re.search(rf"(?<![\w-]){code}(?![\w-])", text) for code in _CODE.findall(said)
     ):
         return True
-    if failure.remedy is None:
+    if failure.remedy is None or not parse(failure.command).is_certain:
         return False
     calls = [*_calls(failure.command)]
     named = {call[0].rpartition("/")[2] for call in calls} - _COMMON
-    named |= {word for call in calls for word in call[1:] if _is_word(word) and _FILE.fullmatch(word)}
+    if not is_check(failure.command):
+        running = (call for call in calls if _VERSIONING.isdisjoint(call[:2]))
+        named |= {word for call in running for word in call[1:] if _FILE.fullmatch(word)}
     return any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) for name in named)
 
 

@@ -114,10 +114,11 @@ class Experience(TypedDict, total=False):
 
 
 class WholeEntry(Experience, OpenEntry, total=False):
-    """Everything about an entry; an open one has no outcome. `files`: what it is about."""
+    """Everything about an entry; an open one has no outcome. `files`: what it is about. `errors`: what commands met."""
 
     resolved_at: str
     files: list[str]
+    errors: list[str]
     cited: list[dict[str, str]]
 
 
@@ -193,11 +194,13 @@ def whole_entry(entry: Ghap) -> dict[str, Any]:
     if entry.resolution is None:
         return shown
     cited = [{"id": each.id, "effect": each.effect.value} for each in entry.resolution.cited]
-    files = [anchor.file for anchor in entry.anchors]
+    files, errors = [anchor.file for anchor in entry.anchors], [each.line for each in entry.errors]
     return (
         shown
         | experience(entry)
-        | lean({"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited, "files": files})
+        | lean(
+            {"resolved_at": entry.resolution.resolved_at.isoformat(), "cited": cited, "files": files, "errors": errors}
+        )
     )
 
 

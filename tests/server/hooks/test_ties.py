@@ -2,14 +2,19 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from learning_memory_server.index.queries import ExperienceQuery
+from learning_memory_server.model.caller import session_hash
+from learning_memory_server.model.entry import Met
 from learning_memory_server.server.composition.services import Services
+from learning_memory_server.server.hooks.event import AFTER_FAILURE, Event
 from learning_memory_server.server.settings import Settings
-from tests.server.agent import ENTRY, at_work
+from tests.server.agent import CALLER, ENTRY, at_work
 from tests.server.hooks.test_reading import session_in, shop
 from tests.server.test_hook import Hooked
 
@@ -117,3 +122,198 @@ async def test_a_lesson_is_told_without_a_model_and_in_any_language(settings: Se
         assert "./presse braucht --vorlage 2" in await told(
             services, shop, "later", command="./presse juni.csv", line=line
         )
+
+
+async def test_the_names_of_a_line_count_and_its_numbers_do_not(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Load May with tools/load", "KeyError: 'a' of tools/load is the header")
+        await work.fails("tools/load may.csv", "KeyError: 'a'")
+        await work.works("tools/load may.csv")
+        await work.resolve("tools/load wants --header")
+
+    assert await told(services, shop, "b", command="tools/load june.csv", line="KeyError: 'b'") == ""
+    assert "wants --header" in await told(services, shop, "a", command="tools/show june.csv", line="KeyError: 'a'")
+    (entry,) = services.collector.list_resolved()
+    assert entry.errors == (Met("KeyError: 'a'", "load", is_tied=True),)
+
+
+async def test_a_line_that_names_nothing_is_tied_only_with_its_program(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Sign the contract with stamp", "The counter of stamp is wrong")
+        await work.fails("stamp sign a.txt --n 1", "signature invalid")
+        await work.works("stamp sign a.txt --n 9")
+        await work.resolve("stamp wants a higher number each time")
+
+    assert await told(services, shop, "other", command="seal sign b.txt", line="signature invalid") == ""
+    looped = "for n in 1 2; do ./bin/stamp sign b.txt --n $n; done"
+    assert "a higher number" in await told(services, shop, "same", command=looped, line="signature invalid")
+
+
+@pytest.mark.parametrize("works", [True, False])
+async def test_a_named_tool_is_a_sign_if_it_worked_before_the_end(services: Services, shop: Path, works: bool) -> None:
+    line = "courier: sender refused"
+    async with session(services, shop, "first") as work:
+        await work.start("Send the draft with bin/courier", "The address is wrong")
+        await work.fails("bin/courier send a.md", line)
+        if works:
+            await work.works("bin/courier send a.md --lane slow")
+        await work.resolve("bin/courier needs --lane slow")
+
+    assert ("--lane slow" in await told(services, shop, "later", command="bin/courier send b.md", line=line)) is works
+
+
+@pytest.mark.parametrize("says", ["the labels are too wide", MISMATCH])
+async def test_both_signs_are_needed(services: Services, shop: Path, says: str) -> None:
+    """Either nothing of the line is in the texts, or it came when no entry was open."""
+    async with session(services, shop, "first") as work:
+        quotes = says == MISMATCH
+        if quotes:
+            await work.fails()
+        await work.start("Print labels", says)
+        if not quotes:
+            await work.fails()
+        entry = await work.resolve("cut them at 40")
+        kept = (await work.hooked.call("get_ghap_entry", ghap_id=entry)).get("errors")
+
+    assert kept == (None if quotes else [KEPT])
+    assert "cut them" not in await told(services, shop, "later")
+    found = await services.searcher.search_experiences(ExperienceQuery("feed schema mismatch"))
+    assert [each.entry.id for each in found.found] == [entry]
+
+
+async def test_what_comes_all_the_time_is_told_to_nobody(services: Services, shop: Path) -> None:
+    for number in range(3):
+        await told(services, shop, f"before {number}")
+    await learn(services, shop, "first", "old", MISMATCH)
+
+    assert "Learned" not in await told(services, shop, "later")
+
+
+async def test_three_earlier_sessions_are_not_all_the_time(services: Services, shop: Path) -> None:
+    for number in range(2):
+        await told(services, shop, f"before {number}")
+    await learn(services, shop, "first", "old", MISMATCH)
+
+    assert "--schema v2" in await told(services, shop, "later")
+
+
+@pytest.mark.parametrize(("status", "kind"), [("falsified", "new"), ("confirmed", "new"), ("falsified", "old")])
+async def test_lessons_that_contradict_each_other_are_told_if_one_was_confirmed(
+    services: Services, shop: Path, status: str, kind: str
+) -> None:
+    first = await learn(services, shop, "first", "old", MISMATCH, status=status)
+    second = await learn(services, shop, "second", kind, MISMATCH, status="falsified")
+
+    said = await told(services, shop, "later")
+    if kind == "old":
+        assert f"{second}, falsified, 1 more: {first}" in said
+    else:
+        assert (f"{first}, confirmed, 1 more: {second}" in said) is (status == "confirmed")
+        assert ("Learned" in said) is (status == "confirmed")
+
+
+async def test_a_lesson_that_misled_is_not_told_again(services: Services, shop: Path) -> None:
+    first = await learn(services, shop, "first", "old", MISMATCH)
+    async with session(services, shop, "second") as work:
+        await work.start("Load June", "The same header is wrong")
+        assert first in await work.fails()
+        await work.resolve("it was the disk", "falsified", misled=[first])
+
+    assert "Learned" not in await told(services, shop, "later")
+
+
+async def test_a_lesson_after_which_the_error_came_again_in_two_sessions_is_told_no_more(
+    services: Services, shop: Path
+) -> None:
+    await learn(services, shop, "first", "old", MISMATCH)
+    for number in range(2):
+        async with session(services, shop, f"told {number}") as work:
+            assert "Learned" in await work.fails()
+            assert "Learned" not in await work.fails()
+
+    assert "Learned" not in await told(services, shop, "later")
+
+
+async def test_a_lesson_is_told_in_its_project_and_not_to_its_own_session(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.learns("old", MISMATCH)
+        assert "Learned" not in await work.fails("bin/press feed --in data/june.csv")
+    caller = replace(CALLER, project="foreign", session="f" * 16)
+    event = Event(AFTER_FAILURE, "f" * 16, command=PRESS, error=f"Exit code 4\n{MISMATCH}")
+
+    assert "Learned" not in await services.hooks.answer(event, caller)
+    assert "Learned" in await told(services, shop, "later")
+
+
+async def test_there_is_no_tie_where_several_open_entries_may_be_meant(services: Services, shop: Path) -> None:
+    async with session(services, shop, "first") as work:
+        await work.start("Print labels", "They are too wide")
+        entry = await work.start(*GOALS["old"][:2])
+        await work.fails()
+        await work.resolve(GOALS["old"][2], ghap_id=entry)
+
+    assert services.collector.get(entry).errors == ()
+    assert "Learned" not in await told(services, shop, "later")
+
+
+@pytest.mark.parametrize("meets", [True, False])
+async def test_an_adopted_entry_keeps_its_errors_for_who_met_one_of_them(
+    services: Services, shop: Path, meets: bool
+) -> None:
+    async with session(services, shop, "first") as work:
+        entry = await work.start(*GOALS["old"][:2])
+        await work.fails()
+        await work.fails(line="press: label 17 is too wide")
+        services.live.ended(session_hash("first"))
+    async with session(services, shop, "second") as work:
+        await work.hooked.call("update_ghap", ghap_id=entry)
+        if meets:
+            await work.fails(line=MISMATCH.replace("3", "8"))
+        await work.resolve(GOALS["old"][2])
+
+    errors = services.collector.get(entry).errors
+    assert {each.line: each.is_tied for each in errors} == {KEPT: meets, "press: label <n> is too wide": False}
+    assert ("Learned" in await told(services, shop, "later")) is meets
+
+
+@pytest.mark.parametrize("kept", ["failures", "nothing"])
+async def test_an_old_journal_gets_ties_as_far_as_they_can_be_known(settings: Settings, shop: Path, kept: str) -> None:
+    async with at_work(settings) as services:
+        await learn(services, shop, "first", "old", MISMATCH)
+        (entry,) = services.collector.list_resolved()
+        (failure,) = services.failure_log.all()
+        # They were written before entries kept errors.
+        services.collector._resolved.add(replace(entry, errors=()))
+        if kept == "failures":
+            services.failure_log.add(replace(failure, during=None, line=""))
+        else:
+            services.failure_log.forget([failure.id], services.clock())
+    async with at_work(settings) as services:
+        assert "--schema v2" in await told(services, shop, "later")
+        other = {"command": "bin/press seal", "line": "press: error: the seal is broken at last"}
+        assert "Learned" not in await told(services, shop, "other", **other)
+
+
+async def test_a_tied_lesson_is_told_where_a_filter_hides_that_the_command_failed(
+    services: Services, shop: Path
+) -> None:
+    await learn(services, shop, "first", "old", MISMATCH)
+    async with session_in(services, shop, "later") as later:
+        hidden = {"session": "later", "command": f"{PRESS} 2>&1 | tail -20", "output": MISMATCH}
+        assert "--schema v2" in await later.fire("PostToolUse", **hidden)
+    async with session_in(services, shop, "reader") as reader:
+        assert "Learned" not in await reader.fire("PostToolUse", session="reader", command="cat a.log", output=MISMATCH)
+
+
+async def test_a_remedy_and_a_lesson_are_both_told_only_if_they_are_short(services: Services, shop: Path) -> None:
+    line = "error: the output is lost, use --verbose"
+    for name, takeaway in (("short", "tools/mill is silent"), ("long", "tools/mill is silent " * 12)):
+        mill = f"tools/{name}mill grind"
+        async with session(services, shop, f"first {name}") as work:
+            await work.start(f"Grind with tools/{name}mill", "The output is lost, use something")
+            await work.fails(mill, f"{name}: {line}")
+            await work.works(f"{mill} --verbose")
+            await work.resolve(takeaway)
+        said = await told(services, shop, f"later {name}", command=mill, line=f"{name}: {line}")
+        assert "Learned from this error: tools/mill is silent" in said
+        assert ("This worked" in said) is (name == "short")

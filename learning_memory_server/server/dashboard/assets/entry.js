@@ -61,6 +61,7 @@ LM.entryParts = (entry, number) => {
     LM.part("Surprise", entry.surprise),
     cause ? LM.part(`Root cause: ${cause.category}`, cause.description) : [],
     LM.part("What worked", lesson.what_worked),
+    LM.part("Errors met", (entry.errors ?? []).join("\n")),
     LM.part("Files", (entry.files ?? []).join("\n")),
     entry.notes && entry.notes.length ? [LM.make("h3", {}, "Notes"), ...entry.notes.map((note) => LM.text(note))] : [],
     entry.history && entry.history.length
