@@ -119,6 +119,8 @@ def checked_failure(failure: Failure) -> Failure:
             raise InvalidInputError(f"id, shown: {name!r} is not a valid id of a failure.")
     limits.checked_text("session", failure.session, limits.ID_MAX)
     limits.checked_text("signature", failure.signature, limits.SIGNATURE_MAX, shortened_markers)
+    limits.checked_text("line", failure.said, limits.SIGNATURE_MAX, shortened_markers)
+    _check_ids(lesson=failure.lesson or failure.id, during=failure.during.entry if failure.during else failure.id)
     for command in (failure.command, *([failure.remedy] if failure.remedy is not None else ())):
         limits.checked_text("command, remedy", command, limits.COMMAND_MAX, shortened_markers)
     if failure.times < 1:
