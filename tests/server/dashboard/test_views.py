@@ -115,7 +115,7 @@ def test_failures_are_by_project_and_cost_with_cure_and_trend(seen: Seen) -> Non
     assert first.locator("td").all_inner_texts()[1] == "2 times"
     assert first.locator(".cure").inner_text() == "docker compose up\ntold 1 time, and 0 then worked"
     assert first.locator(".trend").inner_text() == "last 21 Mar 2026"
-    assert shown.locator("[data-error]").last.locator(".cure").inner_text() == "none known"
+    assert shown.locator("[data-error]").last.locator(".cure").inner_text() == "no cure is known"
 
 
 def test_everything_has_an_address_and_details_begin_with_the_takeaway(seen: Seen) -> None:

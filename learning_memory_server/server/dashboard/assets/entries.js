@@ -73,7 +73,7 @@ LM.entryTable = (entries) => {
     : LM.make("button", {type: "button", class: "sort", click: () => LM.go({sort: by === name && !isTurned ? `${name}-turned` : name})}, column.title, LM.make("span", {"aria-hidden": "true"}, by !== name ? "" : isFalling(name) ? " ↓" : " ↑")));
   const head = LM.make("tr", {}, columns.map(([name, column]) => LM.make("th", {scope: "col", class: name, "aria-sort": by !== name ? null : isFalling(name) ? "descending" : "ascending"}, title(name, column))));
   return LM.table(by === "relevance" ? "The most relevant first." : null, head, entries, (entry) =>
-    LM.make("tr", {"data-entry": entry.id}, columns.map(([name, column]) => LM.make("td", {class: name, "data-title": column.of ? null : column.title}, column.cell(entry)))));
+    LM.make("tr", {"data-entry": entry.id}, columns.map(([name, column]) => LM.make("td", {class: name, "data-title": column.of && name !== "confidence" ? null : column.title}, column.cell(entry)))));
 };
 LM.table = (say, head, things, row) => {
   const body = LM.make("tbody", {});

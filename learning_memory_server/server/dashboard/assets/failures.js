@@ -28,7 +28,7 @@ LM.errorRow = (error) => LM.make("tr", {"data-error": error.id},
   LM.make("td", {class: "cure"}, LM.cure(error)));
 // The cure that agents are told; else what a person may judge, where no rule says what to tell an agent.
 LM.cure = (error) => {
-  if (!error.remedy) return error.followed ? [LM.followed(error), LM.judging(error).length ? LM.act(...LM.judging(error)) : null] : LM.make("span", {class: "soft"}, "none known");
+  if (!error.remedy) return error.followed ? [LM.followed(error), LM.judging(error).length ? LM.act(...LM.judging(error)) : null] : LM.make("span", {class: "soft"}, "no cure is known");
   const told = error.failures.filter((failure) => failure.shown);
   return [LM.make("code", {class: "text", dir: "auto"}, LM.plain(error.remedy)), told.length ? LM.make("div", {class: "soft small"}, `told ${LM.count(told.length, "time")}, and ${told.filter((failure) => failure.worked).length} then worked`) : null];
 };

@@ -125,7 +125,8 @@ LM.groups = (clusters, byCluster, points, isSeen) => [
 // Names above or below what they name. One that would cover another is left out: zooming in makes room, and the list next to
 // the map has all. So the largest is always named, however crowded the map is.
 LM.placed = (groups, x, y, width, height) => {
-  const taken = [], [most, column] = LM.isNarrow() ? [4, 22] : [8, 32];
+  const taken = [], [most, column, near] = LM.isNarrow() ? [4, 22, 9] : [8, 32, 14];
+  const signs = groups.flatMap(({members}) => members.map((point) => [x(point.x) - near, y(point.y) - near, x(point.x) + near, y(point.y) + near]));
   const covers = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
   const placed = [];
   for (const {name, members} of groups) {
@@ -135,20 +136,17 @@ LM.placed = (groups, x, y, width, height) => {
     const gap = tall + (LM.isNarrow() ? 14 : 20);
     const [top, bottom] = [y(d3.max(members, (point) => point.y)), y(d3.min(members, (point) => point.y))];
     const places = [top - gap, bottom + gap, (top + bottom) / 2].map((one) => Math.min(Math.max(one, tall), height - tall));
-    // Rather where no sign of another group is.
+    // Rather where no sign is.
     for (const [middle, isFree] of [...places.map((one) => [one, true]), ...places.map((one) => [one, false])]) {
       const box = [at - half, middle - tall, at + half, middle + tall];
-      if (taken.some((other) => covers(box, other)) || (isFree && groups.some((other) => other.members !== members && other.members.some((point) => covers(box, [x(point.x) - 14, y(point.y) - 14, x(point.x) + 14, y(point.y) + 14]))))) continue;
+      if (taken.some((other) => covers(box, other)) || (isFree && signs.some((sign) => covers(box, sign)))) continue;
       taken.push(box);
       placed.push({x: at, y: middle, text: lines.join("\n")});
       break;
     }
-    if (placed.length === most) break;
+    if (placed.length === most || (placed.length > 3 && members.length === 1)) break;
   }
   return placed;
 };
 // A text in one line, or in two of about the same length.
-LM.wrapped = (text, column) => {
-  const cut = text.length <= column ? -1 : text.lastIndexOf(" ", Math.ceil(text.length / 2) + 3);
-  return cut < 1 ? [text] : [text.slice(0, cut), text.slice(cut + 1)];
-};
+LM.wrapped = (text, column) => { const cut = text.length <= column ? -1 : text.lastIndexOf(" ", Math.ceil(text.length / 2) + 3); return cut < 1 ? [text] : [text.slice(0, cut), text.slice(cut + 1)]; };

@@ -13,7 +13,7 @@ LM.views.push({
       view.append(LM.nothing("Nothing is stored yet.", "Add this memory to your agent, and let it learn from past sessions. In a project's folder, run:", "start"));
       return;
     }
-    view.append(LM.weeks(entries, errors), LM.make("div", {class: "columns"},
+    view.append(...LM.kept(LM.weeks(entries, errors)), LM.make("div", {class: "columns"},
       LM.make("div", {class: "stack"}, ...LM.kept(LM.overviewWaiting(), LM.overviewOpen(open), LM.overviewLearned(entries))),
       LM.make("div", {class: "stack"}, ...LM.kept(LM.overviewRecurs(entries, errors), LM.overviewTold(), LM.overviewStale(entries))),
     ), LM.totals(entries, open, errors));
@@ -24,8 +24,9 @@ LM.views.push({
 LM.weeks = (entries, errors) => {
   const failures = errors.flatMap((error) => [...error.failures].reverse().map((failure, at, all) => ({...failure, at: new Date(failure.at), wasTold: all.slice(0, at).some((before) => before.shown)})));
   const ofWeek = (things, week) => things.filter((thing) => Math.floor(Math.max(LM.madeAt - thing.at, 0) / (7 * 864e5)) === week).length;
-  const fact = (name, things, more) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, ofWeek(things, 0).toLocaleString("en"), LM.make("small", {}, `last week ${ofWeek(things, 1).toLocaleString("en")}${more ?? ""}`)));
-  return LM.make("dl", {class: "figures", "aria-label": "This week"},
+  const fact = (name, things) => LM.make("div", {}, LM.make("dt", {}, name), LM.make("dd", {}, ofWeek(things, 0).toLocaleString("en"), LM.make("small", {}, `last week ${ofWeek(things, 1).toLocaleString("en")}`)));
+  // After an import of old entries there is nothing to compare.
+  return [0, 1].some((week) => ofWeek([...entries, ...failures], week)) && LM.make("dl", {class: "figures", "aria-label": "This week"},
     fact("New lessons this week", entries.filter(LM.takeaway)),
     fact("Command errors", failures),
     fact("Repeated although told", failures.filter((failure) => failure.wasTold)),
@@ -47,7 +48,7 @@ LM.overviewWaiting = () => {
   const waiting = LM.data.waiting.filter(LM.isOfProject), code = (text) => LM.make("code", {dir: "auto"}, LM.short(text, 160));
   if (!waiting.length) return null;
   return LM.card(`Waiting for your yes: ${waiting.length.toLocaleString("en")}`, "Agents are told these only if you agree. Run the command in the project's folder.",
-    LM.list(waiting, (each) => LM.fact(each.kind === "cure" ? ["When ", code(each.about), " fails, tell agents ", code(each.text)] : LM.thing(each.id, LM.short(each.text, 200)),
+    LM.list(waiting, (each) => LM.fact(each.kind === "cure" ? ["When ", code(each.about), " fails, tell agents ", code(each.text)] : LM.number.has(each.id) || LM.sharedLesson.has(each.id) ? LM.thing(each.id, LM.short(each.text, 200)) : LM.line(each.text, 200),
       [each.fared, each.flaw && `cannot be told: ${each.flaw}`].filter(Boolean).map(LM.plain).join("; "), "review", each.id), "rows tight", 3));
 };
 
