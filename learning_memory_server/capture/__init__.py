@@ -1,1 +1,1 @@
-"""What is kept while agents work: experiences and memories."""
+"""Capture of experiences and memories while agents work."""

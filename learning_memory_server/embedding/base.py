@@ -44,7 +44,7 @@ class Embedder(Protocol):
 
     @property
     def identity(self) -> EmbeddingIdentity:
-        """Which vectors these are comparable with: those of the same identity."""
+        """The identity of its vectors: only vectors of the same identity are comparable."""
 
     @property
     def runtime(self) -> Runtime:

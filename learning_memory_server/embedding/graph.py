@@ -47,7 +47,7 @@ def prompts_of(model: str) -> Prompts:
 
 TOKENIZER: Final = "tokenizer.json"
 _USUAL: Final = ("onnx/model.onnx", "model.onnx")
-"""The file that is taken, the first of these, unless one is named or there is only one."""
+"""The usual files, the first of which is taken unless another is named."""
 _PARTS: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 """Whether there is a part that normalises does not matter: vectors always get length 1."""
 
@@ -70,13 +70,13 @@ class Graph:
 
     @property
     def description(self) -> str:
-        """What of it a person may want to check."""
+        """The parts that a person may want to check."""
         prompts = f"the prompts {self.prompts.definition}" if self.prompts.definition else "no prompts"
         return f"{self.file}, {self.pooling} pooling, up to {self.max_tokens} tokens, {prompts}"
 
     @property
     def definition(self) -> str:
-        """What of it decides the vectors, besides the files of weights and tokenizer, as an identity records it."""
+        """The parts that determine the vectors, besides weights and tokenizer, as an identity records them."""
         case = "lower case" if self.lowercase else ""
         return " ".join(filter(None, (self.file, self.pooling, case, self.prompts.definition)))
 

@@ -1,4 +1,4 @@
-"""Loading a model: the packaged one, at once or ahead of the first use, or another. Importing this is quick."""
+"""Loading a model: the packaged one, now or ahead of the first use, or another. Importing this is quick."""
 
 from collections.abc import Callable, Mapping
 

@@ -67,7 +67,7 @@ class ModelScale:
 
     @property
     def scale(self) -> Scale:
-        """The scale, or that of the default model until it is known."""
+        """The scale, or the default model's until it is known."""
         return self.known or DEFAULT_SCALE
 
     def look_up(self, identity: EmbeddingIdentity) -> None:

@@ -59,7 +59,7 @@ class LazyModel(Generic[T]):
         return ModelState.FAILED if self._model.exception() else ModelState.READY
 
     def start(self) -> Future[T]:
-        """Start loading unless the model is loaded, is loading, or failed recently. Returns at once."""
+        """Start loading unless the model is loaded, is loading, or failed recently. Returns immediately."""
         if self._model is None or (self.state is ModelState.FAILED and not self._pause.left):
             self._model = self.submit(self._try_to_load)
         return self._model
@@ -200,7 +200,7 @@ class EmbeddingService:
         return self.start().result().runtime if self.state is ModelState.READY else None
 
     def start(self) -> Future[Embedder]:
-        """Start loading unless the model is loaded, is loading, or failed recently. Returns at once."""
+        """Start loading unless the model is loaded, is loading, or failed recently. Returns immediately."""
         return self._model.start()
 
     async def identity(self, budget: Budget = BACKGROUND) -> EmbeddingIdentity:
@@ -256,7 +256,7 @@ class EmbeddingService:
         self.close()
 
     def close(self) -> None:
-        """Cancel what is waiting and accept no more work. Does not wait for what is running."""
+        """Cancel waiting work and accept no more. Does not wait for running work."""
         for model in (self._here, *self._served):
             model.queue.close()
 

@@ -26,7 +26,7 @@ def hub_name(model: str) -> str:
 
 
 def is_hub_name(model: str) -> bool:
-    """Return whether a name could be that of a model on the hub."""
+    """Return whether a name could be a model's on the hub."""
     return _NAME.fullmatch(hub_name(model)) is not None
 
 
@@ -86,7 +86,7 @@ INSTALL_EXTRA: Final = (
     'pip install "FILE.whl[sentence-transformers]"), or run in its environment: pip install "sentence-transformers>=6,<7". '
     "On Linux, docs/how-to/install.md says how to avoid gigabytes of CUDA."
 )
-"""No line names this project alone: until it is published, an index would offer somebody else's package."""
+"""No line names this project alone: until it is published, an index would offer a stranger's package."""
 
 _LIBRARY: Final = "sentence-transformers"
 _ENTRY_POINTS: Final = ("modules.json", "config.json")
@@ -96,7 +96,7 @@ _DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")
 _WEIGHTS: Final = (("*.safetensors", "*/*.safetensors"), ("*.bin", "*/*.bin"))
 """The first kind that exists is used; older models have the second."""
 _VOCABULARY: Final = (TOKENIZER, "vocab.*", "*.model", "*.tiktoken", "whitespacetokenizer_config.json")
-"""One of them must exist, here or in a part's folder. Otherwise the library makes a tokenizer without words."""
+"""One of these files must exist, here or in a part's folder, or the library makes a tokenizer without words."""
 
 
 @dataclass(frozen=True, slots=True)

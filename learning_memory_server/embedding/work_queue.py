@@ -64,14 +64,14 @@ class DaemonThread(Executor):
         return job.result
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002, FBT - inherited
-        """Accept no more work. Never waits for what runs."""
+        """Accept no more work. Never waits for running work."""
         with self._lock:
             self._is_shut = True
             while cancel_futures and self._waiting:
                 self._waiting.popleft().result.cancel()
 
     def leave(self) -> None:
-        """Let what runs now finish by itself, and continue in another thread, unless too many were left already."""
+        """Let running work finish alone, and continue in another thread, unless too many were left already."""
         with self._lock:
             if self._thread is not None and self._left < _MOST_LEFT:
                 self._left += 1
@@ -102,7 +102,7 @@ def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
 
 
 QUERIES_AT_ONCE: Final = 8
-"""The most queries that are embedded at once. A server needs one request for them, and a local model is no slower."""
+"""The most queries in one batch. A server needs one request for them, and a local model is no slower."""
 _QUERY_CHARACTERS: Final = 1_000  # The most characters in a batch of queries, padding included: about 50 ms
 
 
@@ -154,7 +154,7 @@ class WorkQueue:
             self._thread.submit(self._run_next)
 
     def close(self) -> None:
-        """Cancel what is waiting and accept no more work. Does not wait for what is running. Idempotent."""
+        """Cancel waiting work and accept no more. Does not wait for running work. Idempotent."""
         self._thread.shutdown(wait=False, cancel_futures=True)
         while (job := self._take()) is not None:
             job.result.cancel()

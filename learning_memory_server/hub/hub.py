@@ -359,7 +359,7 @@ class Hub:
             await self._listen()
 
     async def _drain(self) -> None:
-        """Let running calls finish and deliver their answers. Whatever was not read goes to the next hub."""
+        """Let running calls finish and deliver their answers. Unread calls go to the next hub."""
         for session in self._sessions:
             session.stop_reading()
         self._services.memories.stop_waiting()

@@ -18,7 +18,7 @@ from learning_memory_server.model.vocabulary import Axis
 
 DIGEST: Final = "digest"  # The payload field with the document's digest
 IS_SHARED: Final = "shared"
-"""Of the points of what others have shared, the second `outcome_status`: no index of its own, which costs RAM."""
+"""The second `outcome_status` of shared points: no index of its own, which costs RAM."""
 _NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
 """Never change it: the ids of all stored points are derived from it."""
 
@@ -41,7 +41,7 @@ class Collection(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class DocumentShape:
-    """What the documents of a collection have in common."""
+    """The common properties of the documents of a collection."""
 
     keywords: tuple[str, ...] = ()  # payload fields that filters match exactly. Each one costs RAM
     datetimes: tuple[str, ...] = ()  # payload fields that filters range over

@@ -313,7 +313,7 @@ class VectorIndex:
             await store.flush()
 
     async def discard(self) -> None:
-        """Close the engine, so that the next `open` starts over. What it cannot flush is lost until it is rebuilt."""
+        """Close the engine, so that the next `open` starts over. Unflushed points are lost until a rebuild."""
         with suppress(StorageUnavailableError):
             await self._close_store()
 

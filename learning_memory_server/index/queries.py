@@ -156,7 +156,7 @@ FoundT = TypeVar("FoundT", bound=Found)
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Results that were left out: how many of those fetched, and the best score among them."""
+    """Results that were left out: how many of the fetched ones, and the best score among them."""
 
     count: int
     best: float

@@ -71,7 +71,7 @@ class Reconciler:
         return len(self._pending)
 
     def add(self, documents: Iterable[Document]) -> None:
-        """Add documents to write, replacing earlier versions of them."""
+        """Add documents to write, replacing earlier versions."""
         self._pending.update(
             {_key(document): document for document in documents if document.point_id not in self._removed}
         )
@@ -193,7 +193,7 @@ class Reconciler:
         self._is_invalid = True
 
     def lose(self) -> None:
-        """Record that the index has lost points, perhaps all of them."""
+        """Record that the index has lost points, perhaps all."""
         self.invalidate()
         self.searchable.clear()
 
@@ -205,7 +205,7 @@ class Reconciler:
             self.pending_deletes.add(point)
 
     def _batches(self) -> Iterator[list[Document]]:
-        """Yield small batches of what has been pending longest, skipping what is no longer pending by then."""
+        """Yield small batches in the order of waiting, skipping documents that are no longer pending by then."""
         waiting = sorted(islice(self._pending.values(), _SORTED_AT_ONCE), key=lambda document: len(document.text))
         for start in range(0, len(waiting), _STEP):
             batch = [each for each in waiting[start : start + _STEP] if self._pending.get(_key(each)) is each]

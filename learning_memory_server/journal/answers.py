@@ -1,4 +1,4 @@
-"""What a person has answered: whether agents may be told something unasked. It stays on this machine."""
+"""A person's answers to the question whether agents may get something unsolicited. They stay on this machine."""
 
 from learning_memory_server.journal.codec import ANSWER
 from learning_memory_server.journal.log import Log
@@ -22,11 +22,11 @@ class Answers(Records[Answer]):
         return self.said(name) in {Said.YES, Said.RULE}
 
     def is_never(self, name: str) -> bool:
-        """Return whether a person wants something told to no agent unasked."""
+        """Return whether a person wants a thing never shown unsolicited."""
         return self.said(name) is Said.NEVER
 
     def never(self) -> set[str]:
-        """Return the ids of everything that a person wants told to no agent unasked."""
+        """Return the ids of all things that a person wants never shown unsolicited."""
         return {each.id for each in self.all() if each.said is Said.NEVER}
 
     def files_of_yes(self, name: str) -> tuple[str, ...] | None:

@@ -127,7 +127,7 @@ def _known(kind: Any) -> tuple[set[str], dict[str, type[Stored]]]:
 
 
 def _sorted_out(kind: Any, data: Any) -> Any:
-    """Return data with what has unknown names under `others`, in each object of it."""
+    """Return data with unknown names under `others`, in each object of it."""
     if isinstance(data, list):
         return [_sorted_out(kind, item) for item in data]
     if not isinstance(data, dict):

@@ -90,7 +90,7 @@ class Journal:
         return [path for log in self.logs.values() for path in log.set_aside_files()]
 
     def count_damage(self) -> int:
-        """Return how many lines cannot be read, open entries included. What this process has read is not read again."""
+        """Return how many lines cannot be read, open entries included. Known files are not read again."""
         return self._unreadable + sum(
             len(log.read().damage) if log.known_damage is None else log.known_damage for log in self.logs.values()
         )

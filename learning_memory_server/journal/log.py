@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 class Disk(Protocol):
-    """What a journal writes with; the module `files` is one."""
+    """The writing operations of a journal; the module `files` is one."""
 
     def append(self, path: Path, data: bytes, /) -> None:
         """Append `data` to the file and wait for the disk."""
@@ -218,7 +218,7 @@ class Log:
         return self._damaged
 
     def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that a readable line is about, by a text search in the fixed form of lines."""
+        """Return the ids that a readable line is about, by a text search in the fixed form of lines."""
         sought = {json.dumps(record_id).encode() for record_id in ids}
         named = re.compile(rb'"id":("(?:[^"\\]|\\.)*"),"kind":"%s"' % kind.encode())
         found = set()
@@ -283,7 +283,7 @@ class Log:
         return rewritten
 
     def raw_lines(self) -> Iterator[tuple[Path, int, bytes]]:
-        """Yield the file, the number from 1 and the bytes of every line, readable or not, and of what was set aside."""
+        """Yield the file, the number from 1 and the bytes of every line, readable or not, also of kept torn lines."""
         for path in (*self.segments(), *self.set_aside_files()):
             for number, line, _ in _lines(path):
                 yield path, number, line

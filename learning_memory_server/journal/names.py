@@ -12,7 +12,7 @@ from learning_memory_server.model.stored import WRITTEN
 
 
 class Names(Records[Naming]):
-    """What projects are called."""
+    """The names of projects."""
 
     def of(self, project: str) -> str:
         """Return what the project with an id is read as."""

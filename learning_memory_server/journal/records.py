@@ -88,7 +88,7 @@ class Records(Generic[T]):
         return frozenset(self._tombstones)
 
     def add(self, *things: T, at: datetime | None = None) -> None:
-        """Write things to the log, all or none; `at` is the time of the lines, by default that of each thing."""
+        """Write things to the log, all or none; `at` is the time of the lines, by default of each thing."""
         loaded = self._loaded()
         self.log.append([JournalRecord.of(self._codec, each, at) for each in things])
         loaded.update((each.id, each) for each in things)
@@ -101,7 +101,7 @@ class Records(Generic[T]):
         return new
 
     def points_of(self, _forgetting: Forgetting[T]) -> list[str]:
-        """Return the point ids of what was forgotten, now or earlier: none, unless the kind is indexed."""
+        """Return the point ids of things forgotten now or earlier: none, unless the kind is indexed."""
         return []
 
     def look_up(self, ids: Iterable[str], also: Mapping[str, T] = _NOTHING) -> Forgetting[T]:
@@ -147,7 +147,7 @@ class Records(Generic[T]):
         return self._by_id
 
     def _read(self) -> dict[str, T]:
-        """Return what is kept, decoded line by line: all lines at once would take several times as much RAM."""
+        """Return the things, decoded line by line, which takes the least RAM."""
         by_id: dict[str, T] = {}
         refused: dict[str, JournalUnavailableError] = {}
         tombstones: dict[str, dict[str, Any]] = {}

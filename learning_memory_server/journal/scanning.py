@@ -52,7 +52,7 @@ class Scanned:
 
 
 class Scanner:
-    """Looks for secrets in lines and files. What has none is looked at once, however many backups contain it."""
+    """Looks for secrets in lines and files. A clean one is read once, however many backups contain it."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
@@ -67,7 +67,7 @@ class Scanner:
         return self._once(text, lambda: self._open_file(text, place))
 
     def redact(self, kind: str, data: Any) -> RedactedData:
-        """Return a record's data without its secrets. What this program wrote itself stays."""
+        """Return a record's data without its secrets. The program's own fields stay."""
         redacted = redact_data(self._redactor, data, KINDS[kind].ours if kind in KINDS else ())
         if kind == "memory" and redacted.kinds and redacted.data.get("text") != data.get("text"):
             redacted.data.pop("cuts", None)  # The chunks of another text
@@ -151,7 +151,7 @@ def scan_journal(
 
 
 def _texts(journal: Journal, scanner: Scanner) -> Iterator[tuple[bytes, Callable[[], Scanned]]]:
-    """Yield every open file and every line, with what looks at it."""
+    """Yield every open file and every line, with a function that scans it."""
     # Open entries first: one that is resolved in between is then in the log.
     for path in journal.open_files():
         with journal_errors(path):

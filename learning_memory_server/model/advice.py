@@ -1,4 +1,4 @@
-"""Advice: what was shown unasked about an entry, and whether it helped."""
+"""Advice: unsolicited lessons about an entry, and whether they helped."""
 
 import hashlib
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Channel(StrEnum):
 
 
 class Kind(StrEnum):
-    """What is shown, or cited."""
+    """A kind of shown or cited thing."""
 
     EXPERIENCE = "experience"
     VALUE = "value"
@@ -26,7 +26,7 @@ class Kind(StrEnum):
 
 
 class Effect(StrEnum):
-    """What an agent says of something that was shown or that it found, when it resolves its entry."""
+    """An agent's judgement of a shown or found thing, when it resolves its entry."""
 
     HELPED = "helped"
     MISLED = "misled"
@@ -45,7 +45,7 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Citation(Stored):
-    """Something that an agent says helped or misled it, and that it found by itself, such as by a search."""
+    """A thing that an agent found, such as by a search, and that helped or misled it."""
 
     id: str
     kind: Kind
@@ -66,7 +66,7 @@ class Item(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Advice(Recorded):
-    """What was shown about an entry, or withheld, on one channel. A later line replaces an earlier one."""
+    """The things shown about an entry, or withheld, on one channel. A later line replaces an earlier one."""
 
     ghap_id: str
     revision: int  # which of its iterations, from 1
@@ -85,7 +85,7 @@ class Advice(Recorded):
 
 @dataclass(frozen=True, slots=True)
 class Trial(Stored):
-    """A session in which there was something to tell unasked, and whether that was withheld from then on."""
+    """A session with unsolicited advice, and whether it was withheld from then on."""
 
     id: str  # the hash of the agent session
     project: str

@@ -1,4 +1,4 @@
-"""What a person says of something that agents may be told unasked only with a yes."""
+"""A person's answer about a thing that agents get unsolicited only after a yes."""
 
 from dataclasses import dataclass
 from datetime import datetime

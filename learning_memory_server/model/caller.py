@@ -40,7 +40,7 @@ _PROCESS_SESSION: Final = secrets.token_hex(16)
 
 
 def session_of(environment: Mapping[str, str]) -> str:
-    """Return the hash of the session that this process speaks for: Claude Code's, else one of this process."""
+    """Return the hash of this process's session: Claude Code's, else its own."""
     return session_hash(environment.get("CLAUDE_CODE_SESSION_ID") or _PROCESS_SESSION)
 
 

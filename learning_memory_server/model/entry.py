@@ -70,7 +70,7 @@ class RootCause(Stored):
 
 @dataclass(frozen=True, slots=True)
 class Lesson(Stored):
-    """What is worth doing again: what worked, which may be empty, and a rule for next time."""
+    """The lesson of an entry: what worked, which may be empty, and a rule for next time."""
 
     what_worked: str
     takeaway: str | None = None
@@ -120,7 +120,7 @@ class Resolution(Stored):
 
 
 class Beginning(TypedDict):
-    """What an entry is started with; see `Ghap`."""
+    """The fields of a new entry; see `Ghap`."""
 
     domain: Domain
     strategy: Strategy
@@ -132,7 +132,7 @@ class Beginning(TypedDict):
 
 
 class Changes(TypedDict, total=False):
-    """What may be changed of an open entry; see `Ghap`. None stands for what is absent."""
+    """The changes of an open entry; see `Ghap`. None stands for an absent one."""
 
     hypothesis: str | None
     action: str | None
@@ -143,7 +143,7 @@ class Changes(TypedDict, total=False):
 
 
 class Outcome(TypedDict):
-    """What an entry is resolved with; see `Resolution`."""
+    """The fields of a resolution; see `Resolution`."""
 
     status: OutcomeStatus
     result: str

@@ -1,4 +1,4 @@
-"""A failure: a command that failed with an error, and the command that mended it."""
+"""A failure: a command that failed with an error, and the command that fixed it."""
 
 import hashlib
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What people call a project, and which projects they say are one."""
+"""People's names of projects, and projects that they merged."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What everything that the journal keeps has, and each part of it."""
+"""The common parts of everything that the journal keeps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""A value: a short principle whose topic was that of a cluster when it was accepted, and the verdicts on it."""
+"""A value: a short principle with the topic of a cluster when it was accepted, and the verdicts on it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class ValueOrder(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Stored):
-    """What a value's topic was tested against, stored in full so that it outlives the cluster."""
+    """The vectors and metrics of the test of a value's topic, stored in full so that they outlive the cluster."""
 
     member_ids: tuple[str, ...]  # the experiences of the cluster at that time
     # The centroid of the cluster, of length 1; `similarity` and `centroid_distance` are the text's to it.

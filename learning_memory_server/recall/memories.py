@@ -110,7 +110,7 @@ class MemorySearcher:
     async def _ranked(
         self, query: MemoryQuery, depth: int, without: AbstractSet[str], basis: Basis | None, timer: SearchTimer
     ) -> list[FoundMemory]:
-        """Return up to `depth` chunks, best first, none of them from the memories in `without`."""
+        """Return up to `depth` chunks, best first, without the memories in `without`."""
         where = query.where.for_engine(without)
         index = self.recall.index.with_budget(Budget.of_search(self.deadline))
         asked = Query(Collection.MEMORIES, query.text, depth, where, basis=basis)

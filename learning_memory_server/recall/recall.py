@@ -60,7 +60,7 @@ class Reranking:
 
     @property
     def depth(self) -> int:
-        """How many results a search must fetch at least for the best of them to be known; 0 without a model."""
+        """How many results a search must fetch at least for the best ones to be known; 0 without a model."""
         return RERANKED if self._model else 0
 
     async def loaded(self) -> None:
@@ -137,7 +137,7 @@ T = TypeVar("T")
 
 @dataclass
 class Recall:
-    """Searches of one kind. Many at once are taken up a few at a time, and the time of each begins then."""
+    """Searches of one kind. Some run in parallel, and the time of each begins then."""
 
     index: VectorIndex
     writer: IndexWriter  # knows whether the index can be relied on
@@ -244,7 +244,7 @@ class ExperienceSearcher:
 
 
 def _siblings(axis: Axis) -> tuple[Collection, ...]:
-    """Return the collections with other vectors of the same entries: for axis full, those of the other axes."""
+    """Return the collections with other vectors of the same entries: for axis full, all other axes."""
     return tuple(Collection.of(other) for other in Axis if other is not axis) if axis is Axis.FULL else ()
 
 

@@ -1,1 +1,1 @@
-"""Keeping secrets out of what is stored and logged: finding them in texts and replacing their values."""
+"""Keeping secrets out of stored and logged texts: finding them and replacing their values."""

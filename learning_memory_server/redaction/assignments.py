@@ -22,7 +22,7 @@ from learning_memory_server.redaction.values import (
 
 
 class Promise(Enum):
-    """What is kept under a name."""
+    """A value under a name."""
 
     PASSWORD = "password"  # noqa: S105 - the kind's name
     KEY = "key"
@@ -123,7 +123,7 @@ _ARGUMENT: Final = re.compile(rf"{_CLOSING}(?:[ \t]{{0,4}}(?P<between>[(,])[ \t]
 _IS_ARGUMENT: Final = re.compile(r"[(\[{]\s{0,8}[\"'][\w.-]*$")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z]_[\w-]*$")
 _VERB: Final = re.compile(r"(?<![\w-])(?<!with )(?<!the )pass(?![\w-])", re.IGNORECASE)
-"""What a sentence can do with a value that is not a secret: "pass X to"."""
+"""Verbs of a sentence about a value that is not a secret: "pass X to"."""
 
 _ELEMENT: Final = re.compile(r">(?P<bare>[^\s<>]{4,512})</")
 _FLAG: Final = re.compile(rf"[ \t]{{1,4}}(?:{_QUOTED}|{_BARE})")
@@ -193,7 +193,7 @@ _LEFT: Final = 56  # How far before the word its identifier, and the words befor
 
 
 class Tie(Enum):
-    """What links a value with the name before it; the looser it is, the more a value must look like a secret."""
+    """The link between a value and the name before it; a looser one needs a value that looks more like a secret."""
 
     ENV = "a line of an env file, in capitals: what is there is meant as it stands, be it a word"
     CERTAIN = "an assignment with both ends certain, by quotes or by the shell's rules"
@@ -260,7 +260,7 @@ def _later(promise: Promise, text: str, end: int) -> Span | None:
 
 
 def _tied(match: re.Match[str], text: str, name: str) -> tuple[str, int, Tie]:
-    """Return a value, where it begins, and what links it with the name, which is given with what is before it."""
+    """Return a value, its beginning, and its link with the name, given with the text before it."""
     groups = match.groupdict()
     # An identifier is not a word of a sentence: what follows it is meant as its value.
     said = Tie.SAID if groups.get("link") or _IDENTIFIER.search(name) else Tie.NEXT

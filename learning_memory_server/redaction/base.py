@@ -1,4 +1,4 @@
-"""What a redactor does, and what a detector of secrets reports to it."""
+"""The ports of a redactor and of a detector of secrets."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,7 @@ class Redacted:
 
 
 class Redactor(Protocol):
-    """Replaces the secrets in texts. Implementations are pure and can be called by several threads at once."""
+    """Replaces the secrets in texts. Implementations are pure and may be called by several threads in parallel."""
 
     def redact(self, text: str) -> Redacted:
         """Return the text without its secrets, idempotently. Raises `InvalidSettingsError` for a slow pattern."""
@@ -36,7 +36,7 @@ class Redactor(Protocol):
 
 
 class Detector(Protocol):
-    """Finds secrets in texts. Implementations are pure and can be called by several threads at once."""
+    """Finds secrets in texts. Implementations are pure and may be called by several threads in parallel."""
 
     def find(self, text: str) -> Iterable[Span]:
         """Return where secrets are, in any order; spans may overlap."""

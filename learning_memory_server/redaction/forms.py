@@ -45,7 +45,7 @@ class FormDetector:
         self._by_hint = tuple(by_hint.items())
 
     def find(self, text: str) -> Iterator[Span]:
-        """Return where secrets of these forms are."""
+        """Return the spans of secrets of these forms."""
         searched = text.lower()
         if self._shortest > 1:
             searched = "\n".join(word for word in searched.split() if len(word) >= self._shortest)

@@ -18,7 +18,7 @@ _PLAIN: Final = word_set(
     "date timestamp project agent_session agent session domain strategy status category kind language ghap_id "
     "memory_id cluster_id request requests history resolution data records entries event level tool outcome type"
 )
-"""Our own names. They do not say that a secret follows, so a text under one of them is read once, without its name."""
+"""Our own names. They announce no secret, so a text under such a name is read once, without its name."""
 
 
 _NAME_MAX: Final = 200
@@ -36,7 +36,7 @@ _FORMS: Final = {
     **dict.fromkeys(("agent_session", "agent"), re.compile(r"[0-9a-f]{16}")),
     **dict.fromkeys("since date_from date_to timestamp date at created_at resolved_at captured_at".split(), _MOMENT),
 }
-"""What texts under these names look like if they are what the name says; then they are no secret either."""
+"""The form of texts under these names that are no secrets."""
 
 
 class RedactedData(NamedTuple):

@@ -13,7 +13,7 @@ from learning_memory_server.redaction.base import KIND, Span
 from learning_memory_server.system import timeouts
 
 _CHARACTERS_PER_SECOND: Final = 200_000
-"""How fast it must be on a long text. A pattern of a few alternatives finds 6,000,000 in a second."""
+"""The required speed on a long text. A pattern of five alternatives finds 6,000,000 in a second."""
 _REPEATED: Final = "aA0_-. "  # What `is_slow` repeats, besides the letters and digits of the pattern itself
 _REPETITIONS: Final = 60
 
@@ -58,7 +58,7 @@ class OwnPattern:
 
     @property
     def is_slow(self) -> bool:
-        """Whether it gives up on one of a few short texts that are known to be hard for a pattern of its letters."""
+        """Whether it gives up on one of some short texts that are hard for a pattern of its letters."""
         for letter in dict.fromkeys((*_REPEATED, *filter(str.isalnum, self._expression))):
             try:
                 for _ in self._within(timeouts.OWN_PATTERN_PROBE, letter * _REPETITIONS + "\0"):

@@ -105,7 +105,7 @@ def build_redactor(patterns: Sequence[str] | Mapping[str, str] = (), allow: Sequ
 
 @cache
 def build_name_redactor() -> Redactor:
-    """Return what leaves tokens out of names, such as that of a folder: only what is a secret by its form."""
+    """Return a redactor of tokens in names, such as of a folder: only secrets by form."""
     return DetectingRedactor([FormDetector(TOKENS, SHORTEST), FormDetector(STRUCTURES)])
 
 

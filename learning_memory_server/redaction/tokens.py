@@ -200,7 +200,7 @@ _IDENTIFIERS: Final = re.compile(
     |pi|pm|asst|thread|chatcmpl|ver|conv|item|node|gid)\d{0,3}[_-]""",
     re.VERBOSE,
 )
-"""Beginnings of what is public, or identifies something."""
+"""Beginnings of public texts, or of identifiers."""
 
 SHORTEST_UNKNOWN: Final = 34  # How long the shortest of them is: three characters, a sign, and 30 more, or 40
 

@@ -1,4 +1,4 @@
-"""Which strings can be a secret's value: not placeholders, not names, not expressions, not ordinary words."""
+"""Strings that can be a secret's value: not placeholders, not names, not expressions, not ordinary words."""
 
 import itertools
 import re
@@ -55,7 +55,7 @@ _EXAMPLE: Final = re.compile(
 _OF_EXAMPLES: Final = tuple(
     "xxxx *** ... … • your exampl placehold change replace redact dummy insert todo fixme here real my fake sample".split()
 )
-"""A text without one of these is not an example; looking for them takes a tenth of the time."""
+"""A text without any of these is not an example; looking for them takes a tenth of the time."""
 
 _ROLES: Final = word_set(
     "password passwd pass pwd passphrase passcode secret secrets token tokens key keys apikey credential credentials "

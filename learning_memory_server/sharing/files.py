@@ -91,7 +91,7 @@ class SharedEntry(Ghap):
 
     @property
     def shared(self) -> str:
-        """What an agent is told of where it comes from. Anybody can write the name that git has."""
+        """The origin as an agent reads it. Git's name of the author can be forged."""
         counts = ("confirmation", self.confirmations), ("contradiction", self.contradictions)
         said = "".join(f", {count} {noun}{'s' * (count > 1)}" for noun, count in counts if count)
         where = f"not merged, on {self.branch}" if self.branch else f"merged by {self.author or 'unknown'}"
@@ -115,7 +115,7 @@ class SharedFile:
 
     @cached_property
     def content(self) -> str:
-        """What it says, as a digest: copies have the same, whoever wrote them and when."""
+        """A digest of its content, the same for all copies."""
         said = [self.kind, sorted(self.fields.items()), sorted(self.texts.items())]
         return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:32]
 

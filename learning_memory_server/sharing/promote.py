@@ -27,7 +27,7 @@ class Rule:
 
 
 def promoted(text: str) -> dict[str, str]:
-    """Return the rules in a file, by the id of what they come from."""
+    """Return the rules in a file, by the id of their source."""
     return {rule[1]: rule[0] for rule in _RULE.finditer(text)}
 
 

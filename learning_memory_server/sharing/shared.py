@@ -152,7 +152,7 @@ class SharedLessons:
         return sorted(found, key=lambda entry: entry.outcome.resolved_at, reverse=True)
 
     def discount(self, entry: Ghap) -> float:
-        """Return what the score of an entry loses: that of a shared lesson which is not settled."""
+        """Return the loss of an entry's score: an unsettled shared lesson has one."""
         is_settled = not isinstance(entry, SharedEntry) or entry.is_settled
         return 0.0 if is_settled or self.is_confirmed(entry) else _DISCOUNT
 
@@ -229,7 +229,7 @@ def _forgotten(joined: Joined) -> Joined:
 
 
 def identity_of(project: str, content: str) -> str:
-    """Return the id of a shared lesson: the same for everybody who has it in the same project."""
+    """Return the id of a shared lesson: the same for all who have it in the same project."""
     return f"{_PREFIX}{hashlib.sha256(f'{project} {content}'.encode()).hexdigest()[:16]}"
 
 

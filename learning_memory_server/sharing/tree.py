@@ -1,4 +1,4 @@
-"""What git has of a repository's shared files: names and sizes first, then each content once. It never fetches."""
+"""Git's data of a repository's shared files: names and sizes first, then each content once. It never fetches."""
 
 import io
 import os
@@ -74,7 +74,7 @@ def branches(folder: Path, remote: str | None, local: str) -> tuple[str, dict[st
 
 
 def trees_of(folder: Path, commits: Mapping[str, str]) -> dict[str, str]:
-    """Return the trees of the shared files, by branch, each of them for the first branch that has it."""
+    """Return the trees of the shared files, by branch, each for the first branch that has it."""
     given = "".join(f"{commit}:{FOLDER}\n" for commit in commits.values())
     said = line(folder, "cat-file", "--batch-check=%(objectname)", given=given).splitlines()
     first: dict[str, str] = {}
@@ -125,7 +125,7 @@ def merges(place: Path, commit: str) -> Mapping[str, Merge]:
 
 
 def working_files(top: Path) -> dict[str, SharedFile | str]:
-    """Return the shared files of a worktree by name, each with what it says, or why it is none."""
+    """Return the shared files of a worktree by name, each parsed, or the reason why it is none."""
     folder = top / FOLDER
     if not folder.is_dir():
         return {}

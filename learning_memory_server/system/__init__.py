@@ -1,1 +1,1 @@
-"""What the operating system is asked for: paths, files, locks, processes and waiting."""
+"""Services of the operating system: paths, files, locks, processes and waiting."""

@@ -63,7 +63,7 @@ def leave_interrupted() -> NoReturn:
 
 
 def leave_shortly() -> None:
-    """End the process as interrupted soon, or at once on another Ctrl-C."""
+    """End the process as interrupted soon, or immediately on another Ctrl-C."""
     signal.signal(signal.SIGINT, lambda _number, _frame: os._exit(INTERRUPTED))
     timer = threading.Timer(timeouts.UNWINDING, leave_interrupted)
     timer.daemon = True
@@ -87,7 +87,7 @@ def describe_exception(error: BaseException) -> dict[str, Any]:
 
 
 def _described(error: BaseException, allowed: Iterator[int]) -> dict[str, Any]:
-    """Return the facts of an exception, and of as many of those behind it as `allowed` has elements."""
+    """Return the facts of an exception, and of its causes, up to the number of elements in `allowed`."""
     facts: dict[str, Any] = {"type": type_name(type(error))}
     if isinstance(error, OSError) and type(error.errno) is int:
         facts["errno"] = error.errno

@@ -78,7 +78,7 @@ def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
 
 
 def _written(path: Path, data: bytes, mode: int) -> Path:
-    """Write a new file beside another one, and return its name: none that anybody could have put a link at."""
+    """Write a new file with a random name beside another one, and return its path."""
     make_private_directory(path.parent)
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}{TEMPORARY}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | PLAIN, 0o600)
@@ -109,7 +109,7 @@ def _keep_name(path: Path, *, is_new: bool) -> None:
 
 
 def read(path: Path) -> bytes | None:
-    """Return what a regular file of somebody else holds; None if it cannot be read, or is too large."""
+    """Return the content of another program's regular file; None if it cannot be read, or is too large."""
     try:
         descriptor = os.open(path, _AS_IT_IS)
         with os.fdopen(descriptor, "rb") as file:

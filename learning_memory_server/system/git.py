@@ -1,4 +1,4 @@
-"""Git, asked about a folder that anybody may have made: it runs no program that this names, and never fetches."""
+"""Git, asked about an untrusted folder: it runs no program that the folder names, and never fetches."""
 
 import os
 import subprocess

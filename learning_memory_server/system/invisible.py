@@ -1,4 +1,4 @@
-"""Characters that nobody sees: they turn the direction of a text, hide words in it, or cut what is searched for."""
+"""Invisible characters: they turn the direction of a text, hide words in it, or cut a search."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ _HIDING: Final = (
 """With the soft hyphen and the selectors, all of Default_Ignorable_Code_Point: they turn a text, or are not drawn."""
 
 INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"
-"""An expression for all of them, with the soft hyphen and what selects a variant of the character before it."""
+"""An expression for all of them, with the soft hyphen and selectors of variants."""
 
 _JOINED: Final = r"\u0600-\u07ff\u0860-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 """Arabic, Syriac, N'Ko, the scripts of India and Sri Lanka, Burmese, Khmer, Mongolian: spelling needs (non-)joiners."""

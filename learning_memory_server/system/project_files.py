@@ -41,7 +41,7 @@ class ProjectFile:
             self._names = set(_NAME.findall(text))
 
     def names(self, environment: Iterable[str]) -> set[str]:
-        """Return the variables that it sets: those of the environment if it may be any."""
+        """Return the variables that it sets: all of the environment if it may be any."""
         return set(environment) if self._names is None else self._names
 
 

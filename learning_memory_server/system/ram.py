@@ -1,4 +1,4 @@
-"""What a long-lived process has in RAM: what to release, and what to read before it is needed."""
+"""The RAM of a long-lived process: release it, or read it before it is needed."""
 
 import ctypes
 import gc
@@ -34,7 +34,7 @@ def read_mapped(folder: Path) -> None:
 
 
 def _advise(folder: Path, advice: int, kinds: Container[str]) -> None:
-    """Advise the system on the shared mappings of these permissions of the files below a folder."""
+    """Advise the system on the shared mappings, with these permissions, of files below a folder."""
     with suppress(AttributeError, OSError):
         libc, inside = ctypes.CDLL(None), f"{folder.resolve()}{os.sep}"
         # A busy process has a thousand mappings: only those of the folder are worth more than a look.

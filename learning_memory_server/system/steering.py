@@ -30,7 +30,7 @@ _OF_THE_HUB: Final = (
     *("PATH", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "VIRTUAL_ENV"),
     *("LANG", "LANGUAGE", "LOGNAME", "TZ", "USER"),
 )
-"""What a hub gets in any case: who can set these for a server could as well start another program."""
+"""The variables of every hub: a setter of these could start another program anyway."""
 _OF_THE_HUB_PREFIXES: Final = ("COVERAGE_", "CUDA_", "LC_", "OMP_")
 _SHARED: Final = tuple(
     locations.PREFIX + each for each in ("QDRANT_", "EMBEDDING_", "OLLAMA_", "RERANKER_", "REDACTION")
@@ -82,7 +82,7 @@ def find_steering(environment: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 def for_hub(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a hub gets, of those that the front has kept."""
+    """Return the variables of a hub, out of the front's remaining ones."""
     return {
         name: value
         for name, value in environment.items()

@@ -100,7 +100,7 @@ class Circuit:
 
     @property
     def is_open(self) -> bool:
-        """Whether requests fail at once."""
+        """Whether requests fail immediately."""
         return self._error is not None
 
     def require_closed(self) -> None:

@@ -226,7 +226,7 @@ class ObservationCollector:
         return forgetting
 
     def points_of(self, forgetting: Forgetting[Ghap]) -> list[str]:
-        """Return the point ids of what was forgotten, now or earlier."""
+        """Return the point ids of entries forgotten now or earlier."""
         gone = [*(entry.id for entry in forgetting.found), *forgetting.before]
         return [point_id("ghap", ghap_id) for ghap_id in gone]
 
@@ -235,7 +235,7 @@ class ObservationCollector:
         return self._resolved.forgotten_ids()
 
     def are_forgotten(self, ids: Iterable[str]) -> set[str]:
-        """Return those of the ids that are forgotten."""
+        """Return the forgotten ones among the ids."""
         return set(self._resolved.look_up(ids).before)
 
     def get(self, ghap_id: str) -> Ghap:

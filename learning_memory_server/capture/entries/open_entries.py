@@ -63,7 +63,7 @@ class OpenEntries:
         return next(mine, None)
 
     def candidates(self, caller: Caller) -> list[Ghap]:
-        """Return the entries of which one is the caller's, newest first; the newest alone if calls have no names."""
+        """Return the entries that may be the caller's, newest first; the newest alone if calls have no names."""
         return [] if caller.agent is not None or not caller.names_calls else self.of_session(caller)
 
     def of_session(self, caller: Caller) -> list[Ghap]:

@@ -124,7 +124,7 @@ class Timeline:
             self.tally.count([entry], -1)
 
     def put(self, entry: Ghap) -> None:
-        """Replace an entry by one that differs only in its anchors, of which it had none."""
+        """Replace an entry by one with anchors, of which it had none."""
         self.changes += 1
         for entries in (self._all, self._by_project[entry.project]):
             entries[bisect_left(entries, _order(entry), key=_order)] = entry
@@ -147,7 +147,7 @@ class Timeline:
                     self._by_file[entry.project, anchor.file].append(entry.id)
 
     def replaced(self, changed: Mapping[str, Ghap]) -> Timeline:
-        """Return a timeline with these entries, by id, instead of those with the same ids."""
+        """Return a timeline with these entries in place of present ones with the same ids."""
         return Timeline(changed.get(entry.id, entry) for entry in self._all)
 
 

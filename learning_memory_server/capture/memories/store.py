@@ -51,7 +51,7 @@ class MemoryLog(Records[Memory]):
         return self._chunker().chunk(text, should_stop)
 
     def points_of(self, forgetting: Forgetting[Memory]) -> list[str]:
-        """Return the point ids of what was forgotten, now or earlier."""
+        """Return the point ids of memories forgotten now or earlier."""
         gone = [*(memory.id for memory in forgetting.found), *forgetting.before]
         return [point for name in gone for point in self._forgotten_points(name)]
 
@@ -60,7 +60,7 @@ class MemoryLog(Records[Memory]):
         return len(self._chunking_of(memory).spans)
 
     def documents_of(self, memory: Memory, only: Container[int] | None = None) -> Iterator[Chunk]:
-        """Yield the documents of a memory, or only those of the chunks with the given numbers."""
+        """Yield the documents of a memory, or only of the chunks with the given numbers."""
         return documents_of(self._with_chunking(memory), self._chunker(), only)
 
     def candidate_chunks(self, memory: Memory, wanted: Sequence[str]) -> Iterator[Chunk]:
@@ -111,7 +111,7 @@ _STEM: Final = 3  # From this length on, the last character of a term may come f
 
 
 def needles(query: str) -> list[str]:
-    """Return strings such that any text sharing a term with the query contains one, but for a few irregular forms."""
+    """Return strings such that any text sharing a term with the query contains one, but for irregular forms."""
     return sorted({term[:-1] if len(term) >= _STEM else term for term in terms(query)})
 
 

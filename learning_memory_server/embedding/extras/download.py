@@ -32,11 +32,11 @@ from learning_memory_server.system.waiting import Backoff, attempts
 _PARTS: Final = {"modules.json", "config.json"}
 _DEFINITIONS: Final = (".json", ".txt", ".model", ".tiktoken")  # The ends of the names of what is not weights
 _NOT_SHOWN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-"""What the hub answers for a model that does not exist, or not for this user."""
+"""The hub's answers for a model that does not exist, or not for this user."""
 _OTHER_RUNTIMES: Final = ("onnx", "openvino", "coreml")  # Folders whose descriptions are not needed
 
 Report = Callable[[str, int, int], None]
-"""What is told which file is being fetched, how many of its MB are there, and how many it has."""
+"""Gets the name of the file, its MB so far, and its MB in all."""
 
 
 def download_model(model: str, report: Report) -> Path:
@@ -135,7 +135,7 @@ class _Hub:
 
 
 def _weights(hub: _Hub, name: str, wanted: str) -> list[str]:
-    """Return the paths of the weights to fetch: what onnxruntime runs, if it can, else those of the library."""
+    """Return the paths of the weights to fetch: onnxruntime's file, if it can run one, else the library's."""
     obstacle = ""
     if not is_reranker(hub.snapshot):
         onnx = [path for path in hub.digests if path.endswith(".onnx") and _depth(path) <= 1]
@@ -200,7 +200,7 @@ def _client() -> httpx2.Client:
 
 
 def _explained(model: str, error: Exception) -> EmbeddingUnavailableError:
-    """Return what to say of what a hub or the way to it raised."""
+    """Return the error for an exception of a hub or the network."""
     refused = error.response if isinstance(error, httpx2.HTTPStatusError) else None
     if refused is not None and refused.headers.get("X-Error-Code") == "GatedRepo":
         return EmbeddingUnavailableError(

@@ -25,7 +25,7 @@ _BATCH: Final = 32
 _BODY_MAX: Final = 64 << 20
 """Bytes of the longest response that is read. A batch of vectors of 4,096 numbers takes 3 MB."""
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
-"""What a proxy answers while Ollama is not behind it."""
+"""The answers of a proxy without Ollama behind it."""
 
 
 class OllamaEmbedder:

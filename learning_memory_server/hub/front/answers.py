@@ -135,7 +135,7 @@ def _meta(message: Message) -> Any:
 
 
 def _envelope(message: Message) -> bool:
-    """Return whether a request says which protocol version it is of, as those of the envelope era do."""
+    """Return whether a request says its protocol version, as in the envelope era."""
     return f"{_PREFIX}protocolVersion" in _meta(message)
 
 
@@ -176,7 +176,7 @@ def _acknowledge(identity: str | int, params: Message) -> tuple[bytes, list[byte
 
 
 def _own(message: Message, name: str) -> bytes:
-    """Return a request as the front sends it by itself."""
+    """Return a request as the front's own."""
     return _encoded({**message, "id": OWN_ID + name})
 
 

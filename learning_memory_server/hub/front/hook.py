@@ -101,7 +101,7 @@ def _answer_of_new_hub(place: discovery.Place, given: bytes, client: str) -> byt
 
 
 def _is_silent(storage: str) -> bool:
-    """Return whether the hub was waited for in vain, and has not answered since."""
+    """Return whether a process did not get an answer from the hub, which has not answered since."""
     from time import time
 
     try:

@@ -25,7 +25,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What is stored: a UUID, one dense vector of the collection's dimension, and a JSON payload."""
+    """A stored point: a UUID, one dense vector of the collection's dimension, and a JSON payload."""
 
     id: str
     vector: Vector
@@ -79,13 +79,13 @@ class CollectionSpec:
     datetime_fields: tuple[str, ...] = ()  # payload fields that filters range over
     about: Payload = field(default_factory=dict)  # JSON data that is stored with the collection when it is created
     variant: str = ""
-    """A short digest of what the points depend on. A server keeps each variant in a collection of its own."""
+    """A short digest of all that the points depend on. A server keeps each variant in its own collection."""
     refuses: Callable[[Payload], str | None] = lambda _about: None
     """Returns why a collection cannot be used that was created with the given `about`, None if it can."""
 
 
 class Rebuild(Protocol):
-    """The rebuild of a collection. What is in the collection answers until the rebuild is finished."""
+    """The rebuild of a collection, which answers with its present content until the end."""
 
     @property
     def ids(self) -> frozenset[str]:
@@ -133,10 +133,10 @@ class VectorStore(Protocol):
     async def scroll(
         self, collection: str, *, with_vectors: bool = False, fields: Sequence[str] = (), most: int | None = None
     ) -> list[Record]:
-        """Return every point, or `most` of them, ordered by id, with only these fields of their payloads."""
+        """Return every point, or `most` of them, ordered by id, with only these fields in the payloads."""
 
     async def count(self, collection: str, where: Filter | None = None) -> int:
-        """Return the exact number of points, or of those that match."""
+        """Return the exact number of points, or of matching ones."""
 
     async def size(self, collection: str) -> int:
         """Return how many points there should be, as far as this store knows, without asking a server if it can."""

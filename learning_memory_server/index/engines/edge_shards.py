@@ -51,7 +51,7 @@ _DAMAGE: Final = re.compile(
     "|out of bounds|assertion failed|Inconsistent|Corrupted|(does not|doesn't) exist|read segment state|failed to copy"
     r"|decompress|os error 2\)"
 )
-"""What the engine said of each of its files when it was missing, empty, half there, or overwritten."""
+"""The engine's messages about files that were missing, empty, truncated, or overwritten."""
 _PASSING: Final = re.compile(r"os error (?!2\))|Out of memory")
 MUCH_MAPPED: Final = 1 << 20
 """Bytes of mapped files from which releasing or reading them is worth a look at all mappings."""
@@ -240,7 +240,7 @@ class OpenShards:
             await asyncio.sleep(0)
 
     def close(self) -> None:
-        """Flush and release every shard, even if one of them fails. Nothing can be opened afterwards."""
+        """Flush and release every shard, even if one fails. Nothing can be opened afterwards."""
         self._closed = True
         with ExitStack() as releases:
             while self._shards:
@@ -293,7 +293,7 @@ def _unread(directory: Path) -> Path:
 
 
 def _remove(directory: Path) -> None:
-    """Remove a shard, if there is one. What a crash leaves of it is never read."""
+    """Remove a shard, if there is one. Remains after a crash are never read."""
     shutil.rmtree(_unread(directory), ignore_errors=True)
     if directory.exists():
         directory.rename(_unread(directory))

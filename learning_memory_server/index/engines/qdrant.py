@@ -263,7 +263,7 @@ class QdrantStore(VectorStore):
         return self._terms[place.label]
 
     async def _read_all(self, place: Place, fields: Sequence[str] = ()) -> dict[str, dict[str, Any]]:
-        """Read fields of the owner's points by id, and the terms of those that are not known."""
+        """Read fields of the owner's points by id, and unknown terms."""
         async with self._reading.setdefault(place.label, asyncio.Lock()):
             # From now on it learns of every write.
             known = self._terms.setdefault(place.label, OwnTerms())
@@ -287,7 +287,7 @@ class QdrantStore(VectorStore):
 
 @dataclass(frozen=True)
 class RebuildInPlace:
-    """A rebuild whose points replace those of the same id at once; see `Rebuild` in the port."""
+    """A rebuild whose points immediately replace those of the same id; see `Rebuild` in the port."""
 
     store: QdrantStore
     collection: str

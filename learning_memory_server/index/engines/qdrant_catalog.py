@@ -202,7 +202,7 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True)
 class Examined:
-    """What was found out."""
+    """The findings of an examination."""
 
     version: str
     is_one_cluster: bool  # whether all addresses are nodes of the same cluster

@@ -31,7 +31,7 @@ _WITHOUT_PORT: Final = (
 )
 _KEY: Final = "The key is the setting qdrant_api_key; whoever runs the server can give you one that may do this."
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
-"""What a proxy answers while there is no server behind it."""
+"""The answers of a proxy without a server behind it."""
 _ABOUT_THE_REQUEST: Final = range(400, 500)  # These say nothing about other requests of the kind
 _MISSING: Final = re.compile(r"Collection .* (doesn't exist|not found)")
 _DIMENSION: Final = re.compile(r"dimension error: expected dim: (\d+), got (\d+)")
@@ -41,7 +41,7 @@ _NO_QUORUM: Final = re.compile(
 
 
 class Kind(StrEnum):
-    """What a request is for: keys differ in what they may do, and servers in what they limit."""
+    """The purpose of a request: keys have different rights, and servers have different limits."""
 
     READ = "read"
     WRITE = "write"

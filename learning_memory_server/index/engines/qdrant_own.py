@@ -52,7 +52,7 @@ class _Counted(Struct):
 
 @dataclass(frozen=True)
 class OwnPoints:
-    """What one owner may do with points."""
+    """The operations of one owner on points."""
 
     requests: Requests
     owner: Owner
@@ -107,7 +107,7 @@ class OwnPoints:
     async def payloads(
         self, place: Place, fields: Sequence[str] = (), *, rebuild: str | None = None
     ) -> dict[str, dict[str, Any]]:
-        """Return fields of all points, or of those that one rebuild has written, by id."""
+        """Return fields of all points, or of one rebuild's points, by id."""
         where = Filter(((REBUILD, rebuild),)) if rebuild else None
         pages = self._pages(place, self._mine(where), _IDS_BATCH, (), fields)
         return {self.owner.inside(each.id): _shown(each.payload) async for each in pages}
@@ -135,7 +135,7 @@ class OwnPoints:
         return found
 
     async def count(self, place: Place, where: Filter | None = None) -> int:
-        """Return the exact number of points, or of those that match."""
+        """Return the exact number of points, or of matching ones."""
         if contradicts_itself(where):
             return 0
         body = {"filter": self._mine(where), "exact": True}

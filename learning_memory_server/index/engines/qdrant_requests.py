@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 
 class Answer(Struct, Generic[T]):
-    """What most answers are: a result, with what is not read."""
+    """The usual form of an answer: a result, with fields that are not read."""
 
     result: T
 

@@ -21,7 +21,7 @@ DEFAULT_PORT: Final = 6333
 
 
 def urls_of(setting: str) -> list[str]:
-    """Return the URLs in a setting: one, or those of several nodes of a cluster, separated by commas."""
+    """Return the URLs in a setting: one, or several of a cluster's nodes, separated by commas."""
     return [url for each in setting.split(",") if (url := each.strip())]
 
 
@@ -110,7 +110,7 @@ class ServerLog:
         self._note((KnownServer(each.urls, owner, is_left=True) for each in left), at)
 
     def known(self, owner: str | None = None) -> list[KnownServer]:
-        """Return the servers that were not left, the first one first; those of one owner, or of all."""
+        """Return the servers that were not left, in order of their first use; of one owner, or of all."""
         return [each for each in self._all() if not each.is_left and (owner is None or each.owner == owner)]
 
     def elsewhere(self, url: str | None, owner: str | None = None) -> list[KnownServer]:
@@ -123,7 +123,7 @@ class ServerLog:
         return bool(self._here(url) & self._here(other))
 
     def _here(self, url: str | None) -> frozenset[str]:
-        """Return the places of a server, and those of the same cluster that were noted together with one of them."""
+        """Return the places of a server, also under other addresses of the same cluster."""
         here = places_of(url or "")
         rest = self._all()
         while joined := [each for each in rest if each.places & here]:

@@ -60,7 +60,7 @@ def read_vector(vectors: object, name: str) -> Vectors | None:
 
 
 _MORE: Final = 8
-"""All hits at once took 600 ms among 100,000 points, of which 2,500 tied: that was the tail of searches."""
+"""The factor of the next request. All hits in one request took 600 ms among 100,000 points with 2,500 ties."""
 _MARGIN: Final = 8  # Hits to fetch beyond the limit at first
 
 

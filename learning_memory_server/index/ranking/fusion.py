@@ -46,7 +46,7 @@ def semantic_weight(best: float, usual: float, read: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What the results of one search have in common. All rounds of a search use that of the first."""
+    """The common properties of the results of one search, from its first round."""
 
     contrast: float = 1.0  # how far its best BM25 score stands out, from 0 to 1
     weight: float = 0.0  # what meaning counts: see `semantic_weight`

@@ -1,4 +1,4 @@
-"""Hybrid search: merges the hits of terms and vectors, compares them with what is usual, and measures the time."""
+"""Hybrid search: merges the hits of terms and vectors, compares them with the usual ones, and measures the time."""
 
 import asyncio
 from collections import Counter
@@ -59,7 +59,7 @@ class SearchTimer:
 
     @contextmanager
     def part(self, name: Literal["embedding", "engine"]) -> Iterator[None]:
-        """Count a block's time as that of the model or of the engine."""
+        """Count a block's time for the model or for the engine."""
         began = perf_counter()
         try:
             yield
@@ -126,7 +126,7 @@ class Query:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What the model makes of a query, and what it is compared with."""
+    """The model's reading of a query, and the numbers to compare it with."""
 
     vector: Vectors
     read: float = 1.0  # how well the model reads it, from 0 to 1

@@ -32,7 +32,7 @@ _STOP_WORDS: Final = frozenset(
 )
 _PIECE: Final = rf"\w[\w{MARKS}]{{0,63}}"
 _RUN: Final = re.compile(rf"({_PIECE}(?:(?:[./\\-]|::){_PIECE}){{0,16}})(?:['\u2019](?:d|ll|m|re|s|t|ve)\b)?")
-"""A word, or several that form a path, a version or a code, without endings such as that of "it's"."""
+"""A word, or several that form a path, a version or a code, without endings such as "'s"."""
 _WORD: Final = re.compile(_PIECE)
 _PART: Final = re.compile(rf"\d+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+|(?:[^\W\d_A-Za-z]|[{MARKS}])+")
 _POINTS: Final = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u064b-\u065f\u0670"  # Hebrew and Arabic

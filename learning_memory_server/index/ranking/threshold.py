@@ -30,7 +30,7 @@ COVERED: Final = 0.6
 # ---- What is said unasked
 
 ADVICE: Final = 0.475
-"""The least score of an experience that is shown unasked from a small store: see `learning.advice.finder`."""
+"""The least score of an experience that is shown unsolicited from a small store: see `learning.advice.finder`."""
 _GROWTH_OF_ADVICE: Final = 0.04
 """The rise of the threshold of advice as a store of more than 100 entries becomes e times as large."""
 _GROWS_ABOVE: Final = 100
@@ -75,7 +75,7 @@ def counted_as_usual(usual: float, read: float) -> float:
 
 
 def least_of_advice(entries: int) -> float:
-    """Return the least score of an experience that is shown unasked from a store of so many entries."""
+    """Return the least score of an experience that is shown unsolicited from a store of so many entries."""
     return ADVICE + _GROWTH_OF_ADVICE * math.log(max(entries / _GROWS_ABOVE, 1.0))
 
 

@@ -22,7 +22,7 @@ class Numbering(StrEnum):
 
 @dataclass(slots=True)
 class Difference:
-    """How the things of one sort compare, by id. What differs, or is forgotten here, stays as it is here."""
+    """The comparison of one sort of things, by id. Differing and forgotten ones stay as they are here."""
 
     new: list[str] = field(default_factory=list)
     there: list[str] = field(default_factory=list)
@@ -48,7 +48,7 @@ class Comparison:
 
 
 def compare(theirs: Contents, ours: Contents) -> Comparison:
-    """Compare the content of an archive with that of a journal."""
+    """Compare the contents of an archive and a journal."""
     sorts = {"entry": Difference(), "open entry": Difference()}
     gone = {record_id for kind, record_id in ours.forgotten if kind == GHAP.kind}
     for ghap_id, entry in theirs.entries.items():

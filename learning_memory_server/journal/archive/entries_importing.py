@@ -66,7 +66,7 @@ class ParsedEntries:
 
 
 def parse_entries(lines: Iterable[bytes], *, project: str) -> ParsedEntries:
-    """Read resolved entries from lines in UTF-8; `project` is that of lines in the predecessor's format."""
+    """Read resolved entries from lines in UTF-8; `project` is for lines in the predecessor's format."""
     parsed = ParsedEntries()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -171,7 +171,7 @@ def _fields(
 
 
 def _value(hint: Any, name: str, value: Any, changes: Counter[str]) -> Any:
-    """Return what a field of this type is to have. What is read as something else is noted in `changes`."""
+    """Return the value of a field of this type; `changes` gets a note of each conversion."""
     of, *others = get_args(hint) or (hint,)
     if isinstance(hint, UnionType):
         is_empty = value == {} if issubclass(of, Stored) else of is str and isinstance(value, str) and not value.strip()

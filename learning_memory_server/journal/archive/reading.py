@@ -34,7 +34,7 @@ from learning_memory_server.version import JOURNAL_FORMAT
 _MIB: Final = 1024**2
 
 MEMBERS_MAX: Final = 20_000
-"""Files: two a month, a few more, and one for each open entry. Each takes about a kilobyte of memory."""
+"""Files: two a month, one for each open entry, and some more. Each takes about a kilobyte of memory."""
 HEADER_MAX: Final = 64 * 1024  # Bytes of a header. A name takes at most a few hundred.
 MANIFEST_MAX: Final = 16 * _MIB  # Bytes. Each of the most files takes about 250.
 OPEN_MAX: Final = 32 * _MIB  # Bytes of an open entry's file: thousands of notes of the greatest length
@@ -45,7 +45,7 @@ TOTAL_MAX: Final = 8 * 1024**3  # Bytes of everything
 RATIO_MAX: Final = 100
 """The most bytes that one compressed byte may become: journals stay below 30, zeros would reach 1,000."""
 _ALWAYS: Final = _MIB
-"""Bytes that any archive may become: a few hundred lines that are alike can exceed the ratio, and do no harm."""
+"""Bytes that any archive may become: hundreds of similar lines can exceed the ratio without harm."""
 
 
 def most_bytes(compressed: int) -> int:
@@ -54,7 +54,7 @@ def most_bytes(compressed: int) -> int:
 
 
 class Bounded:
-    """A decompressed file that refuses to read more at once, or beyond `furthest`, than an archive can have."""
+    """A decompressed file that refuses to read more in one call, or beyond `furthest`, than an archive can have."""
 
     def __init__(self, file: IO[bytes], furthest: int) -> None:
         self._file = file
@@ -123,7 +123,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What is in an archive, and which program wrote it."""
+    """The content of an archive, and the program that wrote it."""
 
     created_at: datetime  # when the journal was read
     program: str
@@ -142,7 +142,7 @@ class Manifest:
 
     @property
     def damaged_lines(self) -> int:
-        """How many damaged lines were set aside when it was written."""
+        """The number of damaged lines that were kept apart when it was written."""
         return sum(said.lines for name, said in self.files.items() if name.startswith(DAMAGED))
 
     def to_json(self) -> bytes:

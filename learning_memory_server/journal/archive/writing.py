@@ -157,7 +157,7 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
 
 
 def _is_of(project: str, record: JournalRecord, projects: Mapping[tuple[str, str], object]) -> bool:
-    """Return whether a record goes into the archive of a project: what the user refused is for nobody else."""
+    """Return whether a record goes into the archive of a project: refusals of the user never do."""
     return projects.get((record.kind, record.id), project) == project and "refusal" not in record.data
 
 
@@ -193,7 +193,7 @@ def _open_files(journal: Path) -> dict[str, bytes]:
 
 
 def _segments(journal: Path) -> list[Path]:
-    """Return the files of all logs that an archive has, also of those that only another version knows; entries last."""
+    """Return the files of all logs in an archive, also of other versions' logs; entries last."""
     with journal_errors(journal):
         folders = {*Journal(journal).folders, *(path for path in matching(journal, "*") if path.is_dir())}
     files = (path for folder in (journal, *folders) for path in matching(folder, "*.jsonl"))

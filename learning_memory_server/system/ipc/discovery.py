@@ -64,7 +64,7 @@ class Place:
         return None
 
     def is_silent(self) -> bool:
-        """Return whether somebody has waited in vain for the hub that runs, and it has not answered since."""
+        """Return whether the running hub did not answer a process, and has not answered since."""
         return changed(self.storage / locations.SILENT) > changed(self.journal / paths.LOCK)
 
     def sockets(self) -> list[Path]:

@@ -15,10 +15,10 @@ INTERNAL_ERROR: Final = -32603
 
 APPS: Final = "io.modelcontextprotocol/ui"  # MCP Apps: the extension of clients that render pages in a chat
 OWN_ID: Final = "learning-memory-front/"
-"""How the ids of requests begin that a front sends by itself. It drops their answers."""
+"""The beginning of the ids of a front's own requests. It drops their answers."""
 
 NOTHING_SAID: Final = "{}"
-"""What a hook's call is answered with if there is nothing to say: of an empty text, Claude Code tells its model."""
+"""The answer to a hook's call without a message: Claude Code passes an empty text to its model."""
 
 
 class Frame:
