@@ -1,1 +1,1 @@
-"""What is learned from experiences: clusters, values, calibration, failures and advice."""
+"""Learning from experiences: clusters, values, calibration, failures and advice."""

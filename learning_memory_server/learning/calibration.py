@@ -56,7 +56,7 @@ def rates_by(entries: Iterable[Ghap], name_of: Callable[[Ghap], str]) -> list[Ra
 
 
 def track_record(entry: Ghap, alike: Mapping[OutcomeStatus, int]) -> str | None:
-    """Return one line on what became of resolved entries like this one, or None if too few are judged."""
+    """Return one line on the outcomes of similar resolved entries, or None with too few judged ones."""
     past = _rate_of(alike, "alike")
     if past.total < ENOUGH:
         return None
@@ -102,7 +102,7 @@ class Bin:
 
     @property
     def share(self) -> float:
-        """The share of them that came true."""
+        """The share that came true."""
         return self.held / len(self.forecasts)
 
     @property
@@ -171,7 +171,7 @@ _ALPHA: Final = 0.05
 _TUNED: Final = 100
 """The number of sessions at which the interval is narrowest, compared with one for this number alone."""
 _OVER: Final = timedelta(days=1)
-"""After what time a session counts as over: an unfinished one has fewer failing calls, whatever it was told."""
+"""The time after which a session counts as over: an unfinished one has fewer failing calls."""
 _MOST: Final = 100_000
 
 
@@ -185,7 +185,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Saving:
-    """How many failing calls a session advice saves, of those since there was something to tell."""
+    """The failing calls per session that advice saves, after its first occasion."""
 
     shown: Arm
     withheld: Arm

@@ -1,4 +1,4 @@
-"""The preferences of a user: those that are told, those that wait for a person's yes, and refusals of past sessions."""
+"""The preferences of a user: active ones, ones that wait for a person's yes, and refusals of past sessions."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress

@@ -57,7 +57,7 @@ class Waiting:
 
 @dataclass(eq=False)
 class Review:
-    """What waits, and what was answered."""
+    """Waiting and answered things."""
 
     answers: Answers
     failures: FailureLog

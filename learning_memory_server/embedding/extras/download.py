@@ -35,8 +35,7 @@ _NOT_SHOWN: Final = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.N
 """The hub's answers for a model that does not exist, or not for this user."""
 _OTHER_RUNTIMES: Final = ("onnx", "openvino", "coreml")  # Folders whose descriptions are not needed
 
-Report = Callable[[str, int, int], None]
-"""Gets the name of the file, its MB so far, and its MB in all."""
+Report = Callable[[str, int, int], None]  # Gets the name of the file, its MB so far, and its MB in all
 
 
 def download_model(model: str, report: Report) -> Path:

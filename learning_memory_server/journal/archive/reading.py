@@ -44,8 +44,7 @@ LOG_FILE_MAX: Final = 2 * 1024**3  # Bytes of a log's file: a month of a million
 TOTAL_MAX: Final = 8 * 1024**3  # Bytes of everything
 RATIO_MAX: Final = 100
 """The most bytes that one compressed byte may become: journals stay below 30, zeros would reach 1,000."""
-_ALWAYS: Final = _MIB
-"""Bytes that any archive may become: hundreds of similar lines can exceed the ratio without harm."""
+_ALWAYS: Final = _MIB  # Bytes that any archive may become: hundreds of similar lines can exceed the ratio without harm
 
 
 def most_bytes(compressed: int) -> int:

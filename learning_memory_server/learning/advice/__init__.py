@@ -1,1 +1,1 @@
-"""Advice: past experiences and values that are relevant to what an agent is about to try, shown without a search."""
+"""Advice: past experiences and values that are relevant to an agent's next attempt, shown without a search."""

@@ -1,4 +1,4 @@
-"""Advice at the moment of belief: what to show, and what came of it."""
+"""Advice at the moment of belief: the choice, and its effects."""
 
 import asyncio
 from collections import OrderedDict
@@ -66,7 +66,7 @@ class Told:
             self._names.pop(next(iter(self._names)))
 
     def to(self, session: str, agent: str | None) -> set[str]:
-        """Return the ids of what an agent was told, to read or to add to."""
+        """Return the ids of the things shown to an agent, to read or to add to."""
         key = self._names.get(session, session), agent or MAIN_AGENT
         found = self._ids.setdefault(key, set())
         self._ids.move_to_end(key)
@@ -257,7 +257,7 @@ class Cited:
     """What an agent names when it resolves an entry."""
 
     shown: dict[str, Effect] = field(default_factory=dict)
-    """The effects of what was shown for the entry unasked, by id. Only these say whether advice helps."""
+    """The effects of the advice on the entry, by id. Only these show whether advice helps."""
     found: list[Citation] = field(default_factory=list)  # the rest of what exists
     not_recorded: list[str] = field(default_factory=list)  # a sentence for each other id
 

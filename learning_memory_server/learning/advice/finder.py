@@ -62,16 +62,7 @@ _FALSIFIED_FIRST: Final = 0.07
 
 
 class Background:
-    """What is usual in a project, for one goal and hypothesis.
-
-    Attributes:
-        usual: The mean closeness of the background entries.
-
-    Args:
-        wanted: The distinct terms of goal and hypothesis.
-        texts: The distinct terms of each background entry.
-        closeness: That of those that have a vector.
-    """
+    """The usual closeness in a project, for one goal and hypothesis."""
 
     def __init__(self, wanted: AbstractSet[str], texts: Sequence[AbstractSet[str]], closeness: Sequence[float]) -> None:
         frequency = Counter(term for found in texts for term in wanted & found)

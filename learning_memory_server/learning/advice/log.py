@@ -1,4 +1,4 @@
-"""What the journal has of advice: what was shown on an entry, and which sessions are told nothing, to compare."""
+"""Advice in the journal: things shown about an entry, and sessions without advice, to compare."""
 
 import random
 from collections import Counter
@@ -44,7 +44,7 @@ class AdviceLog(Records[Advice]):
             self._marked += 1
 
     def mark(self, entry: Ghap, effects: Mapping[str, Effect], at: datetime) -> None:
-        """Record what helped and what misled. What changes nothing is left out. What is not in `effects` had none."""
+        """Record helped and misled, without unchanged ones. Things that are not in `effects` had none."""
         before = self.of(entry)
         marked = [
             replace(advice, items=tuple(replace(item, effect=effects.get(item.id)) for item in advice.items))

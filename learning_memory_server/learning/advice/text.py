@@ -1,4 +1,4 @@
-"""What agents are shown unasked, as text: what bears on a hypothesis, and what a new session should know."""
+"""Unsolicited text for agents: lessons relevant to a hypothesis, and the context of a new session."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def latest(collector: ObservationCollector, project: str, answers: Answers | Non
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What a new session is told."""
+    """The context of a new session."""
 
     text: str  # lines, or nothing if there is no item or none fits
     items: tuple[Item, ...]  # the values and the experiences in it
@@ -164,7 +164,7 @@ def _value_items(values: Iterable[Standing]) -> Iterator[tuple[Item, str]]:
 
 
 def _nearest(entries: Sequence[Ghap], about: AbstractSet[str]) -> list[Ghap]:
-    """Return the entries that share several terms with what a session is about, those with the rarest first."""
+    """Return the entries that share several terms with a session's subject, rarest terms first."""
     shared = {each.id: about & frozenset(terms(axis_text(each, Axis.FULL))) for each in entries if about}
     frequency = Counter(term for found in shared.values() for term in found)
     weights = {
@@ -199,7 +199,7 @@ _LEAST_LINE: Final = 40
 
 
 class RelatedItem(TypedDict):
-    """A past experience or a value that may bear on the hypothesis."""
+    """A past experience or a value that may be relevant to the hypothesis."""
 
     id: str
     kind: str

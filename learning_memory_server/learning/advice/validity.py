@@ -15,14 +15,13 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 
 _NEAR: Final = 0.05  # How far below the threshold an experience is judged: what is shown may be a little below it
-_JUDGED: Final = 5
-"""How many of the best are judged, of which two are shown at most. With 20 files each, it takes 2 ms."""
+_JUDGED: Final = 5  # The best candidates to judge, two of which are shown. With 20 files each, it takes 2 ms.
 _CHANGED: Final = 0.2  # The loss of score if all lines of an experience have changed; see `benchmarks.freshness`
 
 
 @dataclass(eq=False)
 class Validity:
-    """Tells what is shown unasked, and what is said about it, whoever asks."""
+    """Decides which things may be shown unsolicited, and their notes, for every caller."""
 
     advice: AdviceLog
     collector: ObservationCollector
@@ -80,7 +79,7 @@ class Validity:
         return fate.words if fate else ""
 
     def notes(self, entries: Iterable[Ghap], folder: str) -> dict[str, dict[str, str]]:
-        """Return what replies say about experiences besides what they have, by id, as far as it was judged."""
+        """Return the notes of replies on experiences, by id, as far as these were judged."""
         successors = self.successors()
         return {
             each.id: lean({"freshness": self.words(each, folder), "superseded_by": successors.get(each.id)})

@@ -1,1 +1,1 @@
-"""Anchors: the files and lines that experiences are about, and what became of these since."""
+"""Anchors: the files and lines that experiences are about, and their later state."""

@@ -72,7 +72,7 @@ class Anchoring:
             self._touched.popitem(last=False)
 
     def anchor(self, entry: Ghap, caller: Caller) -> None:
-        """Anchor an entry that is resolved, soon: to what was touched, and what its texts name."""
+        """Anchor a resolved entry soon, to touched files and those that its texts name."""
         touched = self._touched.pop(entry.id, {})
         if entry.anchors or not caller.folder:
             return
@@ -123,7 +123,7 @@ def found_files(entry: Ghap, folder: str, touched: Mapping[str, Anchor]) -> list
 
 
 def _anchored(anchor: Anchor, content: bytes, identifiers: set[bytes]) -> Anchor:
-    """Return an anchor with the id of the content, and those of its lines that are there."""
+    """Return an anchor with the id of the content and its present lines."""
     lines = content.splitlines()
     there = set(digests(lines))
     touched = [each for each in split_digests(anchor.lines) if each in there]
@@ -145,7 +145,7 @@ def _paths(texts: str, tracked: Iterable[str]) -> Iterator[str]:
 
 
 def _defined(lines: list[bytes], identifiers: set[bytes]) -> Iterator[bytes]:
-    """Yield the lines that define something with one of these names: those that are indented deeper belong to it."""
+    """Yield the lines that define one of these names, with the lines that are indented deeper."""
     for number, line in enumerate(lines):
         if (found := _DEFINITION.match(line)) and found[1] in identifiers:
             indent = len(line) - len(line.lstrip())

@@ -1,4 +1,4 @@
-"""The files that experiences are about: by which names, and what became of them when an experience is shown."""
+"""The files that experiences are about: their names, and their state when an experience is shown."""
 
 import asyncio
 import hashlib
@@ -98,7 +98,7 @@ def tracked_by_git(root: Path) -> list[str]:
 
 
 def known_to_git(root: Path, names: list[str]) -> list[str]:
-    """Return those of the files that a repository does not ignore."""
+    """Return the files that a repository does not ignore."""
     return _listed(root, "--cached", "--others", "--exclude-standard", "--", *names) if names else []
 
 
@@ -110,7 +110,7 @@ _REMEMBERED: Final = 20_000  # How many verdicts are remembered, of files by the
 
 
 class _Seen(NamedTuple):
-    """What became of one file: how many of the anchor's lines are lost. One without lines counts as one."""
+    """The state of one file: the lost lines of the anchor. A file without lines counts as one."""
 
     lost: int
     is_there: bool = True

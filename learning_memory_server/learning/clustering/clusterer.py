@@ -162,7 +162,7 @@ class _Density:
         self._min_samples = min_samples
 
     def groups(self, size: int) -> Groups:
-        """Return the rows of each group, and of each text outside of them that is repeated `size` times."""
+        """Return the rows of each group, and of each text outside all groups that is repeated `size` times."""
         texts = self._groups_of_texts(min(size, self._largest_size))
         place = group_of(texts, len(self._units))[self._text]
         groups = [np.flatnonzero(place == position) for position in range(len(texts))]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _TASK: Final = (Axis.STRATEGY, Axis.FULL)
 _APART: Final = {Axis.SURPRISE: _TASK, Axis.ROOT_CAUSE: (*_TASK, Axis.SURPRISE)}
-"""The other axes that `without_task` needs. Every entry is on those of the task."""
+"""The other axes for `without_task`. Every entry is on the axes of the task."""
 _SLICE: Final = 2_000  # Vectors put into a matrix at a time, while the GIL is held
 
 
@@ -158,7 +158,7 @@ class LiveAxis:
             await asyncio.wait([self._running])
 
     async def _follow(self, until: float | None, index: VectorIndex) -> None:
-        """Wait for a fit of what is there now; if a large store has a fit already, only start one."""
+        """Wait for a fit of the present entries; if a large store has a fit already, only start one."""
         last = self._fit
         if last is not None and len(last.ids) > self.owner.waited_for:
             self._run(index)

@@ -140,7 +140,7 @@ class LineageLog:
         return max((each.next_number for (name, _), each in lineages.items() if name == axis), default=0)
 
     async def owner(self, cluster: ClusterId, projects: Iterable[str]) -> str | None:
-        """Return which of the projects a cluster belongs to; None if it belongs to none of them."""
+        """Return the project of a cluster among these; None if it has none of them."""
         lineages = await self._all()
         nothing = Lineage()
         own = ((project, lineages.get((cluster.axis, _digest(project)), nothing)) for project in projects)

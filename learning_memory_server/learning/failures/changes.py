@@ -32,7 +32,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was changed from a command that failed to one that succeeded."""
+    """The change from a failed command to one that succeeded."""
 
     edits: frozenset[Edit] = frozenset()  # The changes of kinds that are known; none if the command is the same
     is_exact: bool = True  # whether nothing else differs; else operands do

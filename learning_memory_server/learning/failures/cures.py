@@ -31,7 +31,7 @@ _FETCHES: Final = re.compile(
     r"|\bgit (?:clean|checkout|restore|clone|submodule)\b|--(?:no-verify|privileged|admin)\b",
     re.IGNORECASE,
 )
-"""What a command fetches and runs, or throws away, besides what is never told by rule."""
+"""Programs of a command that fetch and run, or delete, besides those that no rule allows."""
 _INTERPRETERS: Final = frozenset("python py node bash sh zsh ruby perl php deno bun pwsh powershell source .".split())
 _RECIPES: Final = {
     **dict.fromkeys(("make", "gmake"), "Makefile"),
@@ -44,7 +44,7 @@ _RECIPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Cure:
-    """What a command was changed to when an error was mended, in one or more sessions."""
+    """The changes of a command that fixed an error, in one or more sessions."""
 
     cases: tuple[Failure, ...]  # the failures that it mended, oldest first
     sessions: int  # how many sessions it followed in
@@ -75,7 +75,7 @@ class Cure:
 
 
 def cure_id(failure: Failure) -> str:
-    """Return the id of what mended a failure: a digest of its error and of both commands."""
+    """Return the id of a cure: a digest of its error and of both commands."""
     error = failure.id.rpartition("_")[0]
     parts = "\0".join((error, failure.command, failure.remedy or ""))
     return f"{_CURE}{_short(parts)}"
@@ -118,7 +118,7 @@ def is_by_rule(cure: Cure, known: Sequence[Failure]) -> bool:
 
 
 def flaw(failure: Failure) -> str | None:
-    """Return why no person can approve what mended a failure, None if one can: both commands must be whole and seen."""
+    """Return why no person can approve a cure, None if one can: both commands must be whole and seen."""
     for text in (failure.command, failure.remedy or ""):
         if text.endswith(_ELLIPSIS) or len(text) >= COMMAND_MAX:
             return "it was too long to be kept whole"

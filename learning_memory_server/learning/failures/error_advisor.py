@@ -41,7 +41,7 @@ log = structlog.get_logger()
 
 
 class Known(NamedTuple):
-    """What is known at the end of a command."""
+    """The findings at the end of a command."""
 
     remedy: str = ""  # a line about what mended its error before, if remedies are known and agree
     fact: str = ""  # else a line about the sessions in which it failed in vain
@@ -221,7 +221,7 @@ class Learner:
                 self._failures[failure.id] = replace(known, created_at=min(ran.at, known.created_at))
 
     def learned(self) -> list[list[Failure]]:
-        """Return the failures of each error that were mended, oldest first, and not more of them than are kept."""
+        """Return the fixed failures of each error, oldest first, at most as many as are kept."""
         errors: dict[str, list[Failure]] = defaultdict(list)
         for failure in sorted(self._failures.values(), key=attrgetter("created_at", "id")):
             errors[failure.error].append(failure)

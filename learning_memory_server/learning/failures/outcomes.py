@@ -30,7 +30,7 @@ _PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
     "cmake": frozenset({"--build"}),
     "docker": frozenset({"build"}),
 }
-"""The programs that test or build, with what one of their words must be; nothing for those that do nothing else."""
+"""The programs that test or build, with a required word; empty for programs that do nothing else."""
 _BY_NAME: Final = frozenset({"npx", "bunx", "pnpm", "yarn"})
 """Programs that also run another one whose name comes first."""
 _CHECKS: Final = re.compile(
@@ -38,14 +38,14 @@ _CHECKS: Final = re.compile(
     r"|bandit|clippy|vet\b|tsc\b",
     re.IGNORECASE,
 )
-"""What words of a command say that it looks for mistakes in what is being written."""
+"""Words of a command that looks for mistakes in the user's code."""
 _ANSWERING: Final = frozenset(
     """
     grep egrep fgrep rg ag ack diff cmp comm test [ expr gh glab git curl wget ping nc ssh pgrep pidof systemctl service
     kubectl docker podman jq yq find which command type true false timeout lsof pg_isready dpkg rpm brew npm pip env
     """.split()
 )
-"""Programs whose exit status is an answer, or that of something else."""
+"""Programs whose exit status is an answer, or another program's."""
 _TIMED_OUT, _STOPPED = 124, 126  # From 126 on, a shell says that it could not run a program, or that a signal ended it
 _EXIT: Final = re.compile(r"\s*(?:Exit code|Command failed with exit code|exit status:?)\s*(\d{1,3})\b", re.IGNORECASE)
 _COLOUR: Final = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
@@ -85,7 +85,7 @@ def is_test_or_build(command: str) -> bool:
 
 
 def is_check(command: str) -> bool:
-    """Return whether a command fails because of what is being written: a test, build, linter or type check."""
+    """Return whether a command fails because of the user's code: a test, build, linter or type check."""
     words = (word for step in parse(command).steps if not looks(step) for word in step.words)
     return is_test_or_build(command) or any(map(_CHECKS.search, words))
 
@@ -118,7 +118,7 @@ def exit_status(error: str) -> int | None:
 
 
 def counts_in(output: str) -> dict[str, Any]:
-    """Return how many tests passed, failed and were skipped, as far as an output says so."""
+    """Return how many tests passed, failed and were skipped, if an output says it."""
     lines = _COLOUR.sub("", output[-_EXAMINED:]).splitlines()
     if cargo := [line for line in lines if _CARGO.match(line)]:
         return _sum(cargo)
@@ -160,7 +160,7 @@ def _sum(lines: list[str]) -> dict[str, int]:
 
 
 def _completed(counts: dict[str, int], line: str, output: str) -> dict[str, int]:
-    """Return the counts with what passed, where only the number of all tests is said."""
+    """Return the counts, with passed ones computed where only the number of all tests is given."""
     ran = _TESTS_RUN.search(line) or _RAN.search(output) or re.match(r"\s*(\d+) tests completed", line)
     if "passed" in counts or not ran:
         return counts

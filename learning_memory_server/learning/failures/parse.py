@@ -54,7 +54,7 @@ _READING: Final = _FILTERS - {"tee"} | frozenset(
 _WITHOUT_COMMANDS: Final = frozenset(
     "cp mv mkdir ln gcc clang g++ python node pytest mypy eslint prettier tsc black".split()
 )
-"""Programs whose first word is what they work on."""
+"""Programs whose first word is their operand."""
 LEAST_SHARED: Final = 0.25  # The least share of two commands' words that similar ones have in common
 _TYPO_MAX: Final = 2
 _WORD_MAX: Final = 100  # Letters of a word that may be a typo
@@ -63,7 +63,7 @@ RUNNER_WORDS: Final = (
     *((runner, "exec") for runner in ("bundle", "pnpm", "yarn")),
     *((runner,) for runner in ("npx", "yarn")),
 )
-"""What runs a program that is installed for the project."""
+"""Runners of programs that are installed for the project."""
 _SAME: Final = {"gradlew": "gradle", "mvnw": "mvn"}
 
 
@@ -116,7 +116,7 @@ class Command:
 
     @property
     def unsaid(self) -> int:
-        """How many statuses it does not end with: those of what a `;` ends, and the last one if that is hidden."""
+        """The number of statuses before the end: of commands before a `;`, and a hidden last one."""
         return sum(step.joined in {"", ";", "\n"} for step in self.steps) - (not self.is_hidden)
 
     @property

@@ -28,7 +28,7 @@ _NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
 _OF_TESTS: Final = re.compile(
     r"(?:E\s+)?assert|(?:\w+\.)*Assertion|FAIL|.*\btests?\b.*\bfailed\b|.*\bfailed\b.*\btests?\b", re.IGNORECASE
 )
-"""Lines that say how a test ended: they are about what is being written."""
+"""Lines about the end of a test: they are about the user's code."""
 _NO_FOLDER: Final = re.compile(
     r".*\bcd:(?:\d+:)? (?:no such file or directory: (?P<zsh>.+)|can't cd to (?P<dash>.+)|(?P<bash>.+): No such file)",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ _OF_PLACE: Final = re.compile(
     r"command|argument)|usage:|permission denied|could not connect|connection refused",
     re.IGNORECASE,
 )
-"""What a line says that is about the machine or the call, and not about what is being written."""
+"""Lines about the machine or the call, not about the user's code."""
 
 
 _OUTPUT: Final = re.compile(r"(?:\s+2>&1)?(?:\s*\|\s*(?:head|tail)\b[^|;&]{0,20})?\s*$")
@@ -75,7 +75,7 @@ class _Case:
 
     @property
     def key(self) -> object:
-        """What is the same of cases that are one mistake: the folder, the change that fixed them, else the error."""
+        """The common property of cases that are one mistake: the folder, the change that fixed them, else the error."""
         parts = PurePath(tidied(self.folder, self.ran.project, self.ran.folder)).parts
         return parts[: None if parts[:1] == ("/",) else 1] or self.edits or self.error
 
@@ -184,7 +184,7 @@ class _Group:
 
     @cached_property
     def fixes(self) -> dict[str, set[str]]:
-        """The sessions in which the error went away, by what it went away with."""
+        """The sessions in which the error disappeared, by its cure."""
         found = defaultdict[str, set[str]](set)
         for each in self.cases:
             if fix := each.fix:
@@ -241,7 +241,7 @@ def _is_of_use(edit: Edit) -> bool:
 
 
 def _line_of(ran: Ran) -> str:
-    """Return the line that names a command's error; nothing if none does, or if it is about what is being written."""
+    """Return the line that names a command's error; empty without one, or if it is about the user's code."""
     line = one_line(error_line(ran.output) or "")
     if not line or (is_check(ran.command) and (_OF_TESTS.match(line) or counts_in(ran.output).get("failed"))):
         return ""

@@ -1,4 +1,4 @@
-"""The commands of sessions: what failed, and what mended it soon after."""
+"""The commands of sessions: failures, and the commands that fixed them soon after."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Ran:
 
 
 class Seen(NamedTuple):
-    """What a command has shown: that it failed, and which failures it mended, by their ids with their remedy."""
+    """The results of a command: its failure, and the failures that it fixed, by id with their remedy."""
 
     failure: Failure | None = None
     mended: Mapping[str, str] = MappingProxyType({})
@@ -141,7 +141,7 @@ def _with_failure(pending: list[_Pending], failure: Failure) -> list[_Pending]:
 
 
 def _remedies(pending: list[_Pending], command: str) -> dict[str, str]:
-    """Return the ids of the failures that a command has mended, with their remedy: with an install that was before."""
+    """Return the ids of the failures that a command has fixed, with their remedy: with an earlier install."""
     found = [each for each in pending if mended(each.failure.command, command) is not None]
     if _INSTALL.fullmatch(command):
         for each in pending:

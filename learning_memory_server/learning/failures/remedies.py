@@ -30,8 +30,7 @@ from learning_memory_server.model.limits import FAILURES_KEPT
 from learning_memory_server.model.lines import one_line
 
 LEAST: Final = 0.7  # The least share of the evidence in favour of a remedy that is shown
-_PRIOR: Final = 0.7
-"""What a remedy has in its favour before anything else is known, of evidence that counts as one session."""
+_PRIOR: Final = 0.7  # The prior of a remedy, as evidence that counts as one session
 _AS_GOOD: Final = 0.1  # Remedies within this of the best support are as good as it
 _DIGITS: Final = 3  # Decimal places of a share of evidence that is kept
 
@@ -64,11 +63,11 @@ NEVER: Final = re.compile(
 _FOLDER_ERROR: Final = re.compile(r"\bcd\b|\bchdir\b|cannot change to|can't cd")
 
 _Case = tuple[Failure, Change]
-"""A failure that was mended, and what was changed: no edits if it was not the command, or in another way."""
+"""A failure that was fixed, and the change: no edits if it was not the command, or was different."""
 
 
 class Remedy(NamedTuple):
-    """What an agent may be told."""
+    """A remedy as an agent gets it."""
 
     text: str  # its command with the edit
     support: float  # the share of the evidence in favour of it, from 0 to 1
@@ -122,7 +121,7 @@ def remedy_for(
 
 
 def _cases(known: Sequence[Failure], session: str) -> list[_Case]:
-    """Return the failures that were mended, but for imported ones that no session of this machine agrees with."""
+    """Return the fixed failures, without imported ones that no session of this machine agrees with."""
     found = [(each, made) for each in known if each.remedy and (made := mended(each.command, each.remedy))]
     own = {edit for each, made in found if not each.imported and each.session != session for edit in made.edits}
     return [(each, made) for each, made in found if not each.imported or made.edits & own]
@@ -223,7 +222,7 @@ def seen(known: Sequence[Failure]) -> int:
 
 
 def line_about(known: Sequence[Failure], command: str, remedy: Remedy) -> str:
-    """Return what an agent is told."""
+    """Return the remedy for an agent."""
     times = seen(known)
     often = "once" if times == 1 else f"{times} times"
     return (

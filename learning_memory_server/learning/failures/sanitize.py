@@ -17,8 +17,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 
 _EXAMINED: Final = 100  # Lines examined at the beginning, and as many at the end. Errors stand at either.
 _LONGEST_LINE: Final = 400  # Characters of a line that are examined; minified code has lines of megabytes
-_LONGEST_OUTPUT: Final = 2 * _EXAMINED * _LONGEST_LINE
-"""Characters of the output that are examined, half of them at each end."""
+_LONGEST_OUTPUT: Final = 2 * _EXAMINED * _LONGEST_LINE  # Characters of the output that are examined, half at each end
 
 _CONTROL: Final = re.compile(
     r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]"
@@ -73,7 +72,7 @@ _SHELL_ERROR: Final = re.compile(
     r"(?:[\w./()-]+: )++(?:line \d+: |\d+: )?.*(?:command not found|not found|No such file or directory|Permission denied)"
     r"|\S+: No module named "
 )
-"""What a shell, or a program that was given a wrong name, says."""
+"""Messages of a shell, or of a program with a wrong name."""
 _HINT: Final = re.compile(
     r"\b(?:hint|tip|note|try|use|using|pass|add|retry|rerun|specify|export|set|mean|similar|unknown|unrecogni[sz]ed|"
     r"unexpected|not specified|require[sd]?|needs?|missing)\b",
@@ -132,7 +131,7 @@ _MARKS: Final = tuple(
         (_NUMBER, "<n>"),
     )
 )
-"""What is replaced, in this order, and by what."""
+"""The replacements, in this order."""
 _UNNAMED: Final = (
     *((pattern, mark) for pattern, mark in _MARKS if mark in {"<time>", "<id>", "<address>"}),
     # A number after capitals is a code, such as ORA-00942.
@@ -286,12 +285,11 @@ def whole_words(text: str, most: int) -> str:
     return text if len(text) <= most else re.sub(r"(?<!\S)\S+\Z", "", text[:most])
 
 
-_COMMAND_EXAMINED: Final = 5_000
-"""Characters of a command that are looked at. What is kept of it is shorter, but a secret must be seen whole."""
+_COMMAND_EXAMINED: Final = 5_000  # Characters of a command that are examined: a secret must be seen whole
 
 
 class Kept(NamedTuple):
-    """What may be kept of a command that failed."""
+    """The kept form of a command that failed."""
 
     command: str
     signature: str | None  # the error's signature; None if its output names none

@@ -45,7 +45,7 @@ _REFUSED: Final = re.compile(
 )
 """How the client begins the result of a call that a person refused, by the main agent and by a subagent."""
 _NOTE: Final = re.compile(r"\s+(?:Note: )?The user's next message may contain a correction or preference\.")
-"""What it may add for agents that have a memory."""
+"""The addition for agents that have a memory."""
 _BY_PERSON: Final = (None, "user-rejected")
 """What a line says of who denied a call: earlier clients say nothing, and have another text for rules."""
 _DECIDED: Final = frozenset({"ExitPlanMode", "AskUserQuestion"})  # Tools whose refusal is about a plan, or an answer
@@ -60,7 +60,7 @@ class Beginning(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a session was about."""
+    """The subject of a session."""
 
     session: str  # Claude Code's id of the session
     folder: str  # where the user wrote the prompt, empty if it is not known
@@ -72,7 +72,7 @@ class Task:
 
 @dataclass(slots=True)
 class Passed:
-    """What was passed over."""
+    """Lines that were passed over."""
 
     lines: int = 0  # how many lines were damaged, or longer than `LINE_MAX`
     files: Counter[str] = field(default_factory=Counter)  # files that could not be read, with the reason

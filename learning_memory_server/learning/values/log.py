@@ -44,7 +44,7 @@ class ValueLog(Records[Value]):
         super().__init__(log, VALUE)
 
     def points_of(self, forgetting: Forgetting[Value]) -> list[str]:
-        """Return the point ids of what was forgotten, now or earlier."""
+        """Return the point ids of values forgotten now or earlier."""
         gone = [*(value.id for value in forgetting.found), *forgetting.before]
         return [point_id("value", value_id) for value_id in gone]
 
@@ -151,7 +151,7 @@ class Standing:
 def weigh_all(
     values: Sequence[Value], log: ValueLog, verdicts: VerdictLog, collector: ObservationCollector
 ) -> list[Standing]:
-    """Return the standings of values, in their order. What is imported says nothing about a value of one's own."""
+    """Return the standings of values, in their order. Imported verdicts do not count for an own value."""
     given: dict[str, list[Verdict]] = {}
     own = {value.id for value in values if not value.imported}
     for verdict in verdicts.all():
@@ -254,7 +254,7 @@ async def values_like(index: VectorIndex, vector: Vectors, values: Sequence[Valu
 
 
 async def nearest_values(index: VectorIndex, vector: Vectors, values: Iterable[Value], limit: int) -> list[Likeness]:
-    """Return those of some values that are nearest to a text, nearest first."""
+    """Return the values that are nearest to a text, nearest first."""
     by_point = {point_id("value", value.id): value for value in values}
     if not by_point:
         return []

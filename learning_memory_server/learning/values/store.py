@@ -1,4 +1,4 @@
-"""The values: a text is accepted only if its topic is that of the cluster it was learned from."""
+"""The values: a text is accepted only if its topic is the topic of its cluster."""
 
 from __future__ import annotations
 
@@ -58,8 +58,7 @@ class Validation:
 
     topic: TopicMatch  # whether its topic is the cluster's, and why
     similar: tuple[Likeness, ...] = ()  # the values of the axis that say nearly the same
-    closest: Closest = field(default_factory=Closest)
-    """What the cluster's members learned and believed that is closest to it."""
+    closest: Closest = field(default_factory=Closest)  # The closest lessons and beliefs of the cluster's members
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class Cited:
 
     @property
     def stances(self) -> dict[str, Stance]:
-        """What each of them says about the value, by its id."""
+        """The stance of each entry on the value, by id."""
         return {
             **dict.fromkeys(self.supported_by, Stance.SUPPORTS),
             **dict.fromkeys(self.contradicted_by, Stance.CONTRADICTS),
@@ -335,7 +334,7 @@ def learned_text(entry: Ghap) -> str:
 
 
 def require_resolved(field: str, ghap_ids: Iterable[str], collector: ObservationCollector) -> None:
-    """Require that every id is that of a resolved entry."""
+    """Require that every id names a resolved entry."""
     looked = collector.look_up(ghap_ids)
     if missing := [*looked.unknown, *looked.before]:
         raise NotFoundError(
