@@ -16,8 +16,8 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system.paths import APPLICATION
 
 LOSSES: Final = 6
-_SESSIONS: Final = 3  # How many sessions are told of: those that began last
-_TEXT_MAX: Final = 160
+_LATEST: Final = 3  # How many sessions and refusals are told of: the last ones
+_TEXT_MAX: Final = 110
 _EXAMINED: Final = 2_000  # Characters of a prompt and of an answer that are looked at
 
 
@@ -37,7 +37,7 @@ class Account(NamedTuple):
     failed: int = 0
     losses: Sequence[Loss] = ()
     asked: Sequence[Asked] = ()
-    refused: int = 0  # how many calls the person refused with words
+    refusals: Sequence[str] = ()  # the calls that the person refused with words, the last one first
 
     def show(self, fixes: str) -> None:
         """Print it; `fixes` says what can be done with what worked in place of a command."""
@@ -45,11 +45,15 @@ class Account(NamedTuple):
         out.say(f"{ran}, of which {self.failed:,} failed.", "bold")
         for each in self.losses:
             out.hanging(out.stdout(), Text(f"{each.failed:>5,}  ", "red"), Text(one_line(each.sentence)))
+        if not self.losses:
+            out.say("No command failed in the same way in two sessions, but for work in progress.")
         if any(each.is_instead for each in self.losses):
             out.say(fixes, "dim")
-        if self.refused:
-            refusals = out.counted(self.refused, "call")
-            out.say(f"You refused {refusals} with words. To let agents know them: {APPLICATION} review")
+        for words in self.refusals[:_LATEST]:
+            out.hanging(out.stdout(), Text("   no  ", "red"), Text(shortened(words, 2 * _TEXT_MAX)))
+        if self.refusals:
+            refusals = out.counted(len(self.refusals), "call")
+            out.say(f"You refused {refusals} with words. To let agents know them: {APPLICATION} review", "dim")
         for asked in self.asked:
             out.hanging(
                 out.stdout(),
@@ -72,7 +76,7 @@ class Account(NamedTuple):
                 for each in self.losses
             ],
             "asked": [{"at": each.at.isoformat(), "prompt": each.prompt, "ending": each.ending} for each in self.asked],
-            "refused": self.refused,
+            "refused": len(self.refusals),
         }
 
 
@@ -84,6 +88,6 @@ async def asked_in(files: Sequence[Path], project: str, gate: RedactionGate) -> 
         texts = (await gate.pass_data({"text": texts})).data["text"]
         prompt, ending = (shortened(one_line(tidied(text, project, task.folder or None)), _TEXT_MAX) for text in texts)
         found.append(Asked(task.at, prompt, ending))
-        if len(found) == _SESSIONS:
+        if len(found) == _LATEST:
             break
     return found

@@ -64,7 +64,7 @@ def test_without_a_terminal_nothing_is_changed(run: Run, transcripts: Path, stor
 def test_the_account_of_the_past_comes_first(run: Run, transcripts: Path) -> None:
     write_sessions(transcripts)
     done = run("start")
-    assert "    6  ran `python " in done.stdout
+    assert "    6  ran `python` in" in done.stdout
     assert "worked in 3" in done.stdout
     assert "asked: Make the tests pass" in done.stdout
     assert "ended: The tests pass." in done.stdout

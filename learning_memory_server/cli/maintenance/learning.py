@@ -333,13 +333,14 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
         for path, began, project, size in wanted:
             lesson.projects[project] += 1
             progress(0)
-            for ran in transcripts.commands_in(path, lesson.passed, progress):
-                if owners.has_strayed(ran.folder, began):
+            for each in transcripts.commands_in(path, lesson.passed, progress):
+                if owners.has_strayed(each.folder, began):
                     lesson.strayed += 1
                     continue
+                ran = replace(each, project=project).with_known_end()
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
-                await learner.saw(ran := replace(ran, project=project))
+                await learner.saw(ran)
                 past.saw(ran)
             refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
             lesson.refusals += [await _refusal(each, path, project, gate) for each in refusals if each.words]
@@ -355,7 +356,9 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
     newest = [path for path, *_ in sorted(wanted, key=lambda each: str(each[1].at or ""), reverse=True)]
     asked = await asked_in(newest, current_project(settings), gate)
     losses = await past.losses(gate, LOSSES)
-    lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, len(lesson.refusals))
+    latest = sorted(lesson.refusals, key=lambda each: each.date, reverse=True)
+    words = [each.text for each in latest]
+    lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, words)
     stored = Stored(settings)
     for learned in learner.learned():
         new = unknown(learned, stored.failures)

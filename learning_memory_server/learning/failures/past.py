@@ -24,6 +24,8 @@ _SESSIONS: Final = 2  # In how many sessions something failed that is shown: in 
 _NONE: Final = frozenset[Edit]()
 _MOVES: Final = ("leave", "enter")  # Edits that only change the folder
 _LINE_MAX: Final = 200
+_SHOWN: Final = 80
+"""Characters of a command that are shown."""
 _NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
 _OF_TESTS: Final = re.compile(
     r"(?:E\s+)?assert|(?:\w+\.)*Assertion|FAIL|.*\btests?\b.*\bfailed\b|.*\bfailed\b.*\btests?\b", re.IGNORECASE
@@ -91,7 +93,7 @@ class Loss:
 
     failed: int  # how many
     sessions: int  # in how many sessions
-    command: str  # the shortest of them, or the change of folder that failed
+    command: str  # the shortest of them, the program in whose place another one worked, or the change of folder
     line: str  # the line that names the error
     fix: str = ""  # what the error went away with most often; empty if that was not seen
     fixed: int = 0  # in how many sessions it did
@@ -136,6 +138,9 @@ class Past:
                 before, same, _ = each.ran.command.rpartition(ran.command)
                 if same and before.split()[-1:] not in ([], ["&&"]):
                     edits = frozenset({Edit("program", (before.split()[-1],))})
+                if any(each.kind == "option" for each in edits) and parse(ran.command).only_looks:
+                    # Another view of the same is another question.
+                    edits = _NONE
                 if same or edits:
                     each.worked, each.edits = ran.command, edits
                 elif is_doing:
@@ -220,24 +225,28 @@ class _Group:
         shown = min(self.cases, key=lambda each: (each.fix != fix, len(each.folder or each.ran.command)))
         fix, fixed = ("", 0) if shown.folder else (fix, fixed)
         project, folder = shown.ran.project, shown.ran.folder
+        program = next((each for each in shown.edits if each.kind == "program" and each.new), None)
         line = (await gate.pass_data({"text": [whole_words(shown.line, 2 * _LINE_MAX)]})).data["text"][0]
         command = f"cd {shown.folder}" if shown.folder else _OUTPUT.sub("", shown.ran.command)
+        if program and len(shown.edits) == 1:
+            command, fix = " ".join(program.old), " ".join(program.new)
         return Loss(
             len(self.cases),
             len(self.sessions),
-            (await kept(gate, command, project, folder)).command,
+            shortened((await kept(gate, command, project, folder)).command, _SHOWN),
             shortened(tidied(line, project, folder), _LINE_MAX),
-            (await kept(gate, _OUTPUT.sub("", fix), project, folder)).command if fix else "",
+            shortened((await kept(gate, _OUTPUT.sub("", fix), project, folder)).command, _SHOWN) if fix else "",
             fixed,
             any(each.edits and each.worked == self.fix[0] for each in self.cases),
         )
 
 
 def _is_of_use(edit: Edit) -> bool:
-    """Return whether an edit can have fixed something: neither another folder nor another check does."""
+    """Return whether an edit can have fixed something: neither another folder nor any command before it does."""
     added = " ".join(edit.new)
-    is_check_only = edit.kind == "install" and is_check(added) and not _REPAIRS.search(added)
-    return edit.kind not in _MOVES and not is_check_only
+    return edit.kind not in _MOVES and (
+        edit.kind != "install" or bool(_REPAIRS.search(added) or _INSTALLS.search(added))
+    )
 
 
 def _line_of(ran: Ran) -> str:

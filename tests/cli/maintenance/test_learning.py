@@ -89,12 +89,19 @@ def test_a_report_says_what_failed_and_keeps_nothing(learn: Any, run: Any, own: 
     write_here(own / "second.jsonl", *MENDED, session="second")
     done = run("learn-from", "--report")
     assert "In 2 sessions your agents ran 4 commands, of which 2 failed." in done.stdout
-    assert "`python3 -m pytest -q` worked in 2" in done.stdout
+    assert "ran `python` in 2 sessions" in done.stdout
+    assert "`python3` worked in 2" in done.stdout
     assert "You refused 1 call with words." in done.stdout
+    assert 'the user refused `make push`: "don\'t push on Fridays"' in done.stdout
     assert "Keep" not in done.output
     document = learn("--report", "--yes")
     assert (document["kept"], document["refused"], document["losses"][0]["fixed"]) == (0, 1, 2)
     assert not list(storage.iterdir())
+
+
+def test_a_failure_behind_a_pipe_is_counted_among_those_that_failed(run: Any, own: Path) -> None:
+    write_here(own / "first.jsonl", ran("python -m pytest | tail -3", "bash: line 1: python: command not found"))
+    assert "In 1 session your agents ran 1 command, of which 1 failed." in run("learn-from", "--report").stdout
 
 
 def test_what_was_learned_is_shown_when_the_error_comes_again(learn: Any, own: Path, storage: Path) -> None:

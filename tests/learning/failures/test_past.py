@@ -30,8 +30,7 @@ def test_the_program_that_worked_instead_gathers_all_that_failed_without_it() ->
     (found,) = losses(missing, missing, [("python grow.py", "ModuleNotFoundError: No module named 'soil'")])
     assert (found.failed, found.sessions, found.fixed, found.is_instead) == (3, 3, 2, True)
     assert found.sentence == (
-        "ran `python -m pytest a.py` in 3 sessions (/usr/bin/python: No module named pytest); "
-        "`python3 -m pytest a.py` worked in 2"
+        "ran `python` in 3 sessions (/usr/bin/python: No module named pytest); `python3` worked in 2"
     )
 
 
@@ -80,3 +79,17 @@ def test_what_costs_most_comes_first_and_secrets_stay_out() -> None:
     assert [each.failed for each in found] == [3, 2]
     assert token not in found[0].sentence
     assert "seeder" in found[0].sentence
+
+
+def test_another_view_and_a_command_before_it_that_repairs_nothing_are_no_fix() -> None:
+    view = [("git show 8a7", "fatal: unable to read 8a7"), ("git show 8a7 --stat", "")]
+    clean = [("make rows", "make: unrecognized option"), ("make clean && make rows", "")]
+    assert [each.fix for each in losses(view, view)] == []
+    assert [each.fix for each in losses(clean, clean)] == [""]
+
+
+def test_a_long_command_is_shown_by_its_beginning() -> None:
+    pushed = [(f"git push -m '{'long ' * 40}'", "error: failed to push some refs"), ("git pull --rebase", "")]
+    pushed.append((pushed[0][0], ""))
+    (found,) = losses(pushed, pushed)
+    assert (len(found.command), found.fix) == (80, "git pull --rebase")
