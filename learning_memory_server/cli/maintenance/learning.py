@@ -333,14 +333,13 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
         for path, began, project, size in wanted:
             lesson.projects[project] += 1
             progress(0)
-            for each in transcripts.commands_in(path, lesson.passed, progress):
-                if owners.has_strayed(each.folder, began):
+            for ran in transcripts.commands_in(path, lesson.passed, progress):
+                if owners.has_strayed(ran.folder, began):
                     lesson.strayed += 1
                     continue
-                ran = replace(each, project=project).with_known_end()
+                await learner.saw(ran := replace(ran, project=project).with_known_end())
                 lesson.commands += 1
                 lesson.failed += bool(ran.has_failed)
-                await learner.saw(ran)
                 past.saw(ran)
             refusals = [each for each in transcripts.refusals_in(path) if not owners.has_strayed(each.folder, began)]
             lesson.refusals += [await _refusal(each, path, project, gate) for each in refusals if each.words]
