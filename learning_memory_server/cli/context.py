@@ -31,6 +31,7 @@ def context() -> Result:
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
     still_open = stored.entries.list_orphans(caller)
     lessons = latest(stored.entries, caller.project, stored.answers)
+    lessons += stored.shared.allowed(caller.project, stored.answers)
     validity = Validity(stored.advice, stored.entries)
     validity.freshness.look(lessons, caller.project, caller.folder)
     found = context_of(

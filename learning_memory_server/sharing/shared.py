@@ -18,6 +18,7 @@ from learning_memory_server.errors import DeadlineExceededError, InvalidInputErr
 from learning_memory_server.index.document import IS_SHARED, Document, documents_of
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.queries import EntryQuery
+from learning_memory_server.journal.answers import Answers
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.redaction.base import Redactor
 from learning_memory_server.redaction.gate import RedactionGate
@@ -150,6 +151,15 @@ class SharedLessons:
         """Return the lessons of the default branches, latest first."""
         found = [each for each in self.entries.values() if not each.branch and project in {None, each.project}]
         return sorted(found, key=lambda entry: entry.outcome.resolved_at, reverse=True)
+
+    def allowed(self, project: str | None, answers: Answers | None) -> list[SharedEntry]:
+        """Return the lessons that agents may be told, latest first: after a yes, or confirmed by an entry of yours."""
+        return [
+            each
+            for each in self.newest(project)
+            if (self.is_confirmed(each) or (answers and answers.is_yes(each.id)))
+            and not (answers and answers.is_never(each.id))
+        ]
 
     def discount(self, entry: Ghap) -> float:
         """Return the loss of an entry's score: an unsettled shared lesson has one."""

@@ -54,8 +54,8 @@ def test_what_one_shares_the_other_finds_from_join_to_leave(both: tuple[ClaudeCo
 
     assert "Joined: 1 shared lesson" in agreed(ben.environment() | MODEL, ben.project, "join")
     joined = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
-    assert LESSON not in json.dumps(joined.everything)
-    assert LESSON not in command(ben, "context")
+    assert LESSON in json.dumps(joined.everything)
+    assert LESSON in command(ben, "context")
     sought = ben.session(
         "look at this", [load(), use(f"{TOOLS}search_experiences", query=ENTRY["hypothesis"])], **MODEL
     )

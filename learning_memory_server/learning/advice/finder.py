@@ -203,13 +203,8 @@ class AdviceFinder:
         return not self._terms_of(entry).isdisjoint(any_of)
 
     def shared_by(self, project: str | None) -> list[SharedEntry]:
-        """Return the newest shared lessons that may be told: those with a yes, and those that an own entry confirms."""
-        allowed = (
-            each
-            for each in self.shared.newest(project)
-            if self.shared.is_confirmed(each) or (self.answers and self.answers.is_yes(each.id))
-        )
-        return [each for each in islice(allowed, BACKGROUND) if not (self.answers and self.answers.is_never(each.id))]
+        """Return the newest shared lessons that may be told."""
+        return self.shared.allowed(project, self.answers)[:BACKGROUND]
 
     def is_known(self, any_of: AbstractSet[str], project: str) -> bool:
         """Return whether one of a project's newest entries has one of these terms."""
