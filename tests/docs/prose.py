@@ -94,7 +94,7 @@ def _paragraphs(text: str) -> Iterator[tuple[int, str]]:
         yield from ((number, cell) for cell in cells if re.search(r"\w", cell))
         if not skipped:
             start = start if held else number
-            held.append(_ITEM.sub("", line, count=1))
+            held.append(_ITEM.sub("", line, count=1) if _ITEM.match(line) else line)
 
 
 def main() -> None:
