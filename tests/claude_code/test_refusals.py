@@ -2,11 +2,11 @@
 
 import json
 import re
-import time
 from collections.abc import Callable
 
 import pytest
 
+from tests.acceptance.hubs import until
 from tests.claude_code.conftest import ClaudeCode, texts_of
 from tests.claude_code.model import Block, Said, ScriptedModel, delegate, run, say, use
 from tests.claude_code.terminal import Terminal, at_terminal
@@ -25,11 +25,14 @@ def told_in(model: ScriptedModel) -> list[str]:
     return ["\n".join(text for text in texts_of(each) if "the user refused `" in text) for each in asked]
 
 
-def thought(block: Block) -> Callable[[], Block]:
-    """Return a block that a model says after some thought, as all do: the client writes its transcript meanwhile."""
+def thought(claude: ClaudeCode, block: Block, words: str = WORDS) -> Callable[[], Block]:
+    """Return a block that a model says after some thought: the client has written the refusal to a file by then."""
+
+    def is_written() -> bool:
+        return any(words in path.read_text() for path in claude.home.glob(".claude/projects/**/*.jsonl"))
 
     def said() -> Block:
-        time.sleep(0.5)
+        until(is_written, "the refusal is in no transcript")
         return block
 
     return said
@@ -49,7 +52,7 @@ def test_a_refusal_with_words_is_asked_about_kept_and_quoted_in_the_next_session
     find = use("ToolSearch", query=f"select:{TOOLS}add_memory", max_results=5)
     script: list[Said] = [
         run("git push"),
-        thought(run("echo on")),
+        thought(claude, run("echo on")),
         find,
         keep(lambda: terminal),
         say("Kept it."),
@@ -62,7 +65,6 @@ def test_a_refusal_with_words_is_asked_about_kept_and_quoted_in_the_next_session
         terminal.sees(f'kept "{WORDS}", undo: learning-memory-server forget')
         terminal.prompts("thank you")
         terminal.sees("Later.")
-        terminal.ends()
     told = told_in(terminal.model)
     # Asked with the result of the next call, and once.
     assert [QUESTION in text for text in told[:3]] == [False, False, True]
@@ -85,35 +87,42 @@ def test_a_refusal_without_words_is_not_asked_about(claude: ClaudeCode) -> None:
         terminal.sees("Interrupted")
         terminal.prompts("go on")
         terminal.sees("All right.")
-        terminal.ends()
     assert set(told_in(terminal.model)) == {""}
 
 
 def test_what_no_call_follows_is_asked_about_when_the_agent_stops_and_beside_no_reminder(claude: ClaudeCode) -> None:
-    with at_terminal(claude, [run("git push"), thought(say("Not now.")), say("Noted.")]) as terminal:
+    with at_terminal(claude, [run("git push"), thought(claude, say("Not now.")), say("Noted.")]) as terminal:
         terminal.prompts("publish the branch")
         terminal.refuses(WORDS)
         terminal.sees("Noted.")
-        terminal.ends()
     assert [QUESTION in text for text in told_in(terminal.model)] == [False, False, True]
 
-    with at_terminal(claude, [load(), start(), run("git push"), thought(say("Open.")), say("Asked.")]) as terminal:
+    with at_terminal(
+        claude,
+        [
+            load(),
+            start(),
+            run("git push"),
+            thought(claude, say("Open."), "use the release script"),
+            say("It stays."),
+            say("Asked."),
+        ],
+    ) as terminal:
         terminal.prompts("publish the branch")
         terminal.refuses("use the release script")
-        terminal.sees("Open.")
+        # It was reminded of its entry.
+        terminal.sees("It stays.")
         terminal.prompts("and now?")
         terminal.sees("Asked.")
-        terminal.ends()
     assert [QUESTION in text for text in told_in(terminal.model)] == [False] * 5 + [True]
 
 
 def test_a_subagent_s_refusal_is_asked_about_in_the_main_agent(claude: ClaudeCode) -> None:
-    agents = {"task-one": [run("git push"), say("I was refused.")]}
+    agents = {"task-one": [run("git push"), thought(claude, say("I was refused."))]}
     with at_terminal(claude, [delegate("task-one"), say("Waiting."), say("It ended.")], agents=agents) as terminal:
         terminal.prompts("divide the work")
         terminal.refuses(WORDS)
         terminal.sees("It ended.")
-        terminal.ends()
     said = [json.dumps(each) for each in terminal.model.requests]
     assert any(QUESTION in each and "divide the work" in each for each in said)
     assert not any(QUESTION in each and "divide the work" not in each for each in said)
