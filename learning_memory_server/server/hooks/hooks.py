@@ -129,7 +129,7 @@ class Hooks:
 
     async def _has_disks(self, event: Event, caller: Caller) -> bool:
         """Return whether what an event names can be looked at: a network disk that is gone holds whoever asks."""
-        places = tuple(filter(None, (event.folder, caller.folder, event.file)))
+        places = tuple(filter(None, (event.folder, caller.folder, event.file, event.transcript)))
         asked = self._disks[event.folder].submit(partial(_touch, places))
         try:
             await asyncio.wait_for(asyncio.wrap_future(asked), timeouts.GIT)
