@@ -34,9 +34,9 @@ class PreferenceLog:
 
     def active(self, project: str) -> list[Preference]:
         """Return the preferences of a project that have not ended: the first are told, the others wait for a yes."""
-        said = {memory.id: self.answers.said(answer_id(memory)) for memory, _ in self._standing(project)}
-        left = [each for each in self._standing(project) if said[each[0].id] not in {Said.NEVER, Said.RULE}]
-        return sorted(left, key=lambda each: (said[each[0].id] is not Said.YES, each[0].created_at))
+        said = [(self.answers.said(answer_id(each[0])), each) for each in self._standing(project)]
+        left = [each for each in said if each[0] not in {Said.NEVER, Said.RULE}]
+        return [each for _, each in sorted(left, key=lambda each: (each[0] is not Said.YES, each[1][0].created_at))]
 
     def waiting(self, project: str) -> Iterator[Waiting]:
         """Yield what a person may answer: preferences, of which too many are kept, and refusals of past sessions."""

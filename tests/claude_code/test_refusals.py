@@ -118,7 +118,7 @@ def test_what_no_call_follows_is_asked_about_when_the_agent_stops_and_beside_no_
 
 
 def test_a_subagent_s_refusal_is_asked_about_in_the_main_agent(claude: ClaudeCode) -> None:
-    agents = {"task-one": [run("git push"), thought(claude, say("I was refused."))]}
+    agents: dict[str, list[Said]] = {"task-one": [run("git push"), thought(claude, say("I was refused."))]}
     with at_terminal(claude, [delegate("task-one"), say("Waiting."), say("It ended.")], agents=agents) as terminal:
         terminal.prompts("divide the work")
         terminal.refuses(WORDS)
