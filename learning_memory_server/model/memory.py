@@ -37,15 +37,13 @@ class Refusal(Stored):
     let_pass: int = 0  # how many like calls the user has let pass since, in later sessions
 
     @property
-    def quotation(self) -> str:
-        """What happened, never what the user wants."""
-        call = shortened(self.call or self.tool, limits.REMINDER_MAX)
-        return f'On {self.at.day} {self.at:%b %Y} the user refused `{call}`: "{self.words}"'
-
-    @property
     def told(self) -> str:
-        """The quotation, with when it applies."""
-        return f"{self.quotation} (when: {self.when})" if self.when else self.quotation
+        """A dated quotation, with when it applies: what happened, never what the user wants."""
+        call, when = (
+            shortened(self.call or self.tool, limits.REMINDER_MAX),
+            f" (when: {self.when})" if self.when else "",
+        )
+        return f'On {self.at.day} {self.at:%b %Y} the user refused `{call}`: "{self.words}"{when}'
 
 
 @dataclass(frozen=True, slots=True)

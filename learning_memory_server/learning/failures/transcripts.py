@@ -48,7 +48,7 @@ _NOTE: Final = re.compile(r"\s+(?:Note: )?The user's next message may contain a 
 """The addition for agents that have a memory."""
 _BY_PERSON: Final = (None, "user-rejected")
 """What a line says of who denied a call: earlier clients say nothing, and have another text for rules."""
-_DECIDED: Final = frozenset({"ExitPlanMode", "AskUserQuestion"})  # Tools whose refusal is about a plan, or an answer
+_DECIDED: Final = ("ExitPlanMode", "AskUserQuestion", "mcp__")  # How tools begin whose errors are about something else
 
 
 class Beginning(NamedTuple):
@@ -213,8 +213,20 @@ def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:
     Only an error of the client's own counts: whatever else has this text was written by somebody.
     """
     for line in lines:
-        if b'"tool_use"' in line or _REJECTED in line:
-            yield from _refused(_record(line), waiting)
+        record = _record(line) if b'"tool_use"' in line or _REJECTED in line else {}
+        for part in _message(record):
+            if record.get("type") == "assistant" and isinstance(given := part.get("input"), dict):
+                keys = ("command", "file_path", "notebook_path")
+                call = next(filter(None, (_text(given.get(key)) for key in keys)), "")
+                waiting[_text(part.get("id"))] = _text(part.get("name")), call
+                if len(waiting) > _WAITING:
+                    waiting.popitem(last=False)
+            elif record.get("type") == "user" and part.get("type") == "tool_result" and part.get("is_error") is True:
+                asked, at = waiting.pop(_text(part.get("tool_use_id")), None), _moment(record.get("timestamp"))
+                words = _words_of(record, _joined(_parts(part.get("content"))))
+                if asked and at and words is not None and not asked[0].startswith(_DECIDED):
+                    folder, session = _text(record.get("cwd")), _text(record.get("sessionId"))
+                    yield Refused(_text(part.get("tool_use_id")), *asked, words.strip(), at, folder, session)
 
 
 def refusals_in(path: Path) -> Iterator[Refused]:
@@ -223,26 +235,13 @@ def refusals_in(path: Path) -> Iterator[Refused]:
         yield from refused_in(_lines(path), Waiting())
 
 
-def _refused(record: dict[str, Any], waiting: Waiting) -> Iterator[Refused]:
-    for part in _message(record):
-        name, given = _text(part.get("name")), part.get("input")
-        if record.get("type") == "assistant" and part.get("type") == "tool_use" and isinstance(given, dict):
-            if name not in _DECIDED and not name.startswith("mcp__"):
-                keys = ("command", "file_path", "notebook_path")
-                waiting[_text(part.get("id"))] = name, next(filter(None, (_text(given.get(key)) for key in keys)), "")
-                if len(waiting) > _WAITING:
-                    waiting.popitem(last=False)
-        elif record.get("type") == "user" and part.get("type") == "tool_result" and part.get("is_error") is True:
-            call = _text(part.get("tool_use_id"))
-            said = _joined(_parts(part.get("content")))
-            result, at, asked = record.get("toolUseResult"), _moment(record.get("timestamp")), waiting.pop(call, None)
-            is_ours = result in (None, "User rejected tool use") or _REFUSED.match(
-                _text(result).removeprefix("Error: ")
-            )
-            match = _REFUSED.match(said) if is_ours and record.get("toolDenialKind") in _BY_PERSON else None
-            if match and asked and at:
-                words = _text(record.get("userFeedback")) or _NOTE.split(match["words"] or "", maxsplit=1)[0]
-                yield Refused(call, *asked, words.strip(), at, _text(record.get("cwd")), _text(record.get("sessionId")))
+def _words_of(record: dict[str, Any], said: str) -> str | None:
+    """Return the words of a person who refused a call, None if nobody did."""
+    result, match = record.get("toolUseResult"), _REFUSED.match(said)
+    is_ours = result in (None, "User rejected tool use") or _REFUSED.match(_text(result).removeprefix("Error: "))
+    if match is None or not is_ours or record.get("toolDenialKind") not in _BY_PERSON:
+        return None
+    return _text(record.get("userFeedback")) or _NOTE.split(match["words"] or "", maxsplit=1)[0]
 
 
 def _session(record: dict[str, Any], path: Path) -> str:

@@ -172,7 +172,7 @@ class Preferences:
 
 def question(refusals: Iterable[tuple[Refusal, str]]) -> str:
     """Return the question about refusals, each with the id by which an agent keeps it."""
-    return f"{'; '.join(f'{refusal.quotation} ({name})' for refusal, name in refusals)}. {_QUESTION}"
+    return f"{'; '.join(f'{refusal.told} ({name})' for refusal, name in refusals)}. {_QUESTION}"
 
 
 def _last(kept: OrderedDict[str, T], name: str, new: T) -> T:
