@@ -29,6 +29,7 @@ from scripts.report_documents import (
     SetupDocument,
     StartDocument,
     UninstallDocument,
+    WhyDocument,
 )
 
 
@@ -295,6 +296,7 @@ DOCUMENTS: Final[dict[str, tuple[type, ...]]] = {
     "failures": (ErrorsDocument,),
     "review": (ReviewDocument,),
     "context": (ContextDocument,),
+    "why": (WhyDocument,),
     "project list": (ProjectsDocument,),
     "dashboard": (PageDocument,),
     "backup": (BackupDocument,),

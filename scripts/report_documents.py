@@ -126,6 +126,21 @@ class ContextDocument(TypedDict):
     text: str
 
 
+class Telling(TypedDict):
+    """What an agent was told, at which `event` of its client."""
+
+    at: str
+    event: str
+    text: str
+
+
+class WhyDocument(TypedDict):
+    """What the project's last session was told unasked, since the hub began; empty without a hub."""
+
+    project: str
+    said: list[Telling]
+
+
 class ListedProject(TypedDict):
     """A project: its name, the `ids` that are read as it, its entries, open ones included, and its folders here."""
 

@@ -27,6 +27,7 @@ clusters        showing                  Show what keeps recurring on an axis: c
 failures        listing                  List errors of commands, the last seen first, and what fixed them.
 calibration     calibration              Show how many hypotheses held, and how well the stated confidence fits that.
 context         context                  Show what a new session of this project should know, or nothing if there is nothing.
+why             context                  Show what the last session of this project was told unasked, and by what rule.
 dashboard       dashboard                Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 project         projects                 The projects, what they are called, and which are one.
 review          reviewing                Answer what agents are told unasked only if you say so: cures of errors, and lessons of others.

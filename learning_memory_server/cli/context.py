@@ -1,9 +1,20 @@
-"""`context`: what a new session of this project should know, read from the journal without a lock."""
+"""`context`: what a new session should know, read without a lock; `why`: what the last session was told."""
 
 import os
+from datetime import datetime
+from typing import Final
 
 from learning_memory_server.cli import out
-from learning_memory_server.cli.command import Commands, Result, Stored, open_settings
+from learning_memory_server.cli.access.connection import running_hub
+from learning_memory_server.cli.command import (
+    Commands,
+    ProjectOption,
+    Result,
+    Stored,
+    chosen_project,
+    current_project,
+    open_settings,
+)
 from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
 from learning_memory_server.learning.advice.text import context as context_of
@@ -11,10 +22,50 @@ from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of
+from learning_memory_server.server.hooks.event import (
+    AFTER_FAILURE,
+    AFTER_TOOL,
+    AGENT_START,
+    AGENT_STOP,
+    PROMPT,
+    SESSION_START,
+    STOP,
+)
+
+_RULES: Final = {
+    SESSION_START: "At its start: what is open, and lessons that name the branch, a changed file or the folder",
+    PROMPT: "At a prompt: the lesson that is nearest to it, or names the same thing",
+    AGENT_START: "At a subagent's start: the lesson that is nearest to its task, or names the same thing",
+    AFTER_FAILURE: "At a command that failed: what fixed its error, or the lesson that its author learned from it",
+    AFTER_TOOL: "After a tool: what failed or was refused before, or a wrong belief about the file that was read",
+    STOP: "At its end: the entry that is still open",
+    AGENT_STOP: "At a subagent's end: the entry that is still open",
+}
+"""By what rule an agent is told something at an event of its client."""
 
 commands = Commands()
+
+
+@commands.command()
+def why(project: ProjectOption = None) -> Result:
+    """Show what the last session of this project was told unasked, and by what rule.
+
+    The hub knows what it has said since it began, and writes it to no file.
+    """
+    stored = Stored(open_settings())
+    named = chosen_project(project, stored) or current_project(stored.settings)
+    hub = running_hub()
+    said = hub.control("said", project=named)["said"] if hub else []
+    for each in said:
+        out.say(f"{_RULES.get(each['event'], each['event'])}. {out.date(datetime.fromisoformat(each['at']))}", "bold")
+        out.say(each["text"])
+    if not said:
+        since = "since its hub began" if hub else "that is known, because no hub runs"
+        out.say(f"Nothing was said unasked in {one_line(short_name(named))} {since}.")
+    return Result({"project": named, "said": said})
 
 
 @commands.command()

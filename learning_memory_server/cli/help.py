@@ -28,6 +28,7 @@ clusters root_cause
 failures --project current
 calibration --project current
 context
+why
 dashboard --output lessons.html
 project list
 project rename shop webshop

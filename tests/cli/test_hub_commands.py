@@ -1,3 +1,4 @@
+import json
 import os
 import re
 import signal
@@ -35,6 +36,25 @@ def test_status_describes_the_hub_and_hub_stop_ends_it(run: Any, start_hub: Call
         pass
     assert run("hub", "stop").stdout == "No hub is running; the next session starts one.\n"
     assert run("hub", "stop").exit_code == 0
+
+
+@pytest.mark.usefixtures("kept")
+def test_why_shows_what_the_last_session_was_told(
+    run: Any, start_hub: Callable[[], int], environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert "that is known, because no hub runs." in run("why").stdout
+    start_hub()
+    assert "Nothing was said unasked in garden since its hub began." in run("why").stdout
+    event = {"session_id": "one", "cwd": str(tmp_path), "hook_event_name": "SessionStart", "source": "startup"}
+    hook = [sys.executable, "-m", "learning_memory_server", "hook"]
+    env = {**os.environ, **environment}
+    done = subprocess.run(hook, input=json.dumps(event).encode(), env=env, check=True, capture_output=True)
+    assert b"Isolate the worker before you blame it" in done.stdout
+    shown = run("why").stdout
+    assert shown.startswith("At its start: what is open")
+    assert "Isolate the worker before you blame it" in shown
+    (told,) = json.loads(run("why", "--json").stdout)["said"]
+    assert told["event"] == "SessionStart"
 
 
 LISTENING_NOWHERE = """

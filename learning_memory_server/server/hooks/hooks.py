@@ -6,13 +6,13 @@ Nothing is said that is not worth an agent's attention, and nothing twice: most 
 import asyncio
 import json
 import os
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.capture.entries.open_entries import LiveSessions
@@ -72,6 +72,16 @@ class SessionMemory:
     calls: int = 0
 
 
+class Said(NamedTuple):
+    """What an agent was told, and at which event."""
+
+    at: datetime
+    project: str
+    session: str
+    event: str
+    text: str
+
+
 @dataclass
 class Hooks:
     """Answers the events of all sessions.
@@ -89,6 +99,7 @@ class Hooks:
     live: LiveSessions
     clock: Clock
     check_in_calls: int = 0
+    said: deque[Said] = field(default_factory=lambda: deque(maxlen=_MOST), init=False)
     _sessions: OrderedDict[str, SessionMemory] = field(default_factory=OrderedDict, init=False)
     # A thread for each folder: others must not wait for one that hangs.
     _disks: defaultdict[str, DaemonThread] = field(default_factory=lambda: defaultdict(DaemonThread), init=False)
@@ -124,6 +135,7 @@ class Hooks:
         text, line = await self.preferences.told(await answer(event, caller), event, caller)
         said: dict[str, object] = {LINE: line} if line else {}
         if text:
+            self.said.append(Said(self.clock(), caller.project, caller.session, event.kind, text))
             said = {"hookSpecificOutput": {"hookEventName": event.name, "additionalContext": text}, **said}
         return json.dumps(said, ensure_ascii=False, separators=(",", ":")) if said else ""
 
