@@ -104,19 +104,25 @@ async def print_right(
         async with filled(
             [*(each for each in drawn if each is not lesson), *([] if of_three else [lesson])]
         ) as services:
+            near = set[str]()
             if of_three:
                 lesson = await _met(services, row, lesson)  # noqa: PLW2901 - it has an id of its own
+            near = {each.id for each in services.collector.list_resolved()} - {
+                each.id for each in (*lessons, *(others or ()))
+            }
             for way, shape in WAYS.items():
                 told = [text async for text in _told(services, row, way, shape)]
                 first = next((when for when, text in told if lesson.id in text), "not told")
                 kind = "a tool of the project" if row.get("prompt") else "a common program"
                 found.setdefault(f"{kind}, {way}", Counter())[first] += 1
-                wrong += any("ghap_" in text and lesson.id not in text for _, text in told)
+                wrong += any(
+                    "ghap_" in text and not any(each in text for each in (near or {lesson.id})) for _, text in told
+                )
             if prompt := row.get("prompt"):
                 text = await _answer(services, Event(PROMPT, "a prompt", prompt=prompt))
                 first = "told" if lesson.id in text else "not told"
                 found.setdefault("a tool of the project, prompt", Counter())[first] += 1
-                wrong += "ghap_" in text and lesson.id not in text
+                wrong += "ghap_" in text and not any(each in text for each in (near or {lesson.id}))
     print(f"{name}: {wrong} told another lesson")
     for kind, counts in found.items():
         print(f"  {kind:38}" + "  ".join(f"{when} {count}" for when, count in sorted(counts.items())))

@@ -24,11 +24,14 @@ class Trap:
     hypothesis: str
     takeaway: str
 
-    def set_up(self, claude: ClaudeCode) -> None:
-        """Put the tool into the project, and let a session learn."""
+    def write(self, claude: ClaudeCode) -> None:
         script = claude.project / self.tool
         script.write_text(f'#!/bin/sh\necho "{self.says}" >&2\nexit 4\n')
         script.chmod(0o755)
+
+    def set_up(self, claude: ClaudeCode) -> None:
+        """Put the tool into the project, and let a session learn."""
+        self.write(claude)
         for goal, hypothesis, takeaway in ((self.goal, self.hypothesis, self.takeaway), OTHER):
             begun = {"goal": goal, "hypothesis": hypothesis, "action": "Try it", "prediction": "It works then"}
             end = {"status": "falsified", "result": "It was something else", "surprise": "The guess was wrong"}
@@ -110,3 +113,46 @@ def test_a_lesson_is_told_to_a_subagent_whose_command_fails(claude: ClaudeCode) 
     assert any(f"This may bear on it: {REVERSED.takeaway}" in each for each in heard)
     main = [each for each in session.requests if "divide the work" in json.dumps(each)]
     assert not any("This may bear on it" in json.dumps(each) for each in main)
+
+
+PRESS: Final = Trap("press", "press: error: feed schema mismatch at column 3", "", "", "")
+ABOUT_PRESS: Final = (
+    ("Load May with ./press", f"The header is wrong: {PRESS.says}", "./press wants --schema v2"),
+    ("Load June with ./press", "feed schema mismatch at column 3 is about the date", "run ./press --seal first"),
+    ("Print labels with ./press", "They are too wide", "./press cuts labels at 40 characters"),
+    # The context of a session has the newest lessons.
+    *((f"Tidy the {name}", "It has old lines", f"keep a week of the {name}") for name in ("log", "list", "index")),
+)
+
+
+def test_the_last_of_two_lessons_about_an_error_is_told_at_its_first_failure(claude: ClaudeCode) -> None:
+    """Of three about the tool, two quote the error; the main agent and a subagent are told."""
+    PRESS.write(claude)
+    for goal, hypothesis, takeaway in ABOUT_PRESS:
+        begun = {"goal": goal, "hypothesis": hypothesis, "action": "Try it", "prediction": "It works then"}
+        end = {"status": "confirmed", "result": "It was that", "lesson": {"what_worked": "this", "takeaway": takeaway}}
+        claude.session(
+            "begin",
+            [
+                load(),
+                use(f"{TOOLS}start_ghap", domain="debugging", strategy="read-the-error", **begun),
+                *([run("./press feed may.csv")] if "Load" in goal else []),
+                use(f"{TOOLS}resolve_ghap", **end),
+                say("Closed."),
+            ],
+            **MODEL,
+        )
+
+    session = claude.session(
+        "divide the work",
+        [run("./press feed july.csv"), delegate("task-one"), say("It works."), say("Done.")],
+        agents={"task-one": [run("./press feed august.csv"), say("I see.")]},
+        **MODEL,
+    )
+
+    told = "Learned from this error: run ./press --seal first (learned in ghap_"
+    for file in ("july", "august"):
+        heard = [json.dumps(each) for each in session.everything if f"feed {file}.csv" in json.dumps(each)]
+        assert any(told in each for each in heard), file
+    main = [json.dumps(each) for each in session.requests if "divide the work" in json.dumps(each)]
+    assert max(each.count("Learned from this error") for each in main) == 1

@@ -113,7 +113,7 @@ class ErrorAdvisor:
             log.warning("failure.skipped", reason=type(problem).__name__)
             return Known()
         if tied:
-            return known._replace(tied=None if tied.is_again else tied)
+            return known._replace(tied=None if tied.is_known else tied)
         if known.remedy or not may_fail:
             return known
         return known._replace(question=_question(ran), tools=_tools(ran) if ran.is_in_doubt else frozenset())
@@ -178,7 +178,7 @@ class ErrorAdvisor:
         if (remedy or fact) and not may_tell():
             remedy, fact = None, ""
         new: dict[str, Any] = {"shown": remedy.failure.id, "support": remedy.support} if remedy else {}
-        if tied:
+        if tied and (tied.is_again or not tied.is_known):
             new |= {"lesson": tied.entry.id, "again": tied.is_again}
         if failure.during:
             new |= {"during": failure.during, "line": failure.line}

@@ -65,7 +65,8 @@ class Tied(NamedTuple):
 
     entry: Ghap
     others: tuple[str, ...] = ()  # the ids of more lessons about it, the last first
-    is_again: bool = False  # whether the agent has been told it, so that it is silent now
+    is_known: bool = False  # whether the agent has been told it, so that it is silent now
+    is_again: bool = False  # whether its session was told it at this error
 
 
 @dataclass(slots=True)
@@ -119,13 +120,15 @@ class Ties:
         best, *rest = sorted(
             entries, key=lambda each: (each in confirmed, as_seen(each.outcome.resolved_at), each.id), reverse=True
         )
-        tied = Tied(best, tuple(each.id for each in rest), self.advisor.knows(caller, best.id))
-        if tied.is_again:
-            return tied
+        if self.advisor.knows(caller, best.id):
+            met = self.failures.of(caller.project, normalized(line) or line)
+            is_again = any(each.lesson == best.id and each.session == caller.session for each in met)
+            return Tied(best, is_known=True, is_again=is_again)
         if self._is_in_vain(line, best, caller):
             return None
         item = Item(best.id, Kind.EXPERIENCE, reason=Reason.ERROR)
-        return tied if self.advisor.may_show(caller, Channel.HOOK, [item]) else None
+        is_told = self.advisor.may_show(caller, Channel.HOOK, [item])
+        return Tied(best, tuple(each.id for each in rest)) if is_told else None
 
     def _tied(self, line: str, programs: frozenset[str], caller: Caller) -> list[Ghap]:
         """Return the lessons of other sessions about an error that may be told."""
