@@ -3,8 +3,7 @@
 import os
 import sys
 
-COMPLETION = "_LEARNING_MEMORY_SERVER_COMPLETE"
-"""The variable by which a shell asks for completions; it then gives no arguments."""
+COMPLETION = "_LEARNING_MEMORY_SERVER_COMPLETE"  # A shell asks for completions with this variable, without arguments
 
 _WAITING = """\
 learning-memory-server: This is an MCP server, and it is waiting for an MCP client on standard input.

@@ -38,8 +38,7 @@ _PRINCIPLES: Final = (
     "Build the cache key in one function, and invalidate the entry on every write, so that none is stale.",
     "Count the queries of a slow page and read the query plan before adding an index.",
 )
-_VERDICTS: Final = (("supports",) * 3, ("supports", "contradicts"))
-"""What the entries of their clusters say about the values that are kept: one is in force, and one is contested."""
+_VERDICTS: Final = (("supports",) * 3, ("supports", "contradicts"))  # The stances of entries: in force and contested
 _UNFIT: Final = "Always write documentation for the billing team's holiday calendar"
 
 _AGAIN: Final = {

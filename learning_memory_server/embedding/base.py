@@ -72,8 +72,7 @@ PROBE: Final = "The nightly import failed: after the 3rd retry, pool.close() was
 """Words, digits, code, and special tokens: the vector shows whether two models are the same. Changing it rebuilds
 indexes."""
 
-_AGREEMENT: Final = 0.999
-"""A cosine that the same model exceeds on any runtime and processor, and that no other model reaches."""
+_AGREEMENT: Final = 0.999  # A cosine that the same model exceeds on any runtime, and that no other model reaches
 
 
 def agrees(kept: Sequence[float] | ArrayLike, probe: ArrayLike) -> bool:

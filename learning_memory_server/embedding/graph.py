@@ -46,8 +46,7 @@ def prompts_of(model: str) -> Prompts:
 
 
 TOKENIZER: Final = "tokenizer.json"
-_USUAL: Final = ("onnx/model.onnx", "model.onnx")
-"""The usual files, the first of which is taken unless another is named."""
+_USUAL: Final = ("onnx/model.onnx", "model.onnx")  # The usual files; the first is taken unless another is named
 _PARTS: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 """Whether there is a part that normalises does not matter: vectors always get length 1."""
 

@@ -47,8 +47,7 @@ class Scale:
 
 
 DEFAULT_SCALE: Final = Scale(_UNRELATED, spread=0.065)
-_KNOWN: Final = {("all-MiniLM-L6-v2", 384): DEFAULT_SCALE}
-"""By the last part of a model's name and the length of its vectors, whatever runs it."""
+_KNOWN: Final = {("all-MiniLM-L6-v2", 384): DEFAULT_SCALE}  # By the last part of a model's name and the vectors' length
 
 
 class ModelScale:

@@ -21,8 +21,7 @@ T = TypeVar("T")
 
 _BATCH: Final = 8  # The most documents a query may have to wait for. Larger batches are no faster on one thread.
 _CACHED: Final = 256  # How many query vectors are cached (0.4 MB at 384 dimensions)
-_WAIT_PER_SECOND: Final = 100
-"""Seconds to wait per second of a failed attempt, so that loading takes at most a hundredth of the time."""
+_WAIT_PER_SECOND: Final = 100  # Seconds to wait per second of a failed attempt to load
 _LATE: Final = "The embedding model did not answer in time."
 _HINT: Final = "Try again in a few seconds."
 

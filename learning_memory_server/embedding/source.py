@@ -89,10 +89,8 @@ INSTALL_EXTRA: Final = (
 """No line names this project alone: until it is published, an index would offer a stranger's package."""
 
 _LIBRARY: Final = "sentence-transformers"
-_ENTRY_POINTS: Final = ("modules.json", "config.json")
-"""A folder with either file is a model: the library's list of parts, or the description of a bare transformer."""
-_DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")
-"""The files other than weights that determine the vectors of the library: modules, tokenizer, vocabulary, pooling."""
+_ENTRY_POINTS: Final = ("modules.json", "config.json")  # A folder with either of these files is a model
+_DEFINITIONS: Final = ("*.json", "*.txt", "*.model", "*/*.json")  # Files that determine the vectors, besides weights
 _WEIGHTS: Final = (("*.safetensors", "*/*.safetensors"), ("*.bin", "*/*.bin"))
 """The first kind that exists is used; older models have the second."""
 _VOCABULARY: Final = (TOKENIZER, "vocab.*", "*.model", "*.tiktoken", "whitespacetokenizer_config.json")

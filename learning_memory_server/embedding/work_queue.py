@@ -18,8 +18,7 @@ from learning_memory_server.errors import LearningMemoryError
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_MOST_LEFT: Final = 3
-"""How many threads may be left behind at a time. Each ends with its request, after a minute at most."""
+_MOST_LEFT: Final = 3  # The most threads left behind. Each ends with its request, after a minute at most
 
 
 class Job(Generic[T]):
@@ -101,8 +100,7 @@ def in_daemon_thread(work: Callable[[], T]) -> Future[T]:
     return DaemonThread().submit(work)
 
 
-QUERIES_AT_ONCE: Final = 8
-"""The most queries in one batch. A server needs one request for them, and a local model is no slower."""
+QUERIES_AT_ONCE: Final = 8  # The most queries in one batch. A server needs one request for them
 _QUERY_CHARACTERS: Final = 1_000  # The most characters in a batch of queries, padding included: about 50 ms
 
 

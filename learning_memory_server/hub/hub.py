@@ -51,8 +51,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 _LOOK_SECONDS: Final = 1.0  # Seconds between checks that the hub is still needed
-_TURN_SECONDS: Final = 0.0005
-"""How long a CPU-bound thread keeps the GIL: with Python's 5 ms, a clustering thread stalled calls for 60 ms."""
+_TURN_SECONDS: Final = 0.0005  # A CPU-bound thread keeps the GIL so long: with 5 ms, clustering stalled calls
 
 
 def run(

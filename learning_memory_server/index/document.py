@@ -18,8 +18,7 @@ from learning_memory_server.model.vocabulary import Axis
 
 DIGEST: Final = "digest"  # The payload field with the document's digest
 IS_SHARED: Final = "shared"  # The second `outcome_status` of shared points: no index of its own, which costs RAM
-_NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")
-"""Never change it: the ids of all stored points are derived from it."""
+_NAMESPACE: Final = uuid.UUID("6c1f8f0e-5d0a-5b0e-9a55-3f2c7e1d4b90")  # Never change it: all stored ids derive from it
 
 
 class Collection(StrEnum):

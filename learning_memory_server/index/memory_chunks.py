@@ -138,8 +138,7 @@ _SPECIAL: Final = 2  # Tokens that a model adds around each text
 _STEP: Final = 0.75  # The distance between the starts of two overlapping windows, as a share of a window
 _COUNTED_AT_ONCE: Final = 256
 _LONG: Final = 2_048  # Characters. A longer block is divided before its tokens are counted, to save RAM.
-_SPARSE: Final = 16
-"""This many characters count as at least one token: some tokenizers read any long run of letters as one."""
+_SPARSE: Final = 16  # Characters that count as at least one token: some tokenizers read long runs as one
 _PART: Final = 80  # The most characters of a title, a source or a heading in a header
 _DIVISIONS: Final = {Kind.CODE: (LINES,), Kind.HEADING: (LINES,), Kind.TEXT: (SENTENCES, LINES)}
 

@@ -38,8 +38,7 @@ class IndexMove:
     source: VectorStore | VectorIndex  # where vectors can be copied from; nothing in it is changed
     target: VectorIndex
     model: EmbeddingService  # the model that made these vectors
-    notices: list[str] = field(default_factory=list, init=False)
-    """A sentence about each collection of the target that had to be rebuilt."""
+    notices: list[str] = field(default_factory=list, init=False)  # A sentence about each rebuilt collection
     _copies: dict[Collection, bool] = field(default_factory=dict, init=False)
 
     async def run(

@@ -31,8 +31,7 @@ _WRITE_BATCH: Final = 128
 class Recipe:
     """How points are made from the journal, apart from the model. Raise a number to have collections rebuilt."""
 
-    form: str = ""
-    """Which documents a record becomes: their ids, texts and payloads. Set for each kind; see `DocumentShape`."""
+    form: str = ""  # The documents of a record: ids, texts and payloads; see `DocumentShape`
     vectors: int = 2  # How a document's vector is made from the model's (`index.recipe.embed`). 1 ignored the parts.
     terms: int = 2  # which terms and weights a text has (`index.ranking.terms`)
     layout: int = 4  # How points are stored. 1 had no terms and no number; 2 could not filter chunks by memory.

@@ -19,10 +19,8 @@ from learning_memory_server.system.waiting import BACKGROUND, Budget
 
 _COMPARED_AT_ONCE: Final = 64  # How many documents are compared with the index before other tasks get to run
 _LEAST_SHARE: Final = 0.5  # The share of its documents from which a collection is searched instead of the journal
-_SORTED_AT_ONCE: Final = 64
-"""How many pending documents are sorted by length at a time: a model pads a batch to its longest text."""
-_STEP: Final = 8
-"""How many documents are written at a time. That takes about a quarter of a second, so `pending` falls that often."""
+_SORTED_AT_ONCE: Final = 64  # Pending documents that are sorted by length: a model pads a batch to its longest text
+_STEP: Final = 8  # Documents per write: about a quarter of a second, after which `pending` falls
 
 log = structlog.get_logger()
 

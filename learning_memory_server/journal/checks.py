@@ -24,8 +24,7 @@ _HASH: Final = re.compile(r"[0-9a-f]{16}")
 _NAMED_MAX: Final = 50  # Names in an error; this program writes fewer
 _FAILURE_ID: Final = re.compile(r"failure_[0-9a-f]{16}_[0-9a-f]{12}")
 _SCORE_MAX: Final = 10  # The highest score of advice: present ones are below 1.2
-_NUMBER_MAX: Final = 100_000_000
-"""Of a cluster: far more than there can be, and short enough for an id that a tool accepts."""
+_NUMBER_MAX: Final = 100_000_000  # A cluster's highest number, short enough for an id that a tool accepts
 _TEXTS: Final = {
     **dict.fromkeys(("goal", "hypothesis", "action", "prediction"), limits.STATEMENT_MAX),
     **dict.fromkeys(("result", "description", "notes"), limits.NARRATIVE_MAX),

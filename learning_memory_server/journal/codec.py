@@ -210,11 +210,9 @@ def refuse_another(version: int) -> None:
         )
 
 
-TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}
-"""The data of a line that marks its id as forgotten, whatever other lines say about it."""
+TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}  # Marks an id as forgotten, whatever other lines say
 
-_VERSION: Final = re.compile(rb',"v":([1-9]\d{0,8})\}\n')
-"""The end of a line: keys are sorted, so the version comes last."""
+_VERSION: Final = re.compile(rb',"v":([1-9]\d{0,8})\}\n')  # The end of a line: keys are sorted, the version is last
 
 
 def versions_of(lines: bytes) -> Iterator[int]:

@@ -140,12 +140,10 @@ class Log:
         self._monthly = monthly
         self._disk = disk
         self._damaged: int | None = None
-        self._ends: dict[Path, int] = {}
-        """Bytes of each file that this process has read or written, as far as they are acknowledged."""
+        self._ends: dict[Path, int] = {}  # Acknowledged bytes of each file, as read or written by this process
         self._appended: dict[Path, bytes] = {}  # What this process has appended to each file last
         self._unfinished: set[Path] = set()  # Files with an append that failed, whose bytes may still be there
-        self.changed_by_others: set[Path] = set()
-        """Files that were longer or shorter before an append than this process had left them."""
+        self.changed_by_others: set[Path] = set()  # Files whose length another program changed between appends
 
     def append(self, records: Sequence[JournalRecord]) -> None:
         """Write the records and wait for the disk. After a crash in between, the first few may be there, complete."""

@@ -18,8 +18,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.value import wilson_interval
 from learning_memory_server.model.vocabulary import OutcomeStatus
 
-ENOUGH: Final = 10
-"""From this many judged entries on, their share is worth telling: the 95 % interval of five of ten is 0.24 to 0.76."""
+ENOUGH: Final = 10  # The least judged entries for a share: the 95 % interval of five of ten is 0.24 to 0.76
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +117,7 @@ class Score:
     count: int  # the number of forecasts
     confidence: float | None = None  # their mean confidence
     share: float | None = None  # the share that came true. Confidence above it is overconfidence.
-    brier: float | None = None
-    """The mean squared difference between confidence and outcome: 0 is perfect, 0.25 is what always saying 0.5 gets."""
+    brier: float | None = None  # The mean squared error of confidence: 0 is perfect, 0.25 is always saying 0.5
     bins: tuple[Bin, ...] = ()  # the bins that have forecasts, by confidence
 
 
@@ -168,10 +166,8 @@ def _mean(numbers: Sequence[float]) -> float:
 
 LEAST: Final = 20  # Sessions from which on an interval is given: before, the variance is hardly known
 _ALPHA: Final = 0.05
-_TUNED: Final = 100
-"""The number of sessions at which the interval is narrowest, compared with one for this number alone."""
-_OVER: Final = timedelta(days=1)
-"""The time after which a session counts as over: an unfinished one has fewer failing calls."""
+_TUNED: Final = 100  # The number of sessions at which the interval is narrowest
+_OVER: Final = timedelta(days=1)  # The time after which a session counts as over
 _MOST: Final = 100_000
 
 

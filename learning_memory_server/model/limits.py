@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 FRAME_MAX: Final = 64 * 1024 * 1024  # Bytes of the longest JSON-RPC message
 STATEMENT_MAX: Final = 1_000  # The limit of goal, hypothesis, action and prediction
-NARRATIVE_MAX: Final = 2_000
-"""One limit for result, surprise, root_cause.description, lesson.what_worked, lesson.takeaway and note."""
+NARRATIVE_MAX: Final = 2_000  # Result, surprise, root_cause.description, what_worked, takeaway and note
 VALUE_MAX: Final = 500
 QUERY_MAX: Final = 1_000
 PROJECT_MAX: Final = 200
@@ -32,8 +31,7 @@ CITED_MAX: Final = 50  # How many ids or tags a list of them may have
 # ---- What is kept
 
 BACKUPS_KEPT: Final = 10  # How many backups a folder keeps, unless a person says another number
-SIGNATURE_MAX: Final = 200
-"""Characters of an error's signature. Longer lines differ at the end, where they list what was found instead."""
+SIGNATURE_MAX: Final = 200  # Characters of an error's signature. Longer lines differ at the end
 RUNS_MAX: Final = 10  # How many runs an entry keeps: the last ones
 RUN_COMMAND_MAX: Final = 200  # Characters that are kept of a run's command
 ERRORS_MAX: Final = 10  # How many errors an entry keeps: those that it is about, else the last ones
@@ -45,10 +43,8 @@ REFUSAL_WORDS_MAX: Final = 200  # Characters of the words of a refusal, and of w
 REFUSAL_LET_PASS: Final = 2  # How many like calls that the user lets pass end a preference
 REFUSAL_DAYS: Final = 90  # Days after which a preference ends
 PREFERENCES_TOLD: Final = 5  # How many preferences of a project are told
-FAILURES_KEPT: Final = 20
-"""How many of the newest failures of an error are kept, and count for its remedy. With 12 or 50, the same is shown."""
-PROJECT_FAILURES_KEPT: Final = 2_000
-"""How many failures of a project are kept. One takes half a kilobyte in the journal, and the same in RAM."""
+FAILURES_KEPT: Final = 20  # The newest failures of an error that are kept, and count for its remedy
+PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are kept, half a kilobyte each
 
 # ---- What a reply, a reminder or a message shows
 
@@ -56,8 +52,7 @@ SEARCH_RESULTS_MAX: Final = 50  # How many experiences one search may return
 LISTING_MAX: Final = 100  # How many items one reply to a listing or a memory search may have
 SEARCH_DEPTH_MAX: Final = 10_000  # How deep a search can be paged
 RELATED_MAX: Final = 600  # Characters of JSON that advice may add to a reply
-REPLY_MAX: Final = 32_000
-"""Characters of JSON in one reply. A longer reply is truncated after a complete item, with a notice."""
+REPLY_MAX: Final = 32_000  # Characters of JSON in one reply, which is then truncated after a complete item
 PREVIEW_MAX: Final = 200  # Characters of a memory, or of a passage of one, in a preview
 PASSAGES_WHOLE: Final = 3  # How many passages of memories are shown whole in a concise reply
 EXPERIENCES_WHOLE: Final = 3  # How many experiences that were found are shown whole
@@ -82,8 +77,7 @@ CONTEXT_SHOWN: Final = 3  # Items of each kind at the start of a session: more a
 CONTEXT_ITEM_MAX: Final = 200  # Characters of such an item
 REMINDER_MAX: Final = 160  # Characters of an entry's goal or prediction in a reminder
 REMINDER_RUNS: Final = 2  # How many of its runs a reminder shows: the last ones
-PAGE_MEMORY_MAX: Final = 20_000
-"""Characters of a memory on the dashboard: it may have ten million, and the page holds all memories."""
+PAGE_MEMORY_MAX: Final = 20_000  # Characters of a memory on the dashboard, which holds all memories
 PROBLEMS_SHOWN: Final = 10  # How many problems with arguments a message names
 QUOTED_MAX: Final = 60  # Characters of a wrong value or name that a message quotes
 SERVER_QUOTED_MAX: Final = 200  # Characters of a model server's own message that are quoted

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-WRITTEN: Final = "written_project"
-"""Under this name, in RAM alone: the project that a record was written under, where it is read as another."""
+WRITTEN: Final = "written_project"  # In RAM alone: the project that a record was written under, if renamed
 
 
 @dataclass(frozen=True, slots=True)

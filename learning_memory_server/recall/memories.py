@@ -33,8 +33,7 @@ class MemorySearcher:
 
     recall: Recall
     memories: MemoryLog
-    deadline: float = timeouts.SEARCH_MEMORY
-    """Seconds that an index on a server has for a search once it is taken up, re-ranking included."""
+    deadline: float = timeouts.SEARCH_MEMORY  # Seconds of a search on a server, re-ranking included
     patience: float = timeouts.MEMORIES_ROUNDS
 
     async def search(self, query: MemoryQuery) -> SearchResult[FoundMemory]:

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-KIND: Final = re.compile(r"[a-z0-9](?:[a-z0-9 -]{0,38}[a-z0-9])?")
-"""What the name of a kind looks like; `MARKER` relies on it."""
+KIND: Final = re.compile(r"[a-z0-9](?:[a-z0-9 -]{0,38}[a-z0-9])?")  # The name of a kind; `MARKER` relies on it
 
 MARKER: Final = re.compile(rf"\[redacted: {KIND.pattern}\]")  # What stands where a secret was
 

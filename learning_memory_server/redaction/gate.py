@@ -21,8 +21,7 @@ _PLAIN: Final = word_set(
 """Our own names. They announce no secret, so a text under such a name is read once, without its name."""
 
 
-_NAME_MAX: Final = 200
-"""Characters of the longest key that a text is read with. Each item of a list is read with the list's key."""
+_NAME_MAX: Final = 200  # Characters of the longest key that a text, or each item of a list, is read with
 _ID: Final = re.compile(
     r"(?:ghap|value)_\d{8}_\d{6}_[0-9a-f]{6}|(?:verdict|advice)_[0-9a-f]{24}|shared_[0-9a-f]{16}|failure_[0-9a-f]{16}(?:_[0-9a-f]{12})?|(?:full|strategy|surprise|root_cause)_\d{1,9}"
 )

@@ -12,8 +12,7 @@ from learning_memory_server.errors import InvalidSettingsError
 from learning_memory_server.redaction.base import KIND, Span
 from learning_memory_server.system import timeouts
 
-_CHARACTERS_PER_SECOND: Final = 200_000
-"""The required speed on a long text. A pattern of five alternatives finds 6,000,000 in a second."""
+_CHARACTERS_PER_SECOND: Final = 200_000  # The required speed on a long text; five alternatives find 6,000,000 a second
 _REPEATED: Final = "aA0_-. "  # What `is_slow` repeats, besides the letters and digits of the pattern itself
 _REPETITIONS: Final = 60
 

@@ -245,8 +245,7 @@ class CallLog:
         return ids
 
 
-TOOL_USE: Final = "claudecode/toolUseId"
-"""What Claude Code says in a call's `_meta`: the id that its hooks know the call by."""
+TOOL_USE: Final = "claudecode/toolUseId"  # The key of Claude Code's id of a call, as its hooks know it
 
 
 @dataclass

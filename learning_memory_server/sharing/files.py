@@ -23,8 +23,7 @@ from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, RootCauseCategory, Strategy
 
 FOLDER: Final = ".learning-memory/lessons"  # Where the files are in a repository
-_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")
-"""Lower case, so that no two names are one on a system that does not tell the case."""
+_NAME: Final = re.compile(r"\d{4}-\d\d-\d\d-[0-9a-f]{16}\.md")  # Lower case: some systems do not tell the case
 _WIDTHS: Final = 62, 90  # Columns
 
 

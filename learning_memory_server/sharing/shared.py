@@ -62,8 +62,7 @@ T = TypeVar("T")
 
 SHARED: Final = "shared.json"  # The file, in the data folder
 _PREFIX: Final = "shared_"
-_DISCOUNT: Final = 0.05
-"""What the score of a shared lesson loses until more others confirm than contradict it, or your own work confirms."""
+_DISCOUNT: Final = 0.05  # The loss of score until more others confirm than contradict it, or your own work does
 
 log = structlog.get_logger()
 

@@ -7,8 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-"""Flags for every file: children do not inherit it, and Windows does not translate its line ends."""
+PLAIN: Final = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)  # Not inherited, and no translated line ends
 _AS_IT_IS: Final = os.O_RDONLY | PLAIN | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Flags for a file of somebody else: whatever has taken its place is neither followed nor waited for."""
 READ_MAX: Final = 1 << 16  # Bytes of a file of somebody else that is read. Larger ones are data.

@@ -13,14 +13,12 @@ _HIDING: Final = (
 )
 """With the soft hyphen and the selectors, all of Default_Ignorable_Code_Point: they turn a text, or are not drawn."""
 
-INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"
-"""An expression for all of them, with the soft hyphen and selectors of variants."""
+INVISIBLE: Final = rf"[\u00ad{_HIDING}{_SELECTORS}]"  # All of them, with the soft hyphen and selectors of variants
 
 _JOINED: Final = r"\u0600-\u07ff\u0860-\u08ff\u0900-\u0dff\u1000-\u109f\u1780-\u18af\ufb50-\ufdff\ufe70-\ufefc"
 """Arabic, Syriac, N'Ko, the scripts of India and Sri Lanka, Burmese, Khmer, Mongolian: spelling needs (non-)joiners."""
 _VIRAMAS: Final = r"\u094d\u09cd\u0a4d\u0acd\u0b4d\u0bcd\u0c4d\u0ccd\u0d4d\u0dca"
-_UNSPACED: Final = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"
-"""Thai, Lao, Tibetan, Burmese, Khmer: without spaces between words, so that a space without a width says where."""
+_UNSPACED: Final = r"\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Scripts without spaces, but with zero-width spaces
 _EMOJI: Final = r"\u2190-\u2bff\U0001f000-\U0001faff"
 _VARIED: Final = (
     rf"{_EMOJI}#*0-9\u00a9\u00ae\u1000-\u109f\u203c\u2049\u2122\u2139\u3030\u303d\u3297\u3299"

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 APPLICATION: Final = "learning-memory-server"
 PREFIX: Final = "LEARNING_MEMORY_"
 CONFIG: Final = f"{PREFIX}CONFIG"  # The variable that names the settings file
-SILENT: Final = "hub.silent"
-"""A file in the storage folder while a hub does not answer: the waiting process makes it, the hub removes it."""
+SILENT: Final = "hub.silent"  # A file in the storage folder while a hub does not answer, which the hub removes
 _RUNTIME_MAX: Final = 60  # Characters of a folder for sockets
 PROJECT_FILES: Final = (
     ".claude/settings.json",

@@ -7,8 +7,7 @@ from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_MADV_DONTNEED = 4
-"""Drops a shared mapping's pages from this process. The file keeps the content, and a later access reads it again."""
+_MADV_DONTNEED = 4  # Drops a shared mapping's pages from this process; a later access reads the file again
 _MADV_POPULATE_READ = 22  # Reads all pages of a mapping at once. Linux before 5.14 does not know it, and does nothing.
 
 

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from typing import Final
 
 _HARMLESS: Final = ("LEARNING_MEMORY_LOG_LEVEL",)
-_OF_THE_CLIENT: Final = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR")
-"""What a client says of a session. A hub serves many and gets none of it."""
+_OF_THE_CLIENT: Final = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR")  # Of one session; a hub serves many
 _OF_THE_USER: Final = (
     *("APPDATA", "CLAUDE_CONFIG_DIR", "HOME", "LOCALAPPDATA", "TMPDIR"),
     *("ALL_PROXY", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"),

@@ -34,8 +34,7 @@ _BATCH: Final = 50  # Records per message
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 _INTERRUPTIONS: Final = (asyncio.CancelledError, KeyboardInterrupt)
 """What Ctrl-C becomes: the second where it meets this process at work, the first where it waits."""
-_READING: Final = ("call", "compare", "complete", "picture")
-"""Operations that leave nothing undone if they are interrupted; the hub completes the index anyway."""
+_READING: Final = ("call", "compare", "complete", "picture")  # Operations that leave nothing undone if interrupted
 
 
 class Connection:

@@ -23,8 +23,7 @@ from learning_memory_server.system import files
 from learning_memory_server.system.paths import APPLICATION
 
 _COPY: Final = ".before-learning-memory"  # The suffix of the copy
-_CONTEXT: Final = 2
-"""Unchanged lines that a diff shows around a change. They are the user's, and may hold keys of other servers."""
+_CONTEXT: Final = 2  # Unchanged lines around a change in a diff: the user's, and perhaps keys of other servers
 
 
 @dataclass(frozen=True, slots=True)

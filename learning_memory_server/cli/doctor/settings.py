@@ -139,8 +139,7 @@ def check_redaction(settings: Settings) -> Iterator[Finding]:
     yield green("Secrets are replaced before texts are stored; `scan` finds stored ones.")
 
 
-_FREE_BYTES_WANTED: Final = 1024 * 1024 * 1024
-"""Below this, the doctor warns. Below `MIN_FREE_BYTES`, the engine refuses to write."""
+_FREE_BYTES_WANTED: Final = 1024 * 1024 * 1024  # Below this, the doctor warns; below `MIN_FREE_BYTES`, writes fail
 _REBUILT: Final = "(or remove it while nothing is running: the index is rebuilt from the journal)."
 
 

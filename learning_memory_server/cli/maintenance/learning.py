@@ -44,8 +44,7 @@ from learning_memory_server.system.paths import APPLICATION
 
 _MB: Final = 1_000_000
 _NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")
-_LONGEST: Final = 2_000
-"""Characters of the prompt and of the ending that are kept. Most are shorter; pasted logs are not."""
+_LONGEST: Final = 2_000  # Characters of the prompt and of the ending that are kept. Pasted logs are longer
 
 
 class LeftOut(Enum):

@@ -87,8 +87,7 @@ class _Hub:
         answer.raise_for_status()
         described = answer.json()
         self.commit: str = PurePosixPath(described["sha"]).name
-        self.digests = dict(map(_digest_of, described["siblings"]))
-        """By path: a SHA-256, or the digest by which git knows a small file, or nothing if the hub does not say."""
+        self.digests = dict(map(_digest_of, described["siblings"]))  # By path: a SHA-256, git's digest, or empty
         if not self.digests.keys() & _PARTS:
             raise EmbeddingUnavailableError(
                 f"{name} is not a sentence-transformers model.", hint="Choose one with the tag sentence-transformers."

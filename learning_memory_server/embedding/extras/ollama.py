@@ -22,8 +22,7 @@ from learning_memory_server.system.servers import certificates, is_here, obstacl
 from learning_memory_server.system.waiting import Backoff, attempts
 
 _BATCH: Final = 32
-_BODY_MAX: Final = 64 << 20
-"""Bytes of the longest response that is read. A batch of vectors of 4,096 numbers takes 3 MB."""
+_BODY_MAX: Final = 64 << 20  # Bytes of the longest response. A batch of vectors of 4,096 numbers takes 3 MB
 _NOT_BEHIND: Final = (HTTPStatus.BAD_GATEWAY, HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.GATEWAY_TIMEOUT)
 """The answers of a proxy without Ollama behind it."""
 

@@ -11,8 +11,7 @@ from learning_memory_server.embedding.tokens import EstimatedTokens
 from learning_memory_server.errors import EmbeddingUnavailableError
 
 _BATCH: Final = 32
-_BATCH_TOKENS: Final = 512
-"""Tokens in a batch of documents, estimated, padding included: torch keeps the RAM of its largest batch."""
+_BATCH_TOKENS: Final = 512  # Estimated tokens in a batch, with padding: torch keeps the RAM of its largest batch
 _PAIR_TOKENS: Final = 256  # Tokens of a query and a text together; the longer of the two is truncated
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-RECORDED: Final = Path(__file__).with_name("answers.json")
-"""Of each era: its protocol `versions`, the `result` or `error` of each of its `methods`, and the tool for `hooks`."""
+RECORDED: Final = Path(__file__).with_name("answers.json")  # By era: `versions`, `methods` with results, and `hooks`
 HANDSHAKE: Final = "handshake"  # The era of the protocols that begin with `initialize`
 ENVELOPE: Final = "envelope"  # The era of the protocols whose requests each carry version and capabilities
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
     from learning_memory_server.system.ipc import discovery
 
-_INPUT_MAX: Final = 8 << 20
-"""Bytes of JSON above which long texts are shortened: what is looked at stands at either end of an output."""
+_INPUT_MAX: Final = 8 << 20  # Bytes of JSON above which long texts are shortened to both ends
 _END: Final = 50_000
 _READ_MAX: Final = 64 << 20
 _CHUNK: Final = 1 << 16

@@ -26,14 +26,11 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Final
 
-    Wait = Callable[[float, socket.socket | None], bool]
-    """Lets seconds pass, or fewer if there is something to do, and returns whether a hub is still wanted."""
+    Wait = Callable[[float, socket.socket | None], bool]  # Lets seconds pass, and returns whether a hub is still wanted
 
-_DEATHS_MAX: Final = 5
-"""How many hubs in a row may end before their ack. After that something is broken that another start would not fix."""
+_DEATHS_MAX: Final = 5  # Hubs in a row that may end before their ack: another start would not fix it
 _FAILED_STARTS_MAX: Final = 6  # How many hubs may be started without any of them locking the data
-_FAILURES_OF_ONE: Final = 3
-"""How many starts, and ends before the ack, tell that a program fails. Then the next one is tried."""
+_FAILURES_OF_ONE: Final = 3  # Starts, and ends before the ack, after which the next program is tried
 _DESCRIPTORS: Final = 4096  # Descriptors that a client may have left open
 
 

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from typing import Any, Final, NoReturn
 
 _CHUNK: Final = 1 << 18
-LOSSES_MAX: Final = 3
-"""How often open calls are repeated when hubs end without an answer: one of the calls may be what kills them."""
+LOSSES_MAX: Final = 3  # Repetitions of open calls when hubs end: one of the calls may be what kills them
 
 
 class Relay:

@@ -63,8 +63,7 @@ class TimeRange:
 class Filter:
     """Conditions that must all hold, applied inside the engine before the top results are taken."""
 
-    matches: tuple[tuple[str, str], ...] = ()
-    """(field, value) pairs; a field that holds a list matches if the list contains the value."""
+    matches: tuple[tuple[str, str], ...] = ()  # (field, value) pairs; a field with a list matches any item
     times: tuple[TimeRange, ...] = ()  # ranges on datetime fields
     without: tuple[tuple[str, str], ...] = ()  # (field, value) pairs, none of which may match in the sense of `matches`
 
@@ -78,10 +77,8 @@ class CollectionSpec:
     keyword_fields: tuple[str, ...] = ()  # payload fields that filters match exactly
     datetime_fields: tuple[str, ...] = ()  # payload fields that filters range over
     about: Payload = field(default_factory=dict)  # JSON data that is stored with the collection when it is created
-    variant: str = ""
-    """A short digest of all that the points depend on. A server keeps each variant in its own collection."""
-    refuses: Callable[[Payload], str | None] = lambda _about: None
-    """Returns why a collection cannot be used that was created with the given `about`, None if it can."""
+    variant: str = ""  # A short digest of all that the points depend on; each has a collection of its own
+    refuses: Callable[[Payload], str | None] = lambda _about: None  # Why a collection with this `about` is unusable
 
 
 class Rebuild(Protocol):

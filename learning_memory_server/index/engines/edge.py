@@ -69,8 +69,7 @@ _WRITE_BATCH: Final = 100  # Points per call: 4 ms at 384 dimensions
 _READ_BATCH: Final = 100  # Points per call: 2-8 ms with vectors of 384 dimensions
 _TURNS: Final = 20  # Turns of the event loop after each batch of reads: about as many as another session's call needs
 _LONG: Final = 0.005  # Seconds of a query after which others get their turns
-_RELEASE_AFTER: Final = 1_000
-"""Points (4 MB) after which mapped files are released: written data stays in RAM, though nothing reads it."""
+_RELEASE_AFTER: Final = 1_000  # Points (4 MB) after which mapped files are released from RAM
 _STAGED: Final = "_next"  # The suffix of a collection that is being built to replace another
 
 

@@ -44,8 +44,7 @@ _REMOVABLE: Final = (
     "The index folder must be readable and writable. If it is, and this persists, end the process that uses it and "
     "remove the folder: it is rebuilt from the journal."
 )
-_NEVER_KB: Final = 100_000_000
-"""A segment size that no collection reaches: exact search is fast enough, and building a graph blocks for minutes."""
+_NEVER_KB: Final = 100_000_000  # A segment size that no collection reaches: building a graph blocks for minutes
 _DAMAGE: Final = re.compile(
     "deserialize|while parsing|expected value at line|parse version|invalid utf-8|Illegal segment|invalid segment"
     "|out of bounds|assertion failed|Inconsistent|Corrupted|(does not|doesn't) exist|read segment state|failed to copy"
@@ -53,8 +52,7 @@ _DAMAGE: Final = re.compile(
 )
 """The engine's messages about files that were missing, empty, truncated, or overwritten."""
 _PASSING: Final = re.compile(r"os error (?!2\))|Out of memory")
-MUCH_MAPPED: Final = 1 << 20
-"""Bytes of mapped files from which releasing or reading them is worth a look at all mappings."""
+MUCH_MAPPED: Final = 1 << 20  # Bytes of mapped files from which releasing or reading them is worthwhile
 
 
 @dataclass(slots=True)

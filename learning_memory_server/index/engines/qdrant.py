@@ -31,8 +31,7 @@ from learning_memory_server.system import timeouts
 
 _THROUGH_GRAPH: Final = {"quantization": {"rescore": True, "oversampling": 2.0}}
 _EXACT: Final = {"exact": True}
-_MORE: Final = 32
-"""Where scores tie; see `best_hits`. Each request is a round trip, and 2,000 scores are read in half a millisecond."""
+_MORE: Final = 32  # The factor of `best_hits` for ties: each request is a round trip
 
 log = structlog.get_logger()
 

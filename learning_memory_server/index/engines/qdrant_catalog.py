@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     from learning_memory_server.index.engines.base import CollectionSpec
 
 OWNER: Final = "owner"
-REBUILD: Final = "rebuild"
-"""The payload fields that only the adapter reads and writes: whose a point is, and which rebuild wrote it."""
+REBUILD: Final = "rebuild"  # Payload fields of the adapter: the owner of a point, and the rebuild that wrote it
 
 
 class _Params(Struct):
@@ -208,8 +207,7 @@ class Examined:
     is_one_cluster: bool  # whether all addresses are nodes of the same cluster
     unreachable: dict[str, StorageUnavailableError]  # why an address does not answer, by address
     missing: list[str]  # the names of the owner's collections that are not there
-    no_writing: StorageUnavailableError | None
-    """Why the owner's collections could not be written to; None if they could, or none is there to try."""
+    no_writing: StorageUnavailableError | None  # Why nothing could be written to them; None if it could
     no_creating: StorageUnavailableError | None  # why no collection could be created; None if it could
 
 

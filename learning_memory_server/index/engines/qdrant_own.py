@@ -24,8 +24,7 @@ from learning_memory_server.index.engines.vectors import TERMS, VECTOR, read_vec
 WRITE_BATCH: Final = 100  # Points per request: 0.8 MB of JSON at 384 dimensions, 8 MB at 4,096; a server accepts 32 MB
 _READ_BATCH: Final = 500
 _IDS_BATCH: Final = 10_000  # Ids per request: 0.1 seconds
-_VECTORS_BATCH: Final = 100
-"""Points per request with vectors: 8 MB of JSON at 4,096 dimensions, in time even from far away."""
+_VECTORS_BATCH: Final = 100  # Points per request with vectors: 8 MB of JSON at 4,096 dimensions
 
 _RESERVED: Final = frozenset((OWNER, REBUILD))
 

@@ -16,8 +16,7 @@ from learning_memory_server.model.vocabulary import SearchMode
 
 DEPTH: Final = 50  # Candidates to take from each search, unless more results are wanted
 
-RERANKED: Final = 20
-"""The number of results that a re-ranking model reads: as many as fit into the second of a memory search."""
+RERANKED: Final = 20  # The results that a re-ranking model reads within the second of a memory search
 
 LEXICAL_WEIGHT: Final = 0.55
 _NEAREST, _USUAL = 2.0, 3.0
@@ -25,12 +24,10 @@ _LEAST: Final = 0.01  # Where nothing stands out, the nearest text is still firs
 _MOST: Final = 0.45  # With the lexical weight, no score is above 1
 _UNREAD_SHARE: Final = 0.15
 RERANKED_WEIGHT: Final = 0.99
-_HALF_OF_HYBRID: Final = 20.0
-"""The BM25 score whose `lexical_part` is half of the contrast: the 20 of the formula above and of decision 9."""
+_HALF_OF_HYBRID: Final = 20.0  # The BM25 score whose `lexical_part` is half of the contrast
 _WORDS, _HALF_OF_WORDS = 10.0, 15.0  # What words count in a text's strength
 _BACKGROUND: Final = 25  # The rank whose BM25 score is the background that the best one stands out from
-_HALF_OF_LEXICAL: Final = 10.0
-"""The BM25 score whose `lexical_score` is 0.5. It only scales what is shown: it changes no order."""
+_HALF_OF_LEXICAL: Final = 10.0  # The BM25 score whose `lexical_score` is 0.5, which only scales the shown score
 
 
 def contrast(bm25: Sequence[float]) -> float:
@@ -100,8 +97,7 @@ class Explanation:
     mode: SearchMode  # what ranked the result. It decides which formula in `fusion` gives the score
     bm25: float  # the BM25 score, 0 where query and text share no term
     basis: Basis = Basis()  # what the search's results have in common; no part of a lexical score
-    closeness: float | None = None
-    """The closeness of query and text, from -1 to 1; None in a lexical search. With the default model, the cosine."""
+    closeness: float | None = None  # Closeness of query and text, from -1 to 1; None in a lexical search
     nearest: str | None = None  # the collection whose vector is that close; None in a lexical search
     reranked: float | None = None  # what a re-ranking model gave the text, from 0 to 1; None if none read it
 

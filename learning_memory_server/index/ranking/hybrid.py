@@ -118,10 +118,8 @@ class Query:
     text: str
     limit: int
     where: Filter
-    siblings: tuple[str, ...] = ()
-    """Collections with other vectors of the same ids: the nearest vector in any of them counts."""
-    basis: Basis | None = None
-    """That of an earlier search whose results these are merged with; None to take it from this one."""
+    siblings: tuple[str, ...] = ()  # Collections with other vectors of the same ids: the nearest vector counts
+    basis: Basis | None = None  # The basis of an earlier round of the search; None to take it from this one
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ from learning_memory_server.model.scripts import MARKS, UNSPACED
 
 K1: Final = 1.2
 B: Final = 0.75
-MEAN_LENGTH: Final = 32
-"""The number of terms in a text of average length. A constant, so that a text's weights depend on no other text."""
+MEAN_LENGTH: Final = 32  # The terms in a text of average length: constant, so that weights depend on no other text
 MOST_REPEATS: Final = 2  # The number of repetitions of a term that count
 
 _STOP_WORDS: Final = frozenset(

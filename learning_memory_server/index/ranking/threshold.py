@@ -20,28 +20,21 @@ _BASE, _PER_LN, _LEAST = 0.3, 0.8, 1.5
 _MANY: Final = 5  # The terms from which more make no difference
 _FOREIGN: Final = 0.44
 _SAME_LANGUAGE: Final = 0.15
-_MOST_USUAL: Final = 0.25
-"""The most that counts as usual: where all texts are about one thing, an answer is not much nearer than the rest."""
+_MOST_USUAL: Final = 0.25  # The most that counts as usual, for stores in which all texts are about one thing
 OTHERS: Final = 1 / 3  # What the others need of that strength, once the best result has it
 
-COVERED: Final = 0.6
-"""The share of a question's terms that the best result of a lexical search has if it is strong: two of three do."""
+COVERED: Final = 0.6  # The share of a question's terms in a strong best result: two of three suffice
 
 # ---- What is said unasked
 
-ADVICE: Final = 0.475
-"""The least score of an experience that is shown unsolicited from a small store: see `learning.advice.finder`."""
-_GROWTH_OF_ADVICE: Final = 0.04
-"""The rise of the threshold of advice as a store of more than 100 entries becomes e times as large."""
+ADVICE: Final = 0.475  # The least score of unsolicited experiences in a small store: see `learning.advice.finder`
+_GROWTH_OF_ADVICE: Final = 0.04  # The rise of that as a store of more than 100 entries becomes e times as large
 _GROWS_ABOVE: Final = 100
-PROMPT: Final = 0.05
-"""The additional closeness for a user's prompt, which asks for nothing; measured by `benchmarks.recurrence`."""
+PROMPT: Final = 0.05  # The additional closeness for a user's prompt; measured by `benchmarks.recurrence`
 ERROR: Final = 0.62  # The least score at a failed command in a store of 100 entries; measured by `benchmarks.lessons`
 _FEW: Final = 10
-VALUE: Final = 0.3
-"""The least difference between a value and the usual closeness of experiences; see `benchmarks.thresholds`."""
-MEAN, DEVIATION = 0.17, 0.13
-"""The usual mean closeness of an experience and a goal with a hypothesis, and its usual deviation in one store."""
+VALUE: Final = 0.3  # The least difference between a value and the usual closeness; see `benchmarks.thresholds`
+MEAN, DEVIATION = 0.17, 0.13  # Mean closeness and deviation of experiences and a goal with a hypothesis
 
 # ---- Two texts
 

@@ -96,8 +96,7 @@ def parse_open(text: bytes) -> Ghap:
 
 Key = tuple[str, str]  # A kind and an id
 
-_REJECTIONS_MAX: Final = 10_000
-"""Lines that are rejected one by one; each costs a sentence in memory, and a million lines fit into a megabyte."""
+_REJECTIONS_MAX: Final = 10_000  # Lines that are rejected one by one; each costs a sentence in memory
 
 
 @dataclass(slots=True)

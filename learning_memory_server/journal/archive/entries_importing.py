@@ -24,8 +24,7 @@ from learning_memory_server.redaction.base import shortened_markers, word_set
 
 Category = TypeVar("Category", bound=StrEnum)
 
-_CLOSE: Final = 0.8
-"""The lowest similarity at which a misspelling is unmistakable; at 0.75, "investigation" would match integration."""
+_CLOSE: Final = 0.8  # The lowest similarity of an unmistakable misspelling
 _PREFIX_FROM: Final = 4
 _STATEMENTS: Final = ("goal", "hypothesis", "action", "prediction")
 _STORY: Final = word_set(

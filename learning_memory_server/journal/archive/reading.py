@@ -33,17 +33,14 @@ from learning_memory_server.version import JOURNAL_FORMAT
 
 _MIB: Final = 1024**2
 
-MEMBERS_MAX: Final = 20_000
-"""Files: two a month, one for each open entry, and some more. Each takes about a kilobyte of memory."""
+MEMBERS_MAX: Final = 20_000  # Files: two a month, one for each open entry, and some more, of a kilobyte of RAM each
 HEADER_MAX: Final = 64 * 1024  # Bytes of a header. A name takes at most a few hundred.
 MANIFEST_MAX: Final = 16 * _MIB  # Bytes. Each of the most files takes about 250.
 OPEN_MAX: Final = 32 * _MIB  # Bytes of an open entry's file: thousands of notes of the greatest length
-LINE_MAX: Final = 6 * MEMORY_MAX + 16 * _MIB
-"""Bytes of a line: the longest memory, of characters that JSON writes as six, with its metadata and its chunks."""
+LINE_MAX: Final = 6 * MEMORY_MAX + 16 * _MIB  # The longest memory, written as six bytes per character, with the rest
 LOG_FILE_MAX: Final = 2 * 1024**3  # Bytes of a log's file: a month of a million entries of two kilobytes
 TOTAL_MAX: Final = 8 * 1024**3  # Bytes of everything
-RATIO_MAX: Final = 100
-"""The most bytes that one compressed byte may become: journals stay below 30, zeros would reach 1,000."""
+RATIO_MAX: Final = 100  # Bytes that one compressed byte may become: journals stay below 30, zeros reach 1,000
 _ALWAYS: Final = _MIB  # Bytes that any archive may become: hundreds of similar lines can exceed the ratio without harm
 
 
@@ -91,8 +88,7 @@ class Bounded:
             )
 
 
-ARCHIVE_VERSION: Final = 1
-"""Raise it when an older program could misread an archive; archives of a newer version are refused."""
+ARCHIVE_VERSION: Final = 1  # Raise it when an older program could misread an archive; newer ones are refused
 
 MANIFEST: Final = "manifest.json"
 JOURNAL: Final = "journal/"

@@ -11,8 +11,7 @@ from learning_memory_server.journal.codec import GHAP, DamagedLineError, Journal
 from learning_memory_server.journal.scanning import Finding, Scanner
 from learning_memory_server.system.files import sync_directory
 
-Change = Callable[[str, int, bytes], bytes | None]
-"""Maps a file's name, a line's number (0 for a whole open file) and its text to a replacement, or None."""
+Change = Callable[[str, int, bytes], bytes | None]  # Maps name, line number (0: an open file) and text to a new text
 
 _OPEN: Final = (JOURNAL + OPEN, DAMAGED + OPEN)
 

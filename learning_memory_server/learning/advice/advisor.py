@@ -28,14 +28,11 @@ from learning_memory_server.model.value import Value
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
 
-_PROMPT_MAX: Final = 2_000
-"""Characters of a prompt that are used: a longer one is a log or a document, and the model reads no more, either."""
-_TERMS_LEAST: Final = 3
-"""Distinct terms of a prompt. With fewer, such as "run the tests", it says too little to tell what bears on it."""
+_PROMPT_MAX: Final = 2_000  # Characters of a prompt that are used: the model reads no more
+_TERMS_LEAST: Final = 3  # The least number of distinct terms of a prompt: "run the tests" has too few
 _LOOK: Final = 0.02  # Seconds between looks at an index that is not open yet
 _WRONG: Final = 5  # How many of the hypotheses about a file are looked at: the newest
-_SESSIONS: Final = 1_000
-"""How many sessions' advice from before their first entry is remembered; the oldest are dropped."""
+_SESSIONS: Final = 1_000  # Sessions whose advice before their first entry is remembered
 
 log = structlog.get_logger()
 
@@ -256,8 +253,7 @@ def _joined(before: Sequence[Item], items: Sequence[Item]) -> tuple[Item, ...]:
 class Cited:
     """What an agent names when it resolves an entry."""
 
-    shown: dict[str, Effect] = field(default_factory=dict)
-    """The effects of the advice on the entry, by id. Only these show whether advice helps."""
+    shown: dict[str, Effect] = field(default_factory=dict)  # The effects of the advice on the entry, by id
     found: list[Citation] = field(default_factory=list)  # the rest of what exists
     not_recorded: list[str] = field(default_factory=list)  # a sentence for each other id
 

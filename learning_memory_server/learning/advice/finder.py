@@ -57,8 +57,7 @@ _LEAD: Final = 0.5
 _LEAD_MOST: Final = 0.15
 _USUAL_LEAD: Final = 0.1  # The worth of half a point of lead over the next experience, its maximum, and the usual lead
 _WEAKER: Final = 0.12  # The distance from the best score within which a second experience is shown
-_FALSIFIED_FIRST: Final = 0.07
-"""Within this of the best score, a falsified hypothesis comes first: a confirmed wrong guess does harm."""
+_FALSIFIED_FIRST: Final = 0.07  # Within this of the best score, falsified hypotheses come first
 
 
 class Background:
@@ -148,8 +147,7 @@ def best(scored: Iterable[Scored], least: float) -> list[Scored]:
 
 _FULL: Final = Collection.of(Axis.FULL)
 _DEPTH: Final = 16  # How many of the nearest experiences outside the background are scored
-_EMBEDDED: Final = 2
-"""How many pending entries are embedded at once: those that share the most terms. Each takes 10 to 20 ms."""
+_EMBEDDED: Final = 2  # Pending entries that are embedded, by shared terms; each takes 10 to 20 ms
 _REMEMBERED: Final = 2 * BACKGROUND  # Of how many entries the terms are kept: finding those of 200 takes 6 ms
 
 

@@ -57,8 +57,7 @@ class Partition:
     count: int  # the number of points
     min_cluster_size: int  # the effective setting: as configured, or derived from `count`
     min_samples: int
-    near_miss: NearMiss | None = None
-    """Looked for only if the partition is thin; None if no smaller setting finds more clusters."""
+    near_miss: NearMiss | None = None  # Only for thin partitions; None if no smaller setting finds more clusters
 
     @property
     def is_thin(self) -> bool:
@@ -73,21 +72,16 @@ class Partition:
         return labels
 
 
-_SMALLEST_UP_TO: Final = 1_000
-"""Up to this many points, the smallest groups are looked for: groups can be merged later, but are never split."""
+_SMALLEST_UP_TO: Final = 1_000  # The most points for the smallest groups: groups can be merged, but not split
 _SIZE_POWER: Final = 0.7  # The growth of the group size with the store
 _SMALLEST_SIZE: Final = 3
 _DECIMALS: Final = 5  # Of the cosines by which members are ranked
 _SMALLEST_GROUP: Final = 2  # The smallest cluster that HDBSCAN finds
 _LEAST_SIMILARITY: Final = 0.2  # The minimum cosine (raw vectors) of a member to the mean of the others, without itself
-_LEAST_SHARE: Final = 0.4
-"""The same as a share of the median over all groups, because short texts are less alike than long ones."""
-_OUTLYING: Final = 2.25
-"""Standard deviations below the median, over the members of all groups, at which that cosine marks an outlier."""
-_LEAST_DEVIATION: Final = 0.05
-"""If all groups are tight, a slightly looser one is not an outlier. Topics of real texts deviate by .1 or more."""
-_SAME_TOPIC: Final = 0.8
-"""Centroids this similar are one topic that density split; points all this similar to their mean are one topic, too."""
+_LEAST_SHARE: Final = 0.4  # The same as a share of the median over all groups: short texts are less alike
+_OUTLYING: Final = 2.25  # Standard deviations of that cosine below the median that mark an outlier
+_LEAST_DEVIATION: Final = 0.05  # The least deviation, for tight groups. Topics of real texts deviate by .1 or more
+_SAME_TOPIC: Final = 0.8  # Centroids this similar are one topic, and points this similar to their mean, too
 _SIZES_TRIED: Final = 12  # Maximum number of smaller cluster sizes tried to find a near miss
 
 

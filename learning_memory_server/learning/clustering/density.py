@@ -114,8 +114,7 @@ _NARROW_DIMENSIONS: Final = 32  # 20 to 64 are within .01 ARI of one another; mo
 _ROUNDS: Final = 2  # Rounds of diffusion. 1 to 3 are within .02 ARI of one another.
 _PULLING: Final = 8  # Neighbours that pull a point
 _SHORTEST: Final = 1e-3  # The minimum edge length: zero is no edge in scipy and infinite density in HDBSCAN
-_BRIDGE: Final = 2.0
-"""The length of an edge that joins two components: the diameter of the unit sphere, longer than any other edge."""
+_BRIDGE: Final = 2.0  # The length of a bridge: the diameter of the unit sphere, longer than any other edge
 
 
 def spread(units: NDArray[np.float32], neighbours: Neighbours, pull: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -15,8 +15,7 @@ _TERMS: Final = 3
 _LEAST_TEXTS: Final = 2  # A term found in one text only names that text, not the cluster
 _PAIR_BONUS: Final = 1.3  # Two adjacent words say more than either alone
 
-_WORD = re.compile(r"[^\W\d](?:[\w'\u2019]|[-./:]{1,2}(?=\w))*")
-"""A word or a complete identifier: `read_file`, `asyncio.TimeoutError`, `utf-8`, `src/app.py`, `std::vector`."""
+_WORD = re.compile(r"[^\W\d](?:[\w'\u2019]|[-./:]{1,2}(?=\w))*")  # A word or identifier: `read_file`, `utf-8`
 
 _LINE_END = re.compile(r"[\n\r\v\f\x85\u2028\u2029]")
 

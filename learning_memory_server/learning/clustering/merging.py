@@ -18,8 +18,7 @@ Path = list[tuple[int, int]]
 _SAMPLE: Final = 8_000  # The maximum number of members that the silhouette is measured on
 _LEVELS: Final = 64  # Maximum number of levels measured, evenly spaced by the logarithm of their number of groups
 _FEWEST: Final = 2  # Fewer groups separate nothing
-_AS_GOOD: Final = 0.99
-"""Of levels within this share of the largest product, the coarsest is chosen: near its maximum the product is flat."""
+_AS_GOOD: Final = 0.99  # The coarsest level within this share of the largest product is chosen
 _TINY: Final = 1e-6
 
 
@@ -106,14 +105,12 @@ def _silhouette(sums: NDArray[np.float32], sizes: NDArray[np.float32], own: NDAr
 
 
 _SIZE_POWER: Final = 0.6  # How much the size of groups delays their merging: 1 is Ward's rule, 0 compares centres alone
-_ONE_TOPIC: Final = 0.55
-"""In a store about one topic, nine of ten points have at least this cosine to the mean of the others."""
+_ONE_TOPIC: Final = 0.55  # In a store about one topic, nine of ten points are this near to the mean of the others
 _OUTSIDE: Final = 0.1  # The share of points that may be off the topic
 _LEAST_PARTED: Final = 0.25  # The lowest score of the best level in a store about several topics
 _VOTERS: Final = 10  # Neighbours that vote on where a noise point belongs
 _LEAST_SHARE: Final = 0.5  # The minimum share of all votes
-_LEAST_SIMILARITY: Final = 0.4
-"""The minimum cosine to the centroid. Shares of .4 to .6 and cosines of .3 to .4 are within .002 ARI of one another."""
+_LEAST_SIMILARITY: Final = 0.4  # The minimum cosine to the centroid; decision 11 has variants
 
 
 def joined(

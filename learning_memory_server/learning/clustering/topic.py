@@ -17,10 +17,8 @@ from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clustering.density import unit_rows
 
 _NEAREST: Final = 3
-_SAMPLE: Final = 64
-"""Maximum number of members kept, so that the evidence grows with the number of clusters and not with the store."""
-LEAST_CLOSENESS: Final = 0.4
-"""The least cosine to the centroid. At .35, texts that are off every topic pass three times as often."""
+_SAMPLE: Final = 64  # The most members that are kept as evidence
+LEAST_CLOSENESS: Final = 0.4  # The least cosine to the centroid. At .35, three times as many other texts pass
 MARGIN: Final = 0.04  # How much nearer its own cluster must be than the next
 
 
@@ -30,8 +28,7 @@ class ClusterEvidence:
 
     name: str  # the cluster's id, quoted in reasons
     centroid: NDArray[np.float32]  # shape (d,), float32, length 1: the weighted mean of the members
-    sample: NDArray[np.float16]
-    """Shape (at most 64, d), float16, rows of length 1: every k-th member, in the order given."""
+    sample: NDArray[np.float16]  # Shape (at most 64, d), float16, rows of length 1: every k-th member
 
     def nearness(self, unit: NDArray[np.float32]) -> float:
         """Return the mean of the cosine to the centroid and the average cosine to the three nearest of `sample`."""

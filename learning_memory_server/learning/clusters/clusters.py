@@ -39,18 +39,15 @@ class Matching:
     numbers: tuple[int, ...]  # the number of each current cluster, in the order given; unique
     next_number: int  # the number of the next new cluster. It only grows.
     split_from: Mapping[int, int]  # for a new number, the previous number that most of its known members had
-    merged_into: Mapping[int, int]
-    """The successor of each previous number that no cluster inherited: the number of most of its members, if any."""
+    merged_into: Mapping[int, int]  # The successor of a lost number: the number of most of its members
 
 
 @dataclass(slots=True)
 class Lineage:
     """The cluster numbers of one axis, of all projects or one."""
 
-    members: dict[int, set[str]] = field(default_factory=dict)
-    """The members of each cluster, by number, as of the last fit."""
-    gone: dict[int, frozenset[str]] = field(default_factory=dict)
-    """The last members of each number no longer in use. A number is never reused."""
+    members: dict[int, set[str]] = field(default_factory=dict)  # The members of each cluster in the last fit, by number
+    gone: dict[int, frozenset[str]] = field(default_factory=dict)  # The last members of each lost number
     next_number: int = 0  # above every number assigned here
 
     def number_of(self) -> dict[str, int]:
@@ -238,8 +235,7 @@ class Outcomes:
     """How the members ended, and when."""
 
     by_status: Mapping[OutcomeStatus, int]  # the number of members per outcome, most frequent first
-    by_root_cause: Mapping[RootCauseCategory, int]
-    """The number of members per root cause, most frequent first; members without one do not count."""
+    by_root_cause: Mapping[RootCauseCategory, int]  # Members per root cause, most frequent first
     times: Sequence[datetime]  # when they were resolved, in order
 
     @classmethod

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.clustering.clusterer import Clusterer, Partition
     from learning_memory_server.model.vocabulary import Axis
 
-INHERITED_SHARE: Final = 0.3
-"""The minimum Jaccard index, over members known to both runs, at which a cluster keeps its number."""
+INHERITED_SHARE: Final = 0.3  # The minimum Jaccard index over members of both runs for keeping a number
 
 
 def inherit(previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int) -> Matching:
@@ -82,8 +81,7 @@ def _assigned(overlap: NDArray[np.int64]) -> dict[int, int]:
     }
 
 
-_LEAST_LEFT: Final = 0.1
-"""The least length that is left of a vector. Below, the text says nothing but its task, and stays as it is."""
+_LEAST_LEFT: Final = 0.1  # The least length of the rest of a vector; below, the text stays as it is
 
 
 def without_task(
@@ -119,8 +117,7 @@ def _without(rows: NDArray[np.float32], directions: NDArray[np.float32]) -> NDAr
 
 
 _FEWEST: Final = 2
-_NAMED_BY: Final = 50
-"""A label is made from this many of a cluster's most central texts: reading all took twice as long as clustering."""
+_NAMED_BY: Final = 50  # The most central texts that label a cluster
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -132,10 +129,8 @@ class FitRequest:
     weights: NDArray[np.float64]  # shape (n,), each above 0
     texts: Sequence[str]  # what labels are made from: the texts of the vectors without the values of fields
     ids: Sequence[str]
-    apart: Sequence[NDArray[np.float32]] = ()
-    """What else `without_task` takes, each of shape (n, d), on the axes on which tasks do not count."""
-    before: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """The ids in each cluster of the previous run, by number."""
+    apart: Sequence[NDArray[np.float32]] = ()  # The other inputs of `without_task`, each of shape (n, d)
+    before: Mapping[int, frozenset[str]] = field(default_factory=dict)  # The ids in each earlier cluster, by number
     next_number: int = 0  # the number of the next new cluster
     near_copy: float = NEAR_COPY  # the cosine from which two texts count as one
 

@@ -13,8 +13,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Run
 from learning_memory_server.model.lines import one_line, shortened
 
-_EXAMINED: Final = 8_000
-"""Characters of a command, and at the end of an output, that are looked at: the counts stand at the end."""
+_EXAMINED: Final = 8_000  # Characters of a command, and of the end of an output, that are read
 
 _ANY: Final = frozenset[str]()
 _PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
@@ -31,8 +30,7 @@ _PROGRAMS: Final[Mapping[str, frozenset[str]]] = {
     "docker": frozenset({"build"}),
 }
 """The programs that test or build, with a required word; empty for programs that do nothing else."""
-_BY_NAME: Final = frozenset({"npx", "bunx", "pnpm", "yarn"})
-"""Programs that also run another one whose name comes first."""
+_BY_NAME: Final = frozenset({"npx", "bunx", "pnpm", "yarn"})  # Programs that also run another one after their name
 _CHECKS: Final = re.compile(
     r"test|spec|lint|check|repro|debug|build|compile|ruff|flake8|mypy|pyright|black|isort|prettier|biome|rubocop|tidy"
     r"|bandit|clippy|vet\b|tsc\b",

@@ -24,8 +24,7 @@ _SESSIONS: Final = 2  # In how many sessions something failed that is shown: in 
 _NONE: Final = frozenset[Edit]()
 _MOVES: Final = ("leave", "enter")  # Edits that only change the folder
 _LINE_MAX: Final = 200
-_SHOWN: Final = 80
-"""Characters of a command that are shown."""
+_SHOWN: Final = 80  # Characters of a command that are shown
 _NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
 _OF_TESTS: Final = re.compile(
     r"(?:E\s+)?assert|(?:\w+\.)*Assertion|FAIL|.*\btests?\b.*\bfailed\b|.*\bfailed\b.*\btests?\b", re.IGNORECASE
@@ -139,8 +138,7 @@ class Past:
                 if same and before.split()[-1:] not in ([], ["&&"]):
                     edits = frozenset({Edit("program", (before.split()[-1],))})
                 if any(each.kind == "option" for each in edits) and parse(ran.command).only_looks:
-                    # Another view of the same is another question.
-                    edits = _NONE
+                    edits = _NONE  # Another view of the same is another question
                 if same or edits:
                     each.worked, each.edits = ran.command, edits
                 elif is_doing:

@@ -62,8 +62,7 @@ NEVER: Final = re.compile(
 """Never shown, whatever was changed: what destroys, publishes, or asks for more rights."""
 _FOLDER_ERROR: Final = re.compile(r"\bcd\b|\bchdir\b|cannot change to|can't cd")
 
-_Case = tuple[Failure, Change]
-"""A failure that was fixed, and the change: no edits if it was not the command, or was different."""
+_Case = tuple[Failure, Change]  # A fixed failure and its edits: none if another thing fixed it
 
 
 class Remedy(NamedTuple):

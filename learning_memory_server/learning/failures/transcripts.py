@@ -24,13 +24,11 @@ from learning_memory_server.learning.failures.outcomes import exit_status
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.learning.failures.sanitize import ends
 
-LINE_MAX: Final = 4 * 1024 * 1024
-"""Bytes of a line that are read. One about a command has less than a quarter of a megabyte; longer ones are images."""
+LINE_MAX: Final = 4 * 1024 * 1024  # Bytes of a line that are read; longer lines are images
 SHELLS: Final = frozenset({"Bash", "PowerShell"})  # Claude Code's tools that run commands
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200  # Lines in which the beginning of a session is looked for. It is in the first or second one.
-_WAITING: Final = 1_000
-"""The most commands that may be running. An agent runs a few at once; those of an interrupted session never end."""
+_WAITING: Final = 1_000  # The most running commands; those of an interrupted session never end
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
 _SAYS: Final = b'"message"'
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")

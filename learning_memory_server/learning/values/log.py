@@ -184,8 +184,7 @@ def ordered(standings: Iterable[Standing], by: ValueOrder) -> list[Standing]:
     return newest
 
 
-_ASKED: Final = 5_000
-"""The most members that one request is about: the embedded engine takes 16 ms for it, and others wait."""
+_ASKED: Final = 5_000  # The most members of one request, which takes the embedded engine 16 ms
 _EMBEDDED: Final = 24  # The number of lessons, and of hypotheses, that are compared with the text itself
 
 

@@ -20,14 +20,12 @@ if TYPE_CHECKING:
 LANDMARKS: Final = 240  # At most. t-SNE takes .3 s of a processor for these, and thirty times as long for 2,000.
 _NEAREST: Final = 3  # How many landmarks decide where an experience is
 _SHARPNESS: Final = 12.0  # How much more a nearer landmark counts: its weight is exp(12 * cosine)
-_ROUNDED: Final = 4
-"""Places of a cosine by which the nearest landmarks are chosen; the last ones depend on the processor."""
+_ROUNDED: Final = 4  # Decimals of a cosine by which landmarks are chosen; the rest depends on the processor
 _SPREAD: Final = 0.9  # How far an experience may be from its landmarks, in distances between neighbouring landmarks
 _SEED: Final = 17
 _PLANE: Final = 2
 _DIMENSIONS: Final = 30  # Principal components that t-SNE gets: the rest is noise, and costs time
-_FOR_NEIGHBOURS: Final = 6
-"""From this many landmarks on, they have neighbours to be arranged by. Fewer are drawn by their components."""
+_FOR_NEIGHBOURS: Final = 6  # The least landmarks with neighbours; fewer are drawn by their components
 
 
 @dataclass(frozen=True, slots=True, eq=False)

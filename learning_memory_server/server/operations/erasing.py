@@ -116,8 +116,7 @@ def _elsewhere(services: Services) -> list[str]:
 
 
 _KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]
-Lines = list[tuple[bytes, bytes]]
-"""Lines and open files as they are, and what is to stand in their place, which may be the same."""
+Lines = list[tuple[bytes, bytes]]  # Lines and open files, and their replacements, which may be the same
 
 
 async def redact_stored(services: Services, report: Report, *, records: list[_KindAndId]) -> dict[str, Any]:

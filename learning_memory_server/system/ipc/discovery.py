@@ -23,9 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final
 
-PROTOCOL_VERSION: Final = 1
-"""Raise it when an older front or hub could not follow the private lines or the first two. Other versions are
-refused."""
+PROTOCOL_VERSION: Final = 1  # Raise it when older fronts or hubs could not follow; other versions are refused
 PRIVATE: Final = b'{"hub":'
 PING: Final = b'{"hub":"ping"}\n'
 PONG: Final = b'{"hub":"pong"}\n'

@@ -16,8 +16,7 @@ INTERNAL_ERROR: Final = -32603
 APPS: Final = "io.modelcontextprotocol/ui"  # MCP Apps: the extension of clients that render pages in a chat
 OWN_ID: Final = "learning-memory-front/"  # The beginning of the ids of a front's own requests. It drops their answers.
 
-NOTHING_SAID: Final = "{}"
-"""The answer to a hook's call without a message: Claude Code passes an empty text to its model."""
+NOTHING_SAID: Final = "{}"  # The answer to a hook without a message: Claude Code passes empty texts on
 
 
 class Frame:
