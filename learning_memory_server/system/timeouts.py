@@ -31,19 +31,13 @@ SEARCH: Final = 2.0  # `search_experiences`, its lexical answer included
 SEARCH_MEMORY: Final = 1.0  # `search_memory`, its lexical answer included
 WRITE: Final = 1.0  # Until what a call wrote is indexed, or what it forgot is removed
 CLUSTERS: Final = 8.0  # `get_clusters`, for an index
-# `get_clusters` and commands, until the index is open and has caught up for the first time.
-SETTLE: Final = 7.0
-# The share of a caller's wait that each request of a write may take: the caller should learn who was late.
-REQUEST_SHARE: Final = 0.9
-# What advice may add to a call. What is late is not shown: the reply about an entry should not wait.
-ADVICE: Final = 0.05
-# Of that, what became of the files that experiences are about. What is late is shown as it was judged before.
-FRESHNESS: Final = 0.02
-# A page of the dashboard, for the index to catch up: what it lacks now is on the next page.
-DASHBOARD_SETTLE: Final = 0.2
+SETTLE: Final = 7.0  # `get_clusters` and commands, for an index to open and catch up once
+REQUEST_SHARE: Final = 0.9  # Of a write, for each request: the caller should learn who was late
+ADVICE: Final = 0.05  # Advice may add this to a call; late advice is not shown
+FRESHNESS: Final = 0.02  # Of that, for anchored files; a late judgement is the earlier one
+DASHBOARD_SETTLE: Final = 0.2  # A page of the dashboard, for the index to catch up
 DASHBOARD_INDEX: Final = 2.0  # The command, before it is made
-# A cancelled `add_memory`, to clean up the index. Before that, it is always undone in the journal.
-WITHDRAWAL: Final = 5.0
+WITHDRAWAL: Final = 5.0  # A cancelled `add_memory`, to clean up the index
 MEMORY_PROGRESS: Final = 0.5  # Between two reports of progress while a long memory is indexed
 GIT: Final = 5  # One command of git
 SHARED_GIT: Final = 30  # The same for shared lessons, in the background
@@ -56,84 +50,62 @@ ROOTS: Final = 120  # Git may look for root commits: all commits of a history ar
 
 SEARCH_SHARES: Final = (0.6, 0.5, 0.75)  # One request to a server, the model, and the index before the re-ranking
 ANSWERING: Final = 0.1  # Everything after the re-ranking
-# How many deadlines the journal then has, so that a long one is answered too.
-MEMORIES_JOURNAL_SHARE: Final = 4.0
-# After these seconds a search starts no further round, so that it can answer before the deadline.
-MEMORIES_ROUNDS: Final = 0.5
+MEMORIES_JOURNAL_SHARE: Final = 4.0  # Deadlines that the journal then has, for long answers, too
+MEMORIES_ROUNDS: Final = 0.5  # After these seconds a search starts no further round
 MEMORIES_AGAIN: Final = 0.05  # Before a lost connection is tried again; the next wait is twice as long
 
 # Re-ranking, where a model for it is set
 
 RERANKING: Final = 2.0  # How much longer a search may take to be re-ranked, unless it has its own deadline
-# After a failed load, or a re-ranking that timed out. After one that raised, the next search tries again.
-RERANKER_AGAIN: Final = 60.0
+RERANKER_AGAIN: Final = 60.0  # After a failed load, or a re-ranking that timed out
 
 # Values
 
 # Budgets: a request to a server, the vector of the question, and both together
 LISTING: Final = (0.8, 1.0, 1.8)  # `list_values`; after that, the order is lexical
 MATCHING: Final = (0.4, 1.0, 1.0)  # Values that come along with a search
-# `resolve_ghap`, for the value that it names; the entry is resolved by then, and its reply should not wait.
-NAMED_VALUE: Final = 1.0
+NAMED_VALUE: Final = 1.0  # `resolve_ghap`, for the value that it names
 NAMED_VALUE_REQUEST: Final = 0.8  # One request to a server for it
-# The vector of a value's text. The longest wait is for a silent model or a silent engine, never for both.
-VALUE_MODEL: Final = 0.9
-# Each request to a server for `validate_value`, and all of them for the comparison with other values.
-VALIDATING: Final = 0.8
-# The index has to open, and to give the vectors of new clusters, for `validate_value`.
-VALIDATING_CLUSTERS: Final = 1.2
+VALUE_MODEL: Final = 0.9  # The vector of a value's text
+VALIDATING: Final = 0.8  # `validate_value`: each request, and the comparison with other values
+VALIDATING_CLUSTERS: Final = 1.2  # `validate_value`: the index, and the vectors of new clusters
 STORING: Final = 0.4  # Each request of `store_value`, and the indexing of the value
 STORING_CLUSTERS: Final = 0.6  # The same clusters for `store_value`
-# An engine on a server has for the stored vectors that a value's text is compared with.
-CLOSEST_READ: Final = 0.9
+CLOSEST_READ: Final = 0.9  # The stored vectors to compare a value's text with
 CLOSEST_MODEL: Final = 0.9  # The model has for the same; without it, the stored vectors decide
 
 # ---- A tool, a command or the background, for an engine or a model
 
 REQUEST: Final = 10.0  # One request of a command, or of the background
-# A small request, such as a probe, to a server that is there. With the pause between two probes, a circuit closes
-# within five seconds of the server's return.
-REACH: Final = 2.0
+REACH: Final = 2.0  # A small request, such as a probe
 LOAD: Final = 60.0  # A request to a server that may have to load the model first
 SCALE: Final = 60.0  # To measure the scale of a model that is seen for the first time
 FIRST_PROBE: Final = 0.2  # Until the first probe: one connection that was lost says little about the server
 PROBE_EVERY: Final = 3.0  # From the end of one probe to the next
-# A deadline that is noticed this much too late says that this process was busy, and nothing about the server.
-BUSY: Final = 0.25
+BUSY: Final = 0.25  # A deadline that is noticed this late: this process was busy
 QDRANT: Final = 10.0  # One request to Qdrant, unless less is said here
-# One request that reads, so that a tool that does several answers soon: the first late one fails.
-QDRANT_READ: Final = 4.0
-# Each address of a cluster, before the next one is asked; the last one has the rest.
-QDRANT_ADDRESS: Final = 0.4
-# An address is not asked if it would have less: to miss that would say nothing about it.
-QDRANT_ADDRESS_LEAST: Final = 0.1
+QDRANT_READ: Final = 4.0  # One request that reads: a tool makes several, and the first late one fails
+QDRANT_ADDRESS: Final = 0.4  # Each address of a cluster but the last, which has the rest
+QDRANT_ADDRESS_LEAST: Final = 0.1  # An address is not asked with less
 QDRANT_PAUSE: Final = 1.0  # How long an address that did not answer is left out; each further time doubles it
 QDRANT_PAUSE_MAX: Final = 60.0  # The longest of these pauses
 QDRANT_VERSION: Final = 0.5  # The server's version, which nothing depends on
-# An idle connection is kept. A new one costs a round trip, three with TLS. The server itself drops it after 5 s, which
-# is noticed; a proxy before it keeps it for a minute or more.
-QDRANT_KEPT: Final = 60.0
+QDRANT_KEPT: Final = 60.0  # An idle connection; a new one costs a round trip, three with TLS
 OLLAMA_CONNECT: Final = 5.0  # A connection to Ollama
 OLLAMA_AGAIN: Final = 0.1  # Before the second attempt; the next wait is twice as long
 MODEL_AGAIN: Final = 30.0  # Until a model that could not be loaded is tried again; see `embedding.service`
 WRITE_AGAIN: Final = 1.0  # Before the second attempt to index something; the next wait is twice as long
 CATCH_UP_EVERY: Final = 30.0  # Between attempts to catch up while something is pending
-# Between looks at the index's counts, so that a loss is noticed and repaired within a minute. A look takes 7 ms at
-# 300,000 points of 30 owners on a server, and 4 ms at 20,000 points of an embedded index.
-CHECK_EVERY: Final = 50.0
+CHECK_EVERY: Final = 50.0  # Between looks at the index's counts, of a few milliseconds each
 ARRIVAL: Final = 10.0  # Within this, a server that answers again does what it was asked earlier
 
 # ---- A session, for the hub
 
 CONNECT: Final = 25.0  # Until a hub is reached
-# A hub that was reached may be silent until this many times `CONNECT` have passed. It imports before it answers,
-# which took 5 s under a load of 40, and clients commonly wait 60 s.
-SILENT_TIMES: Final = 2
-# The same in seconds, for a hub that has served somebody since it locked the data.
-RUNNING_IS_SILENT: Final = 8.0
+SILENT_TIMES: Final = 2  # Times `CONNECT` that a reached hub may be silent: it imports first
+RUNNING_IS_SILENT: Final = 8.0  # Silence of a hub that has served since it locked the data
 STILL_SILENT: Final = 1.5  # A hub may be silent for which somebody has waited in vain
-# A process other than a hub that has locked the data: it may keep it for as long as it likes.
-HELD: Final = 8.0
+HELD: Final = 8.0  # Another process than a hub that has locked the data
 QUEUE: Final = 1.0  # A connection while the hub's queue of them is full
 SPAWN_AGAIN: Final = 0.5  # After this, a hub that was started but cannot be reached is started again
 DRAIN: Final = 20.0  # A hub that was asked to give way to another
@@ -141,33 +113,24 @@ CALLS_END: Final = 10.0  # A hub that gives way, or is stopped, for running call
 HELLO: Final = 10.0  # A hub, for the first line of a connection
 PING_AFTER: Final = 2.0  # The front pings a hub that is silent for this long while an answer is due
 HUNG_AFTER: Final = 15.0  # Open calls fail after this without a sign of life from the hub
-# Without a hub, open calls may run on after the client has closed its side. Hosts kill the server when they think it
-# time.
-GRACE: Final = 5.0
+GRACE: Final = 5.0  # Open calls without a hub, after the client has closed its side
 
 # ---- A client, for the command of a hook
 
 HOOK_STDIN: Final = 1.0  # The client, to say something
-# A hub to start, and to answer, at the start of a session: the plugin's limit is 2.
-HOOK_START: Final = 1.6
-# A session's first prompt, for the model and the index of a hub that has just started: the plugin's limit is 2.
-FIRST_PROMPT: Final = 1.5
-# A lesson for a prompt or a failure, besides `ADVICE`: a busy machine needs more, and no reply of a tool waits for it.
-HOOK_LESSON: Final = 0.45
-# The hub, to answer. At the end of a session, Claude Code waits one and a half seconds for all of it.
-HOOK_HUB: Final = 1.0
-# A hub is taken for silent: one that was killed meanwhile cannot say that it answers again.
-HOOK_SILENCE: Final = 600.0
-# Hooks are answered with nothing once no hub was reached: each would wait for its own limit.
-HOOKS_REST: Final = 10.0
+HOOK_START: Final = 1.6  # A hub to start and answer at a session's start; the plugin's limit is 2
+FIRST_PROMPT: Final = 1.5  # A session's first prompt, for a new hub; the plugin's limit is 2
+HOOK_LESSON: Final = 0.45  # A lesson for a prompt or a failure, in addition to `ADVICE`
+HOOK_HUB: Final = 1.0  # The hub, to answer: Claude Code gives all hooks at an end 1.5 s
+HOOK_SILENCE: Final = 600.0  # A hub counts as silent: a killed one cannot say that it answers
+HOOKS_REST: Final = 10.0  # Hooks are answered with nothing once no hub was reached
 HOOK_IS_LATE: Final = 1.0  # After this silence, a hook that its client gives up says something about the hub
 
 # ---- A person, for a command
 
 COMMAND_HUNG_AFTER: Final = 8.0  # A sign of life from a hub
 COMMAND_SEARCH_HUB: Final = 1.0  # The same for a search, which can do without a hub
-# For the index, which takes minutes after a large import: a search, which is lexical else, and a command that imported.
-COMMAND_SEARCH_INDEX: Final = 3.0
+COMMAND_SEARCH_INDEX: Final = 3.0  # A search, for the index; then it is lexical
 COMMAND_INDEX: Final = 2.0
 OPERATION_SILENT: Final = 30.0  # A sign of life of an operation that runs: a hub that loads a model is busy
 SIGN_OF_LIFE: Final = 1.0  # Between two signs of life that the hub gives during an operation
@@ -180,21 +143,17 @@ DOCTOR_OLLAMA: Final = 10.0  # The doctor, for Ollama
 DOWNLOAD_CONNECT: Final = 10.0  # `download-model`, for a connection to the hub of models
 DOWNLOAD: Final = 60.0  # The same, for the next byte
 DOWNLOAD_AGAIN: Final = 1.0  # Before a lost download is continued; the next wait is twice as long
-# A server that is started as a client would, until the handshake; Claude Code waits this long.
-HANDSHAKE: Final = 30.0
+HANDSHAKE: Final = 30.0  # A started server's handshake; Claude Code waits this long
 CLAUDE_COMMAND: Final = 60  # A command of Claude Code; it took 0.5 s
 LSOF: Final = 10.0  # `lsof`, on macOS
 OWN_PATTERN: Final = 1.0  # A pattern of the settings, on a text
-# Such a pattern, on a text that is made to be slow, when the settings are read.
-OWN_PATTERN_PROBE: Final = 0.2
-# A command may clean up after Ctrl-C. What is acknowledged is on disk by then, and the rest survives any end.
-UNWINDING: Final = 0.6
+OWN_PATTERN_PROBE: Final = 0.2  # Such a pattern, on a slow text, when the settings are read
+UNWINDING: Final = 0.6  # A command, to clean up after Ctrl-C
 
 # ---- How long something is kept, or counts
 
 SHARED_AGAIN: Final = 5.0  # Between looks at the branches of a repository whose shared lessons are read
-# A session without a front is taken to be running after it was last heard of.
-SESSION_HEARD: Final = 30 * 60
+SESSION_HEARD: Final = 30 * 60  # A session without a front counts as running after a sign of life
 RECENT: Final = 30 * 24 * 3600  # What counts as lately in `last_30_days` of a cluster
 TRANSCRIPT_AT_REST: Final = 3600  # A session that wrote something within this time may go on
 FIT_CHILD_KEPT: Final = 60.0  # The process that fits clusters, without a request
