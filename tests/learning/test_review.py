@@ -16,6 +16,7 @@ from learning_memory_server.learning.review import Kind, Review, Waiting
 from learning_memory_server.model.answer import Said
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
+from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.sharing.shared import SharedLessons
 from tests.learning.failures.agent import NOW, Agent, Shield
 
@@ -163,6 +164,16 @@ async def test_what_was_answered_is_not_forgotten_for_newer_failures(queue: Queu
 async def test_an_id_that_names_nothing_is_refused(queue: Queue) -> None:
     with pytest.raises(NotFoundError):
         queue.review.find("ghap_20260101_000000_000000", "shop")
+
+
+async def test_a_person_reads_every_cure_with_how_it_fared(queue: Queue) -> None:
+    for number, cure in enumerate((CURE, CURE, "go test -short ./...")):
+        await queue.agent(f"s{number}", number).mends(FAILED, cure, ERROR)
+    (known,) = queue.failures.errors()
+    assert repeated_error(known)["followed"] == (
+        f"in 2 of 3 own sessions `{CURE}` followed, and the error stayed away in 2; "
+        "in 1 of 3 own sessions `go test -short ./...` followed, and the error stayed away in 1"
+    )
 
 
 async def test_what_failed_again_in_the_same_session_did_not_stay_away(queue: Queue) -> None:

@@ -25,6 +25,8 @@ from learning_memory_server.system.invisible import hides
 _CURE: Final = "cure_"
 _ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
 _SHOWN: Final = 120  # Characters of a cure in a sentence
+_FOLLOWED: Final = 3
+"""Cures of an error in a list."""
 _FETCHES: Final = re.compile(
     r"\b(?:curl|wget|iwr|irm|iex|invoke-\w+|npx|bunx|uvx|pipx|dlx|eval|source|install|add|sync|upgrade|migrate)\b"
     r"|\b(?:npm|pnpm|yarn) (?:ci|exec|x|create|init)\b|\b(?:docker|podman) (?:run|pull)\b|--with\b|://"
@@ -106,8 +108,8 @@ def cures_of(known: Sequence[Failure]) -> list[Cure]:
 
 
 def followed(known: Sequence[Failure]) -> str:
-    """Say which other command followed an error most often, and how that fared; nothing if none did."""
-    return next((each.fared for each in cures_of(known)), "")
+    """Say which other commands followed an error, the most frequent first, and how they fared; nothing if none did."""
+    return "; ".join(each.fared for each in cures_of(known)[:_FOLLOWED])
 
 
 def is_by_rule(cure: Cure, known: Sequence[Failure]) -> bool:
