@@ -95,10 +95,6 @@ class Review:
             hint="`learning-memory-server review` shows what waits, with the ids.",
         )
 
-    def said(self, item: Waiting) -> Said | None:
-        """Return what was answered to something."""
-        return next((said for name in (item.id, *item.others) if (said := self.answers.said(name))), None)
-
     def answer(
         self, item: Waiting, said: Said, at: datetime, *more: Waiting, folder: str = "", anyway: bool = False
     ) -> None:

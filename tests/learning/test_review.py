@@ -10,7 +10,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.learning.failures.cures import is_risky
+from learning_memory_server.learning.failures.cures import files_of, is_risky
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.review import Kind, Review, Waiting
 from learning_memory_server.model.answer import Said
@@ -137,6 +137,21 @@ async def test_what_may_do_harm_needs_more_than_a_yes(queue: Queue, cure: str) -
     assert is_risky(cure)
     with pytest.raises(InvalidInputError, match="may destroy"):
         queue.answer(replace(item, is_risky=is_risky(cure)))
+
+
+@pytest.mark.parametrize(
+    ("cure", "runs"),
+    [
+        ("python -W ignore tools/fix.py x", ["ignore", "tools/fix.py", "x"]),
+        ("cd web && npm run lint:fix", ["web/package.json"]),
+        ("make all", ["Makefile"]),
+        ("uv run ./bin/check --all", ["./bin/check"]),
+        ("/usr/bin/python3 -m pytest", []),
+        ("uv run pytest tests", []),
+    ],
+)
+def test_the_files_of_a_cure_are_those_that_it_runs(cure: str, runs: list[str], tmp_path: Path) -> None:
+    assert [each.partition(" ")[2] for each in files_of(cure, str(tmp_path))] == runs
 
 
 async def test_a_yes_ends_when_a_file_that_the_cure_runs_has_changed(queue: Queue, tmp_path: Path) -> None:

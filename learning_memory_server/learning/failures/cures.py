@@ -38,8 +38,8 @@ _INTERPRETERS: Final = frozenset("python py node bash sh zsh ruby perl php deno 
 _RECIPES: Final = {
     **dict.fromkeys(("make", "gmake"), "Makefile"),
     **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), "package.json"),
-    "just": "justfile",
-    "rake": "Rakefile",
+    **{"just": "justfile", "rake": "Rakefile", "mise": "mise.toml", "task": "Taskfile.yml", "nox": "noxfile.py"},
+    **{"tox": "tox.ini", "docker-compose": "docker-compose.yml"},
 }
 """The files that say what a program runs."""
 
@@ -163,11 +163,11 @@ def _run_by(command: Command) -> Iterator[str]:
             for runner in RUNNER_WORDS:
                 words = words[len(runner) :] if words[: len(runner)] == runner and len(words) > len(runner) else words
             name = program(words)
-            script = next((word for word in words[1:] if not word.startswith("-")), "")
             if "/" in words[0]:
                 yield below + words[0]
-            if name in _INTERPRETERS and script and "-m" not in words:
-                yield below + script
+            if name in _INTERPRETERS and "-m" not in words:
+                # Which of them is the script depends on the options.
+                yield from (below + word for word in words[1:] if not word.startswith("-"))
             if name in _RECIPES or head(words)[1] in _RECIPES:
                 yield below + _RECIPES[name]
 
