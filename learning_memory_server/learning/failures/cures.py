@@ -35,12 +35,14 @@ _FETCHES: Final = re.compile(
 )
 """Programs of a command that fetch and run, or delete, besides those that no rule allows."""
 _INTERPRETERS: Final = frozenset("python py node bash sh zsh ruby perl php deno bun pwsh powershell source .".split())
-_RECIPES: Final = {
-    **dict.fromkeys(("make", "gmake"), "Makefile"),
-    **dict.fromkeys(("npm", "pnpm", "yarn", "bun"), "package.json"),
-    **{"just": "justfile", "rake": "Rakefile", "mise": "mise.toml", "task": "Taskfile.yml", "nox": "noxfile.py"},
-    **{"tox": "tox.ini", "docker-compose": "docker-compose.yml"},
-}
+_RECIPES: Final = dict(
+    pair.split(":")
+    for pair in (
+        "make:Makefile gmake:Makefile just:justfile rake:Rakefile mise:mise.toml task:Taskfile.yml nox:noxfile.py "
+        "tox:tox.ini docker-compose:docker-compose.yml npm:package.json pnpm:package.json yarn:package.json "
+        "bun:package.json"
+    ).split()
+)
 """The files that say what a program runs."""
 
 
