@@ -84,9 +84,18 @@ class PastAccount(TypedDict):
     refused: int
 
 
+class PastRefusal(TypedDict):
+    """A call that the user refused, quoted with the words."""
+
+    project: str
+    at: str
+    text: str
+
+
 class LearnDocument(PastAccount):
     """What past sessions teach: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
 
+    `refusals` are those that `review` asks about, once they are kept.
     `transcripts` counts them by project, without those `left_out`. Of their `commands`, `failed` failed.
     """
 
@@ -95,6 +104,7 @@ class LearnDocument(PastAccount):
     known: int
     errors: list[RepeatedError]
     tasks: list[PastTask]
+    refusals: list[PastRefusal]
     transcripts: dict[str, int]
     left_out: LeftOutCounts
     commands: int

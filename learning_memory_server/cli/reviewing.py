@@ -42,6 +42,7 @@ async def review(
     later do not tell it, undo takes an answer back. A yes to a cure is for these
     two commands; it ends when a file of the project that the cure runs changes.
     What may destroy, publish, fetch and run, or ask for rights needs --anyway.
+    What you refused in past sessions is kept after a yes, and quoted to agents.
     Only a person in a terminal can answer; elsewhere, all are listed.
     """
     settings = open_settings()

@@ -281,7 +281,8 @@ async def learn_from(
     Shows what would be kept, then asks: the line that names each error,
     the command, and the similar command that worked within the next five;
     without secrets, names and folders of this machine. `failures` lists it
-    afterwards, and agents are shown it when the error comes again. Run it again
+    afterwards, and agents are shown it when the error comes again. `review`
+    then asks about calls that you refused with words. Run it again
     after an interruption, or later: what is known is not added twice.
     With --tasks, a session that wrote something within the last hour is left
     for the next time.

@@ -133,7 +133,7 @@ class Preferences:
         """Return the question about refusals, once; after a call and at Stop only beside no other text."""
         is_moment = event.kind == kinds.PROMPT or (event.kind in _ENDS | {kinds.STOP} and not (text or event.is_again))
         names = [name for name in session.to_ask if name in self._heard][-_ASKED:]
-        if not (names and is_moment and caller.is_attended and caller.agent in {None, MAIN_AGENT}):
+        if not (names and is_moment and caller.agent in {None, MAIN_AGENT}):
             return ""
         session.to_ask.clear()
         return question((self._heard[name][0], name) for name in names)

@@ -1,4 +1,4 @@
-"""Transcripts in which the text of a refusal stands and nobody refused: a hundred of them, in sixteen ways."""
+"""Transcripts in which the text of a refusal stands and nobody refused: a hundred of them, in many ways."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -29,6 +29,7 @@ WAYS: dict[str, Callable[[str, str], Call]] = {
         "x", text, tool="mcp__a__b", record={"toolDenialKind": "user-rejected"}
     ),
     "an output": lambda text, _: ran("cat NOTES", text),
+    "an output without its kind": lambda text, _: ran("cat NOTES", text, result=f"Error: {text}"),
     "an output of a failure": lambda text, _: failed("./run.sh", f"Exit code 1\n{text}"),
     "an output that begins late": lambda text, _: failed("./run.sh", f"\n{text}"),
     "a quotation": lambda text, _: failed("./run.sh", f'error: "{text}"'),
