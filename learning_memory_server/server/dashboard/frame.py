@@ -25,6 +25,7 @@ _SPREAD: Final = 0.9  # How far an experience may be from its landmarks, in dist
 _SEED: Final = 17
 _PLANE: Final = 2
 _DIMENSIONS: Final = 30  # Principal components that t-SNE gets: the rest is noise, and costs time
+_FARTHEST: Final = 2.0  # How far from the middle a landmark is at most, in times the median
 _FOR_NEIGHBOURS: Final = 6  # The least landmarks with neighbours; fewer are drawn by their components
 
 
@@ -128,8 +129,11 @@ def _aligned(places: Floats, start: Floats) -> Floats:
 
 
 def _scaled(places: Floats) -> Floats:
-    """Return the places within -1 to 1, around 0."""
-    centred = places - (places.max(axis=0) + places.min(axis=0)) / 2
+    """Return the places within -1 to 1, around 0. Outliers are nearer: all others would shrink for them."""
+    centred = places - np.median(places, axis=0)
+    away = np.linalg.norm(centred, axis=1, keepdims=True)
+    centred *= np.minimum(1, (_FARTHEST * np.median(away) or np.inf) / np.maximum(away, 1e-9))
+    centred -= (centred.max(axis=0) + centred.min(axis=0)) / 2
     scaled: Floats = np.asarray(centred / (np.abs(centred).max() or 1.0), np.float32)
     return scaled
 

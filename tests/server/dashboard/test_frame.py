@@ -35,6 +35,17 @@ def test_any_number_of_experiences_has_places_within_the_map(count: int) -> None
     assert (np.abs(placed) < 1.5).all()
 
 
+def test_an_outlier_does_not_shrink_all_others() -> None:
+    generator = np.random.default_rng(11)
+    centres = generator.standard_normal((6, 384))
+    found = centres[np.arange(44) % 6] + 2 * generator.standard_normal((44, 384))
+    places = new_frame(
+        np.asarray(found / np.linalg.norm(found, axis=1, keepdims=True), np.float32), 0, "model", None
+    ).places
+    away = np.linalg.norm(places - np.median(places, axis=0), axis=1)
+    assert away.max() < 2.1 * np.median(away)
+
+
 def test_equal_vectors_do_not_break_the_map() -> None:
     same = np.repeat(vectors(1), 12, axis=0)
     assert np.isfinite(new_frame(same, 0, "model", None).places_of(same)).all()
