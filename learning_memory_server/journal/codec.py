@@ -45,17 +45,13 @@ class RecordKind(Generic[T]):
     kind: str  # the name in journal lines
     file: str  # the name of its log
     type: type[T] | None = None  # None for data without a dataclass, which is neither encoded nor decoded here
-    # Returns an imported thing as it may be stored. None for a kind that is not imported, or is not a dataclass.
-    check: Callable[[T], T] | None = None
-    # The fields that this program fills itself: ids, times and names. A pattern that matches there found no secret.
-    own: str = ""
+    check: Callable[[T], T] | None = None  # returns an imported thing as it may be stored; None without imports
+    own: str = ""  # the fields that this program fills itself, in which a pattern finds no secret
     noun: str = ""  # the name of a record in reports, where it is another one
     is_monthly: bool = False
     is_archived: bool = True
-    # The names that fields have in the journal, where they differ.
-    names: Mapping[str, str] = field(default_factory=dict)
-    # What absent parts stand for, where the dataclass has no default.
-    absent: Data = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)  # other names of fields in the journal
+    absent: Data = field(default_factory=dict)  # values of absent parts without a default
 
     @cached_property
     def ours(self) -> frozenset[str]:

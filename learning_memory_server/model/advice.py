@@ -59,8 +59,7 @@ class Item(Stored):
     id: str
     kind: Kind
     effect: Effect | None = None  # whether it helped or misled; None if unknown
-    # How well it matched: an experience's score from `advice.finder`, a value's cosine. None if nothing was compared.
-    score: float | None = None
+    score: float | None = None  # an experience's score, or a value's cosine; None without a comparison
     reason: Reason | None = None  # why it was chosen
 
 

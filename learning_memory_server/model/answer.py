@@ -25,5 +25,4 @@ class Answer(Stored):
     project: str
     said: Said
     created_at: datetime
-    # The files of the project that a cure runs, each after a digest of its content, empty if there is none.
-    files: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()  # the files that a cure runs, each after a digest of its content

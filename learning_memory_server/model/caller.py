@@ -22,14 +22,10 @@ class Caller:
 
     project: str  # the project's name, shared by all its worktrees; never a path
     session: str  # a hash that differs between agent sessions
-    # `MAIN_AGENT`, or a hash of a subagent's id; None if it is not known which agent calls.
-    agent: str | None = None
+    agent: str | None = None  # `MAIN_AGENT`, or a hash of a subagent's id; None if unknown
     names_calls: bool = True  # whether its client names its calls, so that a hook may tell which agent makes one
-    # The name of this call, if it may be sent twice; stored with what the call writes.
-    request: str | None = None
-    # Whether the call is repeated because its answer was lost. A write already stored under `request` is then not
-    # repeated.
-    again: bool = False
+    request: str | None = None  # the name of this call, if it may be sent twice; stored with its writes
+    again: bool = False  # whether the call is repeated because its answer was lost
     is_told: bool = True  # whether it may be shown unasked what the project knows
     is_attended: bool = True  # whether a person reads along
     folder: str = ""  # Where its session was started, an absolute path that is never kept; empty if that is not known

@@ -20,8 +20,7 @@ class Anchor(NamedTuple):
 
     file: str  # its name in the project, with `/`
     blob: str = ""  # Git's id of its content, with line feeds as line ends
-    # Digests of the lines that were edited or named, `limits.DIGEST` characters each, in a row.
-    lines: str = ""
+    lines: str = ""  # digests of the edited or named lines, `limits.DIGEST` characters each
     is_read: bool = False  # whether it was read and neither edited nor named
 
 
@@ -173,15 +172,11 @@ class Ghap(Recorded):
     orphaned: bool = False  # whether its session moved on to another entry while this one was open
     requests: tuple[str, ...] = ()  # the names of the calls that changed it; see `Caller.request`
     resolution: Resolution | None = None
-    # The stated probability, 0 to 1, that the present prediction comes true; None if none was stated.
-    confidence: float | None = None
+    confidence: float | None = None  # the stated probability, 0 to 1, of the present prediction
     first_confidence: float | None = None  # the first one ever stated for the entry
-    # The test and build commands that ended while it was open, the last `limits.RUNS_MAX` of them.
-    runs: tuple[Run, ...] = ()
-    # The files that it is about, at most `limits.ANCHORS_MAX`. They are found once it is resolved.
-    anchors: tuple[Anchor, ...] = ()
-    # The errors that its agent met while it was open, at most `limits.ERRORS_MAX`. They are found when it is resolved.
-    errors: tuple[Met, ...] = ()
+    runs: tuple[Run, ...] = ()  # the last `limits.RUNS_MAX` test and build commands meanwhile
+    anchors: tuple[Anchor, ...] = ()  # its files, found after the resolution, `limits.ANCHORS_MAX`
+    errors: tuple[Met, ...] = ()  # errors that its agent met meanwhile, at most `limits.ERRORS_MAX`
 
     @property
     def last_confidence(self) -> float | None:

@@ -25,17 +25,12 @@ class Failure(Recorded):
     signature: str  # what names the error, without what differs from time to time; see `failures.signature`
     command: str
     created_at: datetime
-    # The similar command that succeeded soon after; the same command if something else was mended, such as a file.
-    # None if none did.
-    remedy: str | None = None
+    remedy: str | None = None  # the similar or same command that succeeded soon after, if any
     shown: str | None = None  # the id of the failure whose remedy was shown; None if none was
     times: int = 1  # how often the error had been seen in the project, this time included
-    # The share of the evidence, from 0 to 1, in favour of the remedy that was shown. None if none was.
-    support: float | None = None
-    # What the error names: options, variables and commands, with a `?` before those that it does not know.
-    named: tuple[str, ...] = ()
-    # The line that the signature is of with its names, if an entry was open, else a digest of it. Empty if it has none.
-    line: str = ""
+    support: float | None = None  # the share of evidence, 0 to 1, for the shown remedy
+    named: tuple[str, ...] = ()  # names in the error, with a `?` before those that it does not know
+    line: str = ""  # the line of the signature if an entry was open, else a digest; empty without one
     during: During | None = None
     lesson: str | None = None  # the id of the lesson about the error that the agent was told
     again: bool = False  # whether it came although the agent had been told that

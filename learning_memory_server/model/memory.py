@@ -53,8 +53,7 @@ class Memory(Recorded):
     id: str  # a random UUID
     text: str  # at most 10,000,000 characters, stripped
     metadata: Mapping[str, Any]  # JSON data: source, tags, timestamp, title and whatever else was given
-    # The time it refers to: the timestamp in the metadata, else `created_at`. Searches filter by it.
-    date: datetime
+    date: datetime  # its time for searches: the timestamp in the metadata, else `created_at`
     project: str
     created_at: datetime
     request: str | None = None  # the name of the call that added it; see `Caller.request`

@@ -121,8 +121,7 @@ class Evidence(Stored):
     """The vectors and metrics of the test of a value's topic, stored in full so that they outlive the cluster."""
 
     member_ids: tuple[str, ...]  # the experiences of the cluster at that time
-    # The centroid of the cluster, of length 1; `similarity` and `centroid_distance` are the text's to it.
-    centroid: tuple[float, ...]
+    centroid: tuple[float, ...]  # the cluster's, of length 1; the two below are the text's to it
     similarity: float
     centroid_distance: float
     threshold: float  # the largest distance that was accepted

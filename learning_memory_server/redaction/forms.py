@@ -20,13 +20,10 @@ class Form:
 
     kind: str  # what the reply calls it
     hints: str  # separated by `|`: a text that contains none of these, in lower case, is not searched
-    # The expression that matches; its group `secret`, or else all of it, is the secret. It must take linear time.
-    pattern: str
+    pattern: str  # its group `secret`, or else all of it, is the secret; it must take linear time
     confirm: Callable[[str], bool] = is_real_token  # whether a match is a secret
-    # Whether it may begin inside a word. A token may not: there is no `sk-...` in `task-...`.
-    inside: bool = False
-    # What must be within 120 characters of it, in lower case, if its form alone says too little.
-    near: str | None = None
+    inside: bool = False  # whether it may begin inside a word: there is no `sk-...` in `task-...`
+    near: str | None = None  # needed within 120 characters, in lower case, if the form is weak
 
 
 anywhere: Final = partial(Form, inside=True)  # A form that may begin inside a word

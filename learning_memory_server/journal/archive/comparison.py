@@ -34,12 +34,10 @@ class Difference:
 class Comparison:
     """An archive against a journal."""
 
-    # The differences, by the name of what is compared: `entry`, `open entry`, `value` and so on.
-    sorts: dict[str, Difference]
+    sorts: dict[str, Difference]  # the differences, by the name: `entry`, `open entry`, `value` and so on
     numbering: Numbering
     doomed: dict[str, list[str]]  # ids, by kind, of what is in the journal and was forgotten in the archive
-    # Ids, by kind, that were forgotten in the archive and are unknown to the journal: never to be imported.
-    never: dict[str, list[str]]
+    never: dict[str, list[str]]  # ids, by kind, that were forgotten there and are unknown here
 
     @property
     def changes_nothing(self) -> bool:

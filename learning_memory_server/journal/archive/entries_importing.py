@@ -49,12 +49,10 @@ class Rejection:
 class ParsedEntries:
     """The content of a file."""
 
-    # The entries by id, in file order, without forgotten ones. The last line about an entry counts.
-    entries: dict[str, Ghap] = field(default_factory=dict)
+    entries: dict[str, Ghap] = field(default_factory=dict)  # by id, in file order; the last line about an entry counts
     rejections: list[Rejection] = field(default_factory=list)
     repeated: int = 0  # the number of lines superseded by a later one about the same entry
-    # What was changed or dropped, and how often: names that were mapped, fields without an equivalent.
-    changes: Counter[str] = field(default_factory=Counter)
+    changes: Counter[str] = field(default_factory=Counter)  # how often a name was mapped or a field dropped
     forgotten: set[str] = field(default_factory=set)
     unnamed: set[str] = field(default_factory=set)  # the ids of the entries without a project
 

@@ -119,8 +119,7 @@ class _Seen(NamedTuple):
 class Judged(NamedTuple):
     """What became of the files of an experience."""
 
-    # The share that has changed or is gone: of the lines, where lines are kept, else of the files.
-    changed: float
+    changed: float  # the share that has changed or is gone: of the lines, if kept, else of the files
     is_gone: bool  # all of its files are
     words: str  # about five, for people and agents; empty if nothing has changed
     by_lines: bool = True  # whether lines tell, and not whole files, of which half the lessons are still true

@@ -267,8 +267,7 @@ class ExperienceClusterer:
     history: Log  # keeps the clusters' numbers across restarts
     clock: Clock
     min_experiences: int | None  # None for 8 on the axes that few experiences are on, and 20 on the others
-    # The most experiences in a fit that a question waits for if there is an earlier one.
-    waited_for: int = 20_000
+    waited_for: int = 20_000  # the most experiences in a fit that a question waits for after the first
 
     def __post_init__(self) -> None:
         self.lineages = LineageLog(self.history, self.clock)

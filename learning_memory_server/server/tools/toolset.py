@@ -243,10 +243,8 @@ class Tool:
     idempotent: bool  # whether repeating a call changes nothing more
     wire: Wire = JSON
     is_for_models: bool = True  # whether models see it
-    # The arguments that may be stored, and lose their secrets for that; None for all.
-    kept: frozenset[str] | None = None
-    # The URI of the page that a client with MCP Apps renders when it is called; None for none.
-    shows: str | None = None
+    kept: frozenset[str] | None = None  # the arguments that lose their secrets; None for all
+    shows: str | None = None  # the URI of its page for clients with MCP Apps; None for none
 
     @property
     def name(self) -> str:
