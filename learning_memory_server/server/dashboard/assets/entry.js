@@ -52,6 +52,7 @@ LM.entryParts = (entry, number) => {
     LM.staleNote(entry),
     entry.author === undefined ? null : LM.make("p", {class: "small"}, LM.plain(entry.shared)),
     effects?.shown ? LM.make("p", {class: "soft small"}, `Shown unasked for ${LM.count(effects.shown, "entry", "entries")}: helped ${effects.helped}, misled ${effects.misled}, according to agents.`) : null,
+    entry.author === undefined ? LM.decisions([entry.never ? "Told to no agent, as you said:" : "Wrong or outdated, for no agent:", "review", entry.id, ...(entry.never ? [] : ["--never"])], ["Worth sharing:", "share", entry.id], ["Not worth keeping:", "forget", entry.id]) : null,
     LM.part("Goal", LM.takeaway(entry) ? entry.goal : ""),
     LM.part("Hypothesis", entry.hypothesis),
     LM.part("Action", entry.action),
@@ -69,7 +70,6 @@ LM.entryParts = (entry, number) => {
       : [],
     places.length ? [LM.make("h3", {}, "Clusters"), LM.make("ul", {class: "links"}, places)] : [],
     LM.aboutEntry(entry.id),
-    entry.author === undefined ? LM.decisions([entry.never ? "Told to no agent, as you said:" : "Wrong or outdated, for no agent:", "review", entry.id, ...(entry.never ? [] : ["--never"])], ["Worth sharing:", "share", entry.id], ["Not worth keeping:", "forget", entry.id]) : null,
   ];
 };
 // What a person can decide about what is shown, each with its command.
