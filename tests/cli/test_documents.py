@@ -30,6 +30,7 @@ CALLS = {
     "review": [""],
     "calibration": ["", "--project garden"],
     "context": [""],
+    "why": [""],
     "project list": [""],
     "dashboard": ["--no-open"],
     "backup": ["", "{new}"],
