@@ -74,7 +74,7 @@ def test_without_a_hub_nobody_is_reminded_where_nobody_reads_along(
 def test_a_client_completes_the_handshake_and_sees_all_tools(tmp_path: Path, era: Era) -> None:
     wire = Wire(tmp_path, era)
     about = wire.handshake()
-    assert about["instructions"].startswith("Memory of what you believed")
+    assert about["instructions"].startswith("Memory of beliefs")
     assert about["capabilities"]["tools"] is not None
     if era == "2025-11-25":
         assert about["protocolVersion"] == era

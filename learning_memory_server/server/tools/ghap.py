@@ -128,7 +128,7 @@ async def start_ghap(
     /,
     *,
     domain: Annotated[Domain, Field(description="The kind of task.")],
-    strategy: Annotated[Strategy, Field(description="How you approach it.")],
+    strategy: Annotated[Strategy, Field(description="How you approach the task.")],
     goal: args.Goal,
     hypothesis: Annotated[args.Hypothesis, Field(examples=["The price cache returns stale totals after a deploy."])],
     action: args.Action,
@@ -137,8 +137,8 @@ async def start_ghap(
 ) -> StartedEntry:
     """Record a belief before you act on it, in debugging, design or optimisation.
 
-    Read `related` in the reply, what such situations taught, before you act. State an honest confidence: the
-    reply's `track_record` checks it. Then update_ghap if your belief changes, resolve_ghap when you know.
+    Read the `related` lessons in the reply before you act. State an honest confidence: `track_record` checks it.
+    Then update_ghap if your belief changes, resolve_ghap when you know.
     """
     started = collector.start(
         caller,
@@ -175,7 +175,7 @@ async def update_ghap(
     hypothesis: args.Hypothesis | None = None,
     action: args.Action | None = None,
     prediction: args.Prediction | None = None,
-    strategy: Annotated[Strategy, Field(description="How you approach it now.")] | None = None,
+    strategy: Annotated[Strategy, Field(description="How you approach the task now.")] | None = None,
     note: Annotated[args.Narrative, Field(description="A fact about the work.")] | None = None,
     confidence: args.Confidence | None = None,
     ghap_id: args.GhapId | None = None,
@@ -227,13 +227,13 @@ async def resolve_ghap(
     caller: Caller,
     /,
     *,
-    status: Annotated[OutcomeStatus, Field(description="How the hypothesis fared.")],
+    status: Annotated[OutcomeStatus, Field(description="How the hypothesis ended.")],
     result: Annotated[args.Narrative, Field(description="What happened.")],
     surprise: Annotated[args.Narrative, Field(description="What contradicted the prediction.")] | None = None,
     root_cause: Annotated[args.RootCauseArgument, Field(description="Why you were wrong.")] | None = None,
     lesson: Annotated[args.LessonArgument, Field(description="What is worth doing again.")] | None = None,
-    helped: args.RelatedIds | None = None,
-    misled: args.RelatedIds | None = None,
+    helped: args.HelpedIds | None = None,
+    misled: args.MisledIds | None = None,
     ghap_id: args.GhapId | None = None,
 ) -> ResolvedEntry:
     """Close your GHAP entry with what really happened.
@@ -338,7 +338,7 @@ async def get_ghap_entry(
     caller: Caller,
     /,
     *,
-    ghap_id: Annotated[args.Identifier, Field(description="Its id.")],
+    ghap_id: Annotated[args.Identifier, Field(description="The entry's ID.")],
 ) -> ReadEntry:
     """Read one entry in full, with its notes and earlier hypotheses."""
     entry = shared.find(ghap_id) or collector.get(ghap_id)
@@ -363,7 +363,7 @@ async def list_ghap_entries(
 ) -> EntryList:
     """List resolved GHAP entries, newest first, in short.
 
-    Use it to review recent work; search_experiences finds those on a topic.
+    search_experiences finds those on a topic.
     """
     entries = collector.list_resolved(
         EntryQuery(

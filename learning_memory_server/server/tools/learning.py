@@ -53,13 +53,13 @@ async def get_clusters(
     *,
     axis: args.AxisToCompare,
     project: args.ProjectName | None = None,
-    include_noise: Annotated[bool, Field(description="List those in no cluster, too.")] = False,
+    include_noise: Annotated[bool, Field(description="Also list experiences in no cluster.")] = False,
     offset: args.Offset = 0,
 ) -> ClusterList:
     """Show what keeps recurring: clusters of similar experiences on one axis, largest first.
 
-    A retrospective starts here; axis root_cause shows recurring mistakes. get_cluster_members comes next. With project,
-    only its experiences are clustered, under other ids.
+    A retrospective starts here; axis root_cause shows recurring mistakes. get_cluster_members comes next. A project's
+    clusters have other ids.
     """
     found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
@@ -93,7 +93,7 @@ async def get_cluster_members(
 ) -> ClusterMembers:
     """Read the experiences of one cluster, most central first.
 
-    If the cluster is gone, the error says what became of it, and which one to ask for.
+    If the cluster is gone, the error names its successors.
     """
     wanted = ClusterId.parse(cluster_id)
     cluster = (await clusterer.clusters_with(wanted)).get(wanted)
@@ -147,10 +147,10 @@ async def store_value(
     *,
     text: args.ValueText,
     cluster_id: args.ClusterName,
-    axis: Annotated[Axis, Field(description="The cluster's.")],
-    supported_by: Annotated[Cites, Field(description="Ids of resolved entries.")] | None = None,
-    contradicted_by: Annotated[Cites, Field(description="Ids of resolved entries.")] | None = None,
-    supersedes: Annotated[args.Identifier, Field(description="The value it replaces.")] | None = None,
+    axis: Annotated[Axis, Field(description="The cluster's axis.")],
+    supported_by: Annotated[Cites, Field(description="Resolved entries that support it.")] | None = None,
+    contradicted_by: Annotated[Cites, Field(description="Resolved entries that contradict it.")] | None = None,
+    supersedes: Annotated[args.Identifier, Field(description="ID of the value it replaces.")] | None = None,
 ) -> value_views.StoredValue:
     """Keep a value: a short principle that a cluster of experiences teaches.
 
@@ -181,13 +181,13 @@ async def judge_value(
     caller: Caller,
     /,
     *,
-    value_id: Annotated[args.Identifier, Field(description="From list_values.")],
-    ghap_id: Annotated[args.Identifier, Field(description="A resolved entry.")],
+    value_id: Annotated[args.Identifier, Field(description="ID from list_values.")],
+    ghap_id: Annotated[args.Identifier, Field(description="ID of a resolved entry.")],
     verdict: Annotated[Stance, Field(description="What the entry shows.")],
 ) -> value_views.JudgedValue:
     """Record what a resolved entry shows about a value; the last verdict on a pair counts.
 
-    Call it when work bore a value out or proved it wrong.
+    Call it when an outcome supports or contradicts a value.
     """
     judged = values.judge(caller, value_id, ghap_id, verdict)
     return cast("value_views.JudgedValue", value_views.judged(judged))
@@ -202,8 +202,8 @@ async def list_values(
     *,
     query: Annotated[args.QueryText, Field(description="Your task: best matches first.")] | None = None,
     axis: Annotated[Axis, Field(description="Only this axis.")] | None = None,
-    sort: Annotated[ValueOrder, Field(description="Without query.")] = ValueOrder.SUPPORT,
-    include_superseded: Annotated[bool, Field(description="Replaced ones, too.")] = False,
+    sort: Annotated[ValueOrder, Field(description="Order without a query.")] = ValueOrder.SUPPORT,
+    include_superseded: Annotated[bool, Field(description="Also show replaced values.")] = False,
     full: Annotated[bool, Field(description="Show the evidence.")] = False,
     limit: args.ListingLimit = 20,
     project: args.ProjectName | None = None,

@@ -74,13 +74,12 @@ async def search_experiences(
     offset: args.Offset = 0,
     explain: args.Explain = False,
     min_score: args.MinScore | None = None,
-    full: Annotated[bool, Field(description="All whole, not only three.")] = False,
+    full: Annotated[bool, Field(description="Show all results whole, not only three.")] = False,
 ) -> FoundExperiences:
     """Search what was believed in situations like this, and what happened.
 
     It answers "what did we learn about X?"; list_values has principles, search_memory notes. Call it
-    before you commit to a hypothesis, when something surprises you, and when you are stuck. axis: full (the whole
-    story), strategy, surprise or root_cause. outcome=falsified: beliefs that turned out wrong.
+    before you commit to a hypothesis, and when you are stuck. outcome=falsified: beliefs that turned out wrong.
     """
     moment = parse_moment("since", since) if since else None
     where = EntryQuery(domain, outcome, strategy, projects.named(project, caller), moment)
@@ -134,11 +133,11 @@ class MetadataArgument(Arguments):
     )
     __pydantic_extra__: dict[str, JsonValue] = Field(init=False)
 
-    title: Annotated[args.Text, Field(description="Its title.")] | None = None
+    title: Annotated[args.Text, Field(description="The text's title.")] | None = None
     source: args.SourceText | None = Field(None, description="A file, a URL, `user`.")
     tags: list[args.Tag] | None = Field(None, description="Words to filter by.")
     timestamp: args.Text | None = Field(None, description="ISO 8601; default: now.")
-    language: args.Text | None = Field(None, description="Of code.")
+    language: args.Text | None = Field(None, description="Language of code.")
     extra: (
         Annotated[JsonValue, WithJsonSchema({"type": "string", "description": "Other facts: a JSON object."})] | None
     ) = None
@@ -164,11 +163,15 @@ class FiltersArgument(Arguments):
     """A filter for memories."""
 
     tags: (
-        Annotated[list[args.Tag], Field(min_length=1, max_length=limits.CITED_MAX, description="All of them.")] | None
+        Annotated[
+            list[args.Tag],
+            Field(min_length=1, max_length=limits.CITED_MAX, description="Memories with all these tags."),
+        ]
+        | None
     ) = None
     source: Annotated[args.SourceText, Field(description="Exactly this source.")] | None = None
-    date_from: Annotated[Day, Field(description="From this day (UTC).")] | None = None
-    date_to: Annotated[Day, Field(description="To this day.")] | None = None
+    date_from: Annotated[Day, Field(description="First day (UTC).")] | None = None
+    date_to: Annotated[Day, Field(description="Last day (UTC).")] | None = None
     project: args.ProjectName | None = None
 
     def to_domain(self, projects: Projects, caller: Caller) -> MemoryFilter:
@@ -259,14 +262,13 @@ async def add_memory(
     /,
     *,
     text: args.MemoryText,
-    metadata: Annotated[MetadataArgument, Field(description="Facts about it.")] | None = None,
+    metadata: Annotated[MetadataArgument, Field(description="Facts about the text.")] | None = None,
     refusal: Annotated[str, Field(description="The refusal to keep.")] | None = None,
 ) -> str:
     """Keep a text for later sessions: a decision and its reasons, notes, a document, code, a conversation.
 
-    Call it when you are asked to remember something, or learn what the next session will need; beliefs belong
-    in start_ghap. The same text with the same metadata is kept once. Beyond about 8,000 tokens it is indexed in the
-    background, or, with progress, before the answer.
+    Call it when you are asked to remember something, or learn a fact that the next session needs; beliefs belong
+    in start_ghap. The same text with the same metadata is kept once. A long text is indexed in the background.
     """
     if refusal:
         return memory_views.added(await preferences.keep(caller, refusal, text))
@@ -290,7 +292,7 @@ async def search_memory(
         ResponseFormat, Field(description="detailed: whole passages and metadata.")
     ] = ResponseFormat.CONCISE,
     full_text: Annotated[bool, Field(description="Whole memories, if they fit.")] = False,
-    text_offset: Annotated[args.Offset, Field(description="Where full texts begin.")] = 0,
+    text_offset: Annotated[args.Offset, Field(description="With full_text: character to begin at.")] = 0,
     explain: args.Explain = False,
 ) -> str:
     """Find texts that were kept with add_memory, by meaning and by words.
@@ -313,7 +315,7 @@ async def delete_memory(
     caller: Caller,
     /,
     *,
-    memory_id: Annotated[args.Identifier, Field(description="From search_memory.")],
+    memory_id: Annotated[args.Identifier, Field(description="ID from search_memory.")],
 ) -> str:
     """Forget a memory permanently; search_memory shows the IDs.
 
