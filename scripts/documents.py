@@ -159,7 +159,7 @@ class WholeValue(FullValue):
 
 
 class ShownDocument(TypedDict):
-    """What was found, under the name of its `kind`."""
+    """The thing that was found, under the name of its `kind`."""
 
     kind: Literal["entry", "value", "memory", "error", "cluster"]
     entry: NotRequired[WholeEntry]
@@ -228,7 +228,7 @@ class Told(TypedDict):
 
 
 class StatusDocument(TypedDict):
-    """What is stored. `locked_by` describes the process that has locked the data; `open` lists the open entries.
+    """Counts of the store. `locked_by` describes the process that has locked the data; `open` lists the open entries.
 
     `values` includes those `superseded`. `failures` counts commands, and `errors` what they failed with.
     """
@@ -258,7 +258,7 @@ class FindingFacts(TypedDict):
 
 
 class DoctorDocument(TypedDict):
-    """What the checks found, and what `--fix` did; `problems` counts red findings, `warnings` yellow ones."""
+    """Findings of the checks, and repairs of `--fix`; `problems` counts red findings, `warnings` yellow ones."""
 
     problems: int
     warnings: int

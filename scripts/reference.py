@@ -112,9 +112,8 @@ def settings() -> str:
     ]
     clients = (
         f"\nBy default the data is in {' and '.join(folders)}; on Linux, `XDG_DATA_HOME` moves it.\n\n"
-        "Two variables that Claude Code sets for the servers it starts decide whose entries a session sees: "
-        "`CLAUDE_PROJECT_DIR` is the folder whose project it belongs to, else the working directory is; "
-        "`CLAUDE_CODE_SESSION_ID` is the session, else each process is one."
+        "Claude Code sets two variables for the servers it starts. `CLAUDE_PROJECT_DIR` is the folder of the project, "
+        "instead of the working directory. `CLAUDE_CODE_SESSION_ID` is the session; without it, each process is one."
     )
     return "\n".join(
         ["# Settings\n", order, "| key | variable | default | meaning |", "| --- | --- | --- | --- |", *rows, clients]

@@ -93,7 +93,7 @@ class PastRefusal(TypedDict):
 
 
 class LearnDocument(PastAccount):
-    """What past sessions teach: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
+    """Findings in past sessions: `errors` and, with `--tasks`, `tasks` have what is `new` here; `kept` were kept now.
 
     `refusals` are those that `review` asks about, once they are kept.
     `transcripts` counts them by project, without those `left_out`. Of their `commands`, `failed` failed.
@@ -130,7 +130,7 @@ class PageDocument(TypedDict):
 
 
 class ContextDocument(TypedDict):
-    """What a new session of the project should know; empty if there is nothing."""
+    """The context of a new session of the project; empty if there is nothing."""
 
     project: str
     text: str
@@ -145,7 +145,7 @@ class Telling(TypedDict):
 
 
 class WhyDocument(TypedDict):
-    """What the project's last session was told unasked, since the hub began; empty without a hub."""
+    """Advice to the project's last session, since the hub began; empty without a hub."""
 
     project: str
     said: list[Telling]
@@ -167,7 +167,7 @@ class ProjectsDocument(TypedDict):
 
 
 class StartDocument(PastAccount):
-    """What became of clients: ready, skipped, refused, failed, absent; what was `kept`, and the account of the past."""
+    """Clients: ready, skipped, refused, failed, absent; records that were `kept`, and the account of the past."""
 
     clients: dict[str, str]
     kept: int
@@ -175,7 +175,7 @@ class StartDocument(PastAccount):
 
 
 class DemoDocument(TypedDict):
-    """What the demo kept, and how long it took; `folder` has it, null without `--keep`."""
+    """The demo's records, and its seconds; `folder` has it, null without `--keep`."""
 
     experiences: int
     values: int
@@ -192,7 +192,7 @@ class SetupDocument(TypedDict):
 
 
 class UninstallDocument(TypedDict):
-    """What became of clients: removed, absent, skipped, failed; what was `removed` from the storage folder.
+    """Clients: removed, absent, skipped, failed; files `removed` from the storage folder.
 
     `exported` is the file that was written before the data was removed, null if none was.
     """
@@ -250,7 +250,7 @@ class ForgottenThere(TypedDict):
 
 
 class ArchiveDocument(TypedDict):
-    """What is in an archive and, if it was `applied`, what came of it.
+    """The content of an archive and, if it was `applied`, the result.
 
     `own` is whether this store made it, or a person has called it their own.
     `contents` compares by sort: `entry`, `open entry`, `value` and so on. `imported` counts by sort, and `redacted`
@@ -295,7 +295,7 @@ class ForgottenVerdict(TypedDict):
 
 
 class ForgetDocument(TypedDict):
-    """What was found and, if `forgotten`, is forgotten; `citing` has the ids of values that stay and cite it.
+    """Things that were found and, if `forgotten`, are forgotten; `citing` has the ids of values that stay and cite it.
 
     `indexed` is false while the index still has points of it; `elsewhere` has the URLs of Qdrant servers that are not
     in use and may have some. With --purge, `removed` counts the lines that left the journal's files, `doubtful` names
@@ -332,7 +332,7 @@ class LeaveDocument(TypedDict):
 
 
 class MigrateDocument(TypedDict):
-    """What was copied, by collection, and whether all of it has arrived."""
+    """Points that were copied, by collection, and whether all of it has arrived."""
 
     complete: bool
     collections: dict[str, Moved]

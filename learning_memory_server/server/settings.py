@@ -102,8 +102,7 @@ class Settings(BaseModel):
         default=None, description="Where the journal is stored; by default `journal` in storage_path."
     )
     project: Annotated[str, Field(min_length=1, max_length=limits.PROJECT_MAX)] | None = Field(
-        default=None,
-        description="The project's name; by default that of the folder's project, whatever its remote is now.",
+        default=None, description="The project's name; by default, the name of the folder's project."
     )
     qdrant_url: Annotated[str, BeforeValidator(_joined)] | None = Field(
         default=None,
@@ -151,9 +150,7 @@ class Settings(BaseModel):
         "project, or all projects.",
     )
     advice_withheld: Annotated[float, BeforeValidator(_no_boolean), Field(ge=0, lt=1)] = Field(
-        default=0,
-        description="The share of sessions from which all that is told unasked is withheld at random, to measure what it "
-        "saves.",
+        default=0, description="The share of sessions that get no advice, chosen at random, to measure its effect."
     )
     check_in_calls: Annotated[Number, Field(ge=0)] = Field(
         default=0,
@@ -172,22 +169,21 @@ class Settings(BaseModel):
     )
     redaction_patterns: RedactionPatterns = Field(
         default=(),
-        description="More secrets: a list of regular expressions, or a table of them by the kind that they find. What a "
-        "group named `secret` matches is replaced, else the whole match. A text on which one of them takes longer than a "
-        "second is refused. A variable holds it as JSON.",
+        description="More secrets: a list of regular expressions, or a table of expressions by kind. A group named "
+        "`secret` is replaced, else the whole match. A text on which an expression takes longer than a second is "
+        "refused. A variable holds it as JSON.",
     )
     redaction_allow: RedactionAllow = Field(
         default=(),
-        description="What is not a secret: a list of regular expressions; what one of them matches is kept. A variable "
-        "holds it as JSON.",
+        description="Harmless texts: a list of regular expressions; their matches are kept. A variable holds it as JSON.",
     )
     hub_idle_minutes: Annotated[float, BeforeValidator(_no_boolean), Field(gt=0)] = Field(
         default=30, description="The hub shuts down after this time without a session."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info",
-        description="What is logged: by the hub to `hub.log` in storage_path, with --direct to stderr. Commands log "
-        "only at `debug`, to stderr. A running hub keeps its level. What users write is never logged, at any level.",
+        description="The hub logs to `hub.log` in storage_path, with --direct to stderr. Commands log "
+        "only at `debug`, to stderr. A running hub keeps its level. No level logs texts of users.",
     )
 
     @field_validator("qdrant_url", "ollama_url")
