@@ -42,7 +42,7 @@ _OF_PLACE: Final = re.compile(
 """Lines about the machine or the call, not about the user's code."""
 
 
-_OUTPUT: Final = re.compile(r"(?:\s+2>&1)?(?:\s*\|\s*(?:head|tail)\b[^|;&]{0,20})?\s*$")
+_OUTPUT: Final = re.compile(r"(?:\s{1,3}2>&1)?(?:\s{0,3}\|\s{0,3}(?:head|tail)\b[^|;&]{0,20})?$")
 """The end of a command that only shortens what it shows."""
 _OF_PROGRAM: Final = re.compile(r"no module named|SyntaxError|cannot import|not found", re.IGNORECASE)
 """What a line says that another version of the program would not say."""

@@ -50,10 +50,10 @@ _VERSIONING: Final = frozenset({"git", "gh", "hg", "svn"})
 _SHELL: Final = frozenset({"do", "then", "else", "if", "while", "until"})
 _CODE: Final = re.compile(r"\b(?:[A-Z]{1,8}[-_]?\d{2,6}|[A-Z]{2,}(?:_[A-Z\d]+)+)\b")
 _MARK: Final = re.compile(r"<\w+>")
-_PATH: Final = re.compile(r"<\w+>|\S*[/\\]\S*")
-_RAISED: Final = re.compile(r"(?:\w+(?:\.|::))*\w*(?:Error|Exception)\b")
+_PATH: Final = re.compile(r"<\w+>|(?<!\S)[^\s/\\]{0,200}[/\\]\S*")
+_RAISED: Final = re.compile(r"(?<!\w)(?:\w{1,60}(?:\.|::)){0,8}\w{0,60}(?:Error|Exception)\b")
 _NAME: Final = re.compile(
-    r"['\"`\u2018\u201c][^'\"`]*[^\W\d][^'\"`]*['\"`\u2019\u201d]|\w/|/\w|\w\.[a-z]{1,5}\b|[a-z][A-Z]|\w_\w|[^\W\d]\d|\d[^\W\d]"
+    r"['\"`\u2018\u201c][^'\"`]{0,80}[^\W\d][^'\"`]{0,80}['\"`\u2019\u201d]|\w/|/\w|\w\.[a-z]{1,5}\b|[a-z][A-Z]|\w_\w|[^\W\d]\d|\d[^\W\d]"
 )
 """What tells that a line names something."""
 _WORD: Final = re.compile(r"[\w./~@+][\w./~@+-]*")

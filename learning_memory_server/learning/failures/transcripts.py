@@ -42,7 +42,7 @@ _REFUSED: Final = re.compile(
     re.DOTALL,
 )
 """How the client begins the result of a call that a person refused, by the main agent and by a subagent."""
-_NOTE: Final = re.compile(r"\s+(?:Note: )?The user's next message may contain a correction or preference\.")
+_NOTE: Final = re.compile(r"\s(?:Note: )?The user's next message may contain a correction or preference\.")
 """The addition for agents that have a memory."""
 _BY_PERSON: Final = (None, "user-rejected")
 """What a line says of who denied a call: earlier clients say nothing, and have another text for rules."""
