@@ -16,14 +16,13 @@ from learning_memory_server.cli.command import (
     open_settings,
 )
 from learning_memory_server.cli.listing import next_step
-from learning_memory_server.learning.advice.text import UNCONFIRMED, latest, words_about
+from learning_memory_server.learning.advice.names import Names
+from learning_memory_server.learning.advice.text import UNCONFIRMED, helped_most
 from learning_memory_server.learning.advice.text import context as context_of
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.project import short_name
-from learning_memory_server.model.value import ValueOrder
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.hooks.event import (
     AFTER_FAILURE,
@@ -72,29 +71,26 @@ def why(project: ProjectOption = None) -> Result:
 def context() -> Result:
     """Show what a new session of this project should know, or nothing if there is nothing.
 
-    These are open entries, values in force and the latest lessons, in at most
-    800 bytes, which MCP clients read as the resource `context`.
+    These are open entries, and the lessons that name the branch, a changed file
+    or the folder, or that helped most, in at most 1,200 bytes, which MCP clients
+    read as the resource `context`.
     """
     settings = open_settings()
     caller = caller_of(os.environ, settings)
     stored = Stored(settings)
-    standings = stored.standings(stored.values.current(None, caller.project))
+    names = Names(stored.entries, stored.answers)
+    names.look(caller.folder)
+    validity = Validity(stored.advice, stored.entries)
+    gone = validity.successors()
+    found = names.at(place_in(folder_of(os.environ)), caller)
+    found += helped_most(stored.entries, stored.advice.effects(), caller.project)
+    lessons = [each for each in found if each.id not in gone]
+    validity.freshness.look(lessons, caller.project, caller.folder)
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
     still_open = stored.entries.list_orphans(caller)
-    lessons = latest(stored.entries, caller.project, stored.answers)
-    lessons += stored.shared.allowed(caller.project, stored.answers)
-    validity = Validity(stored.advice, stored.entries)
-    validity.freshness.look(lessons, caller.project, caller.folder)
-    found = context_of(
-        still_open,
-        ordered(standings, ValueOrder.SUPPORT),
-        lessons,
-        validity.successors(),
-        about=words_about(place_in(folder_of(os.environ)), still_open),
-        freshness=lambda entry: validity.words(entry, caller.folder),
-    )
+    told = context_of(still_open, lessons, freshness=lambda entry: validity.words(entry, caller.folder))
     # People have a command instead of the tool.
-    text = found.text.replace(" (get_active_ghap)", "")
+    text = told.text.replace(" (get_active_ghap)", "")
     text = text if caller.is_told or not text else UNCONFIRMED
     if out.is_for_people():
         out.stdout().file.write(text)

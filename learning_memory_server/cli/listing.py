@@ -12,7 +12,7 @@ from learning_memory_server.cli import command, out
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.values.log import lesson_of, ordered
+from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.lines import one_line
@@ -49,7 +49,7 @@ def list_(
     nothing = f"No resolved entries yet. {next_step(stored)}" if is_none else "No resolved entries match."
     notes = notes_here(entries[:limit], stored)
     shown = [entry_views.summary(entry) | notes[entry.id] for entry in entries[:limit]]
-    lessons = {entry.id: lesson_of(entry) for entry in entries[:limit]}
+    lessons = {entry.id: entry.learned for entry in entries[:limit]}
 
     def record(entry: View) -> out.Record:
         return out.Record(entry_facts(entry), entry["goal"], lessons[entry["id"]])
@@ -141,8 +141,9 @@ def entry_facts(entry: View) -> Facts:
 
 def entry_record(experience: View) -> out.Record:
     """Return the record of an experience, with what it taught."""
-    lesson = experience.get("lesson") or {}
-    learned = lesson.get("takeaway") or lesson.get("what_worked") or experience.get("surprise")
+    learned = (experience.get("lesson") or {}).get("takeaway") or (experience.get("root_cause") or {}).get(
+        "description"
+    )
     # A journal that somebody made by hand may have a goal that fits into no reply.
     return out.Record(entry_facts(experience), experience.get("goal", ""), learned or "")
 

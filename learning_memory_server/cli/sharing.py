@@ -19,7 +19,6 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.command import Commands, Stored, YesOption, current_project, open_settings
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.review import Kind
 from learning_memory_server.learning.values.log import Standing
@@ -249,7 +248,7 @@ def _wanted(
         entry, value = next(iter(stored.entries.look_up([name]).found), None), stored.values.find(name)
         if value and not kind:
             yield name, value.project, files.of_value(value, corrects)
-        elif entry and entry.resolution and is_instructive(entry) and entry.weight > WEIGHTS[Tier.ABANDONED]:
+        elif entry and entry.resolution and entry.learned and entry.weight > WEIGHTS[Tier.ABANDONED]:
             file = files.verdict(kind, about, entry) if kind and about else files.of_entry(entry, corrects)
             yield name, entry.project, file
         else:

@@ -14,8 +14,6 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.records import FailureLog
-from learning_memory_server.learning.advice.finder import is_instructive
-from learning_memory_server.learning.advice.text import learned
 from learning_memory_server.learning.failures.cures import cure_id, cures_of, files_of, flaw, is_by_rule, is_risky
 from learning_memory_server.model.answer import Answer, Said
 from learning_memory_server.model.entry import Ghap
@@ -157,12 +155,12 @@ class Review:
             if not self.shared.is_confirmed(each):
                 yield _lesson(each, Kind.SHARED, each.shared)
         for entry in self.entries.list_resolved():
-            if entry.imported and entry.project == project and is_instructive(entry):
+            if entry.imported and entry.project == project and entry.learned:
                 yield _lesson(entry, Kind.IMPORTED, "imported")
 
 
 def _lesson(entry: Ghap | SharedEntry, kind: Kind, whose: str) -> Waiting:
-    about = entry.id, kind, entry.project, learned(entry), entry.goal, whose, entry.outcome.resolved_at
+    about = entry.id, kind, entry.project, entry.learned, entry.goal, whose, entry.outcome.resolved_at
     return Waiting(*about, is_told=kind is Kind.OWN)
 
 

@@ -195,6 +195,13 @@ class Ghap(Recorded):
         return bool(self.history) and self.history[-1].hypothesis != self.hypothesis
 
     @property
+    def learned(self) -> str:
+        """What a resolved entry taught: its takeaway, else the root cause of a wrong guess."""
+        end = self.outcome
+        takeaway = end.lesson.takeaway if end.lesson else None
+        return takeaway or (end.root_cause.description if end.root_cause else "")
+
+    @property
     def outcome(self) -> Resolution:
         """The resolution of an entry that is known to be resolved."""
         if self.resolution is None:

@@ -279,7 +279,7 @@ class Calls:
         """Return what a new session of the caller can be told."""
         folder = self.caller.folder
         place = await asyncio.to_thread(place_in, Path(folder)) if folder else ""
-        return self._session_context.text(self.caller, place)
+        return self._session_context.text(self.caller, place, is_alone=True)
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""

@@ -84,7 +84,7 @@ async def test_another_resource_is_refused(agent: Agent) -> None:
 
 
 async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services, agent: Agent) -> None:
-    broken = SessionContext(object(), object(), object())  # type: ignore[arg-type]
+    broken = SessionContext(object(), object())  # type: ignore[arg-type]
     server = build_server(Calls({**services.injectable(), SessionContext: broken}, Caller("shop", "a1")))
     async with type(agent.client)(server) as client:
         with pytest.raises(MCPError) as caught:

@@ -13,7 +13,6 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Stored
 from learning_memory_server.cli.doctor import Finding, Repair, about, green, red, yellow
 from learning_memory_server.index.engines.base import MIN_FREE_BYTES
-from learning_memory_server.learning.advice.finder import is_instructive
 from learning_memory_server.learning.anchors.freshness import Freshness
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.limits import PROJECTS_NAMED
@@ -112,7 +111,7 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
 def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Say how many of the project's lessons are about files that are not as they were."""
     caller, freshness = caller_of(environment, settings), Freshness()
-    lessons = [each for each in Stored(settings).entries.timeline.newest(caller.project) if is_instructive(each)]
+    lessons = [each for each in Stored(settings).entries.timeline.newest(caller.project) if each.learned]
     freshness.look(lessons, caller.project, caller.folder)
     if judged := [fate for each in lessons if (fate := freshness.find(each, caller.folder))]:
         gone = sum(each.is_gone for each in judged)

@@ -30,6 +30,7 @@ COVERED: Final = 0.6  # The share of a question's terms in a strong best result:
 ADVICE: Final = 0.475  # The least score of unsolicited experiences in a small store: see `learning.advice.finder`
 _GROWTH_OF_ADVICE: Final = 0.04  # The rise of that as a store of more than 100 entries becomes e times as large
 _GROWS_ABOVE: Final = 100
+NAMED: Final = 0.25  # The least score of a lesson that names the same file, identifier or code as a prompt or a command
 PROMPT: Final = 0.05  # The additional closeness for a user's prompt; measured by `benchmarks.recurrence`
 ERROR: Final = 0.62  # The least score at a failed command in a store of 100 entries; measured by `benchmarks.lessons`
 _FEW: Final = 10

@@ -16,6 +16,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError, StorageUnav
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, may_tell
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
+from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model import limits
@@ -105,6 +106,7 @@ class Advisor:
 
     def __post_init__(self) -> None:
         self.validity = Validity(self.log, self.collector)
+        self.names = Names(self.collector, self.finder.answers, self.finder.shared_by)
 
     async def advise(self, entry: Ghap, channel: Channel, folder: str = "") -> Related:
         """Return what to show for an entry's present hypothesis to somebody in a folder, and record it.
@@ -132,17 +134,32 @@ class Advisor:
         return self._shown(advice, folder)
 
     async def find_lesson(
-        self, text: str, caller: Caller, *, tools: AbstractSet[str] | None = None, patience: float = 0.0
+        self,
+        text: str,
+        caller: Caller,
+        *,
+        tools: AbstractSet[str] | None = None,
+        patience: float = 0.0,
+        by_name: bool = False,
     ) -> Ghap | None:
-        """Return the experience that bears on what a user has written or names an error, and record that it is shown.
+        """Return the lesson that is relevant to a user's text, a command or an error, and record that it is shown.
 
-        None for nearly all texts that nothing bears on, if it is withheld, or the model or the engine are late.
-        Only the beginning of the text counts. With `tools` the text is a command and its error; the lesson must
-        have one of these terms, if there are any. For `patience` seconds, this waits for a model and an index that are
-        not ready yet.
+        None for nearly all other texts, if it is withheld, or the model or the engine are late. Only the beginning of
+        the text counts. A lesson that names the same file, identifier or code has a lower threshold.
+
+        Args:
+            text: The text.
+            caller: The agent to tell.
+            tools: Set if the text is a command and its error: the terms of which the lesson must have one, if any.
+            patience: Seconds to wait for a model and an index that are not ready yet.
+            by_name: Whether the lesson must name the same thing.
         """
         text = text[:_PROMPT_MAX]
-        if len(set(terms(text))) < _TERMS_LEAST or (tools and not self.finder.is_known(tools, caller.project)):
+        heard = self.names.heard(text, caller)
+        named = [each for each in heard if not (self.knows(caller, each.id) or self.log.is_worn(each.id))]
+        if not named and (by_name or len(set(terms(text))) < _TERMS_LEAST):
+            return None
+        if tools and not self.finder.is_known(tools, caller.project):
             return None
         until = monotonic() + patience
         while not self.finder.index.is_open and monotonic() < until:
@@ -153,7 +170,7 @@ class Advisor:
             caller.folder,
             max(until - monotonic(), timeouts.HOOK_LESSON),
         )
-        found = ranked.lesson(is_error=tools is not None) if ranked else None
+        found = ranked.lesson(is_error=tools is not None, named=named) if ranked else None
         if found is None or self.knows(caller, found[0].id):
             return None
         if tools and not self.finder.has(found[0], tools):

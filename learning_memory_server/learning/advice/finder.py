@@ -11,7 +11,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +23,7 @@ from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.index.ranking.threshold import (
     DEVIATION,
     MEAN,
+    NAMED,
     PROMPT,
     VALUE,
     least_at_error,
@@ -57,6 +59,8 @@ _LEAD: Final = 0.5
 _LEAD_MOST: Final = 0.15
 _USUAL_LEAD: Final = 0.1  # The worth of half a point of lead over the next experience, its maximum, and the usual lead
 _WEAKER: Final = 0.12  # The distance from the best score within which a second experience is shown
+_TWINS: Final = 0.5  # The least share of their terms that two lessons have in common that say the same
+_COMPARED: Final = 8  # How many of the best are compared with each other
 _FALSIFIED_FIRST: Final = 0.07  # Within this of the best score, falsified hypotheses come first
 
 
@@ -105,10 +109,24 @@ class Scored:
         return Item(self.entry.id, Kind.EXPERIENCE, score=round(self.score, SCORE_DIGITS), reason=reason)
 
 
-def is_instructive(entry: Ghap) -> bool:
-    """Return whether a resolved entry says what was learned."""
-    end = entry.outcome
-    return bool(end.lesson or end.root_cause)
+@lru_cache(1_024)
+def _terms_in(text: str) -> frozenset[str]:
+    return frozenset(terms(text))
+
+
+def are_one(first: Ghap, other: Ghap) -> bool:
+    """Return whether two entries are one candidate: what they taught is nearly the same, or about one error."""
+    mine, others = _terms_in(first.learned), _terms_in(other.learned)
+    return len(mine & others) >= _TWINS * len(mine | others)
+
+
+def distinct(entries: Iterable[Ghap]) -> list[Ghap]:
+    """Return entries of which no two are one candidate: the first of each."""
+    found: list[Ghap] = []
+    for entry in entries:
+        if not any(are_one(entry, each) for each in found):
+            found.append(entry)
+    return found
 
 
 def may_tell(entry: Ghap, answers: Answers | None = None) -> bool:
@@ -117,7 +135,7 @@ def may_tell(entry: Ghap, answers: Answers | None = None) -> bool:
     A shared lesson that an own entry confirms needs no yes; see `AdviceFinder.shared_by`.
     """
     is_own = not entry.imported or bool(answers and answers.is_yes(entry.id))
-    return is_own and is_instructive(entry) and not (answers and answers.is_never(entry.id))
+    return is_own and bool(entry.learned) and not (answers and answers.is_never(entry.id))
 
 
 def sunk(score: float, misled: int, helped: int) -> float:
@@ -130,6 +148,8 @@ def best(scored: Iterable[Scored], least: float) -> list[Scored]:
     ranked = sorted(scored, key=lambda each: -each.score)
     if not ranked:
         return []
+    first = distinct(each.entry for each in ranked[:_COMPARED])
+    ranked = [*(each for each in ranked[:_COMPARED] if each.entry in first), *ranked[_COMPARED:]]
     most = ranked[0].score
     lead = min(most - ranked[1].score, _LEAD_MOST) if len(ranked) > 1 else _USUAL_LEAD
     needed = least + _LEAD * _USUAL_LEAD
@@ -171,10 +191,18 @@ class Ranked:
             ),
         ]
 
-    def lesson(self, *, is_error: bool) -> tuple[Ghap, Item] | None:
-        """Return the one to show where a text names an error, or is what a user has written: it must be nearer."""
+    def lesson(self, *, is_error: bool, named: Sequence[Ghap] = ()) -> tuple[Ghap, Item] | None:
+        """Return the lesson to show where a text names an error or a user has written it, with a higher threshold.
+
+        Else the best of those that name the same thing as the text, with a lower one.
+        """
         least = self.least_at_error if is_error else self.least + PROMPT
-        return next(((each.entry, each.item(least)) for each in best(self.experiences, least)), None)
+        if found := best(self.experiences, least):
+            return found[0].entry, found[0].item(least)
+        ids = {each.id for each in named}
+        alike = [each for each in self.experiences if each.entry.id in ids and each.score >= NAMED]
+        found = sorted(alike, key=lambda each: -each.score)
+        return (found[0].entry, replace(found[0].item(least), reason=Reason.TERMS)) if found else None
 
     def best_values(self) -> list[Likeness]:
         """Return the values to show."""

@@ -70,6 +70,11 @@ class AdviceLog(Records[Advice]):
             self._effects = state, {name: (misled[name], helped[name]) for name in names}
         return self._effects[1]
 
+    def is_worn(self, name: str) -> bool:
+        """Return whether something was shown twice or more, and never helped."""
+        shown = [item for each in self.all() if not each.withheld for item in each.items if item.id == name]
+        return len(shown) > 1 and not any(item.effect is Effect.HELPED for item in shown)
+
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
         return [each.id for each in self.all() if each.ghap_id in ids or any(item.id in ids for item in each.items)]

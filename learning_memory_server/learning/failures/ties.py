@@ -15,11 +15,9 @@ from typing import Final, NamedTuple
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.index.document import full_parts
-from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.finder import is_instructive, may_tell
-from learning_memory_server.learning.advice.text import learned
+from learning_memory_server.learning.advice.finder import are_one, may_tell
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import head, looks, parse
 from learning_memory_server.learning.failures.sanitize import normalized
@@ -34,7 +32,6 @@ from learning_memory_server.model.vocabulary import OutcomeStatus
 _ROUTINE: Final = 3  # In more earlier sessions than this an error is a part of the work
 _VAIN: Final = 2  # In so many sessions the error may come after the lesson; then agents do not get that lesson any more
 _QUOTED: Final = 4  # Words in a row that are a quotation
-_TWINS: Final = 0.5  # The least share of their terms that two lessons have in common that say the same
 _OLD: Final = 200  # How many of the newest entries are looked at that may be from before failures were kept
 _COMMON: Final = frozenset(
     """
@@ -115,7 +112,7 @@ class Ties:
         if not entries or self._is_routine(line, caller):
             return None
         confirmed = [each for each in entries if each.outcome.status is OutcomeStatus.CONFIRMED]
-        if not confirmed and not all(_are_twins(one, other) for one, other in combinations(entries, 2)):
+        if not confirmed and not all(are_one(one, other) for one, other in combinations(entries, 2)):
             return None
         best, *rest = sorted(
             entries, key=lambda each: (each in confirmed, as_seen(each.outcome.resolved_at), each.id), reverse=True
@@ -162,7 +159,7 @@ class Ties:
             first = min((as_seen(each.created_at) for each in failures), default=None)
             newest = islice(timeline.newest(project), _OLD)
             unseen = [each for each in newest if not first or as_seen(each.outcome.resolved_at) < first]
-            words = {each.id: _words_of(each) for each in unseen if is_instructive(each)}
+            words = {each.id: _words_of(each) for each in unseen if each.learned}
             self._known[project] = _Known([*self._earlier(project, failures)], words)
         known, state = self._known[project], (timeline, timeline.changes)
         if known.state != state:
@@ -273,8 +270,3 @@ def _names(line: str, programs: frozenset[str]) -> bool:
     """Return whether a line names something: a thing, or the program that says it."""
     said = _RAISED.sub("", _MARK.sub("", line))
     return line.partition(":")[0].casefold() in programs or _NAME.search(said) is not None
-
-
-def _are_twins(one: Ghap, other: Ghap) -> bool:
-    mine, others = ({*terms(learned(each))} for each in (one, other))
-    return len(mine & others) >= _TWINS * len(mine | others)

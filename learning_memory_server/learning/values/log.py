@@ -199,20 +199,14 @@ class Closest:
 async def closest_members(index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: Vectors) -> Closest:
     """Return the members closest to a text's document `vector`; `members` are most central first, for a fallback."""
     falsified = [entry for entry in members if entry.outcome.status is OutcomeStatus.FALSIFIED]
-    learned = await _nearest(index, axis, list(filter(lesson_of, members)), vector)
+    learned = await _nearest(index, axis, [each for each in members if each.learned], vector)
     failed = await _nearest(index, axis, falsified, vector)
-    said = [*map(lesson_of, learned), *(entry.hypothesis for entry in failed)]
+    said = [*(entry.learned for entry in learned), *(entry.hypothesis for entry in failed)]
     try:
         cosines = (await index.embeddings.embed_documents(said, index.budget) @ vector).tolist() if said else []
     except EmbeddingUnavailableError:
         return Closest(tuple(learned[: limits.CLOSEST_SHOWN]), tuple(failed[: limits.CLOSEST_SHOWN]))
     return Closest(_best(learned, cosines[: len(learned)]), _best(failed, cosines[len(learned) :]))
-
-
-def lesson_of(entry: Ghap) -> str:
-    """Return what a resolved entry teaches: its takeaway, else what worked, else nothing."""
-    lesson = entry.outcome.lesson
-    return (lesson.takeaway or lesson.what_worked) if lesson else ""
 
 
 async def _nearest(index: VectorIndex, axis: Axis, members: Sequence[Ghap], vector: Vectors) -> Sequence[Ghap]:

@@ -25,7 +25,6 @@ from learning_memory_server.learning.values.log import (
     ValueLog,
     closest_members,
     document_of,
-    lesson_of,
     nearest_values,
     ordered,
     values_like,
@@ -330,7 +329,7 @@ def _evidence_of(cluster: ExperienceCluster, match: TopicMatch, origin: str) -> 
 
 def learned_text(entry: Ghap) -> str:
     """Return what is compared with values: what was believed, and what was learned."""
-    return "\n".join(part for part in (entry.goal, entry.hypothesis, lesson_of(entry)) if part)
+    return "\n".join(part for part in (entry.goal, entry.hypothesis, entry.learned) if part)
 
 
 def require_resolved(field: str, ghap_ids: Iterable[str], collector: ObservationCollector) -> None:

@@ -203,7 +203,7 @@ class Services(Indexed):
         self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
-        self.session_context = SessionContext(collector, self.values, self.advisor)
+        self.session_context = SessionContext(collector, self.advisor)
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, collector, self.advisor)
         self.validity = self.advisor.validity

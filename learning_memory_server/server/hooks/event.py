@@ -49,13 +49,14 @@ class _Dialect:
     `written` matches what it gives as the output of a command, with the groups `output` and, if it says the exit status
     there, `status`; otherwise its end is unknown. `replies` are the keys of an answer. `is_escaped`: what is told
     becomes a message of the developer, in which it could pass for the client's own markup. `starts_late`: its hook at
-    the first prompt may run before the one at the start.
+    the first prompt may run before the one at the start. `has_prompts`: what a hook says at a prompt is told.
     """
 
     written: re.Pattern[str] | None = None
     replies: tuple[str, ...] = (_NESTED,)
     is_escaped: bool = False
     starts_late: bool = False
+    has_prompts: bool = True
 
 
 _DIALECTS: Final[Mapping[str, _Dialect]] = {
@@ -73,7 +74,7 @@ _DIALECTS: Final[Mapping[str, _Dialect]] = {
         (_CONTEXT, _NESTED),
         starts_late=True,
     ),
-    "cursor": _Dialect(replies=("additional_context",)),
+    "cursor": _Dialect(replies=("additional_context",), has_prompts=False),
 }
 """The other clients, as the argument of the command `hook` names them."""
 _SHELLS: Final = frozenset(
@@ -98,6 +99,7 @@ class Event:
     `is_background`: the command goes on in the background, so that nothing is known of its end. `is_again`: the agent
     goes on because of a hook of this event, or the client may say late that a session began. `is_unknown`: the client
     does not say if the command succeeded. `is_edit`: the file was edited, or made.
+    `is_alone`: the client tells nothing at prompts.
     """
 
     name: str
@@ -117,6 +119,7 @@ class Event:
     is_again: bool = False
     is_unknown: bool = False
     is_edit: bool = False
+    is_alone: bool = False
 
     @property
     def kind(self) -> str:
@@ -146,6 +149,7 @@ def arguments_of(given: object, client: str = "") -> dict[str, str]:
         "folder": _find(given, ("cwd",)),
         "transcript": _find(given, ("transcript_path",)),
         "source": _find(given, ("source",)) if is_start else None,
+        "alone": "" if dialect.has_prompts or not is_start else "true",
         "prompt": prompt and _TOLD.sub("", prompt),
         "command": _find(given, ("tool_input.command",)) if tool in _SHELLS else None,
         "error": _find(given, ("error",)),

@@ -18,7 +18,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.embedding.work_queue import DaemonThread
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.text import RelatedItem, SessionContext, latest, learned, related
+from learning_memory_server.learning.advice.text import RelatedItem, SessionContext, related, told_of
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.anchors.freshness import name_in, project_root
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
@@ -157,13 +157,19 @@ class Hooks:
         told = self.advisor.told.to(caller.session, caller.agent)
         if event.kind == SESSION_START and event.source != RESUMED:
             told.clear()
-        place = await asyncio.to_thread(place_in, Path(event.folder)) if event.folder else ""
-        lessons = latest(self.collector, caller.project, self.advisor.finder.answers)
+        place = await asyncio.to_thread(self._place, event, caller) if event.folder else ""
+        lessons = self.advisor.names.at(place, caller)
         await self.advisor.validity.freshness.judge(lessons, caller.project, caller.folder)
         if event.folder and event.session:
             # Claude Code loads it before it knows the hooks of plugins.
             await self._loaded(replace(event, file=str(Path(event.folder, LEARNED))), caller)
-        return self.context.text(caller, place, told)
+        return self.context.text(caller, place, told, is_alone=event.is_alone)
+
+    def _place(self, event: Event, caller: Caller) -> str:
+        """Return where an agent works: the branch, the changed files and the folder."""
+        self.advisor.names.look(caller.folder)
+        root = project_root(caller.folder)
+        return f"{place_in(Path(event.folder))}\n{(root and name_in(root, event.folder)) or ''}"
 
     async def _loaded(self, event: Event, caller: Caller) -> str:
         """Keep which promoted rules the client has loaded: advice does not repeat them."""
@@ -211,11 +217,11 @@ class Hooks:
         is_main = caller.agent in {None, MAIN_AGENT}
         return self.session(event.session if is_main else f"{event.session} {caller.agent}")
 
-    async def _lesson_about(self, task: str, caller: Caller, patience: float = 0.0) -> str:
+    async def _lesson_about(self, task: str, caller: Caller, patience: float = 0.0, *, by_name: bool = False) -> str:
         """Return the line with a lesson that bears on a task, if one does that the agent was not told."""
         if not caller.is_told:
             return ""
-        entry = await self.advisor.find_lesson(task, caller, patience=patience)
+        entry = await self.advisor.find_lesson(task, caller, patience=patience, by_name=by_name)
         if entry is None:
             return ""
         item, source = _learned(entry)
@@ -266,9 +272,8 @@ class Hooks:
         if entry is None:
             return ""
         memory.wrong += 1
-        believed, found = (
-            shortened(one_line(text), limits.REMINDER_MAX) for text in (entry.hypothesis, learned(entry))
-        )
+        believed = shortened(one_line(entry.hypothesis), limits.REMINDER_MAX)
+        found = told_of(entry, limits.LESSON_ALONE_MAX)
         told = told_name(name) or "this file"
         return f"{_OPENING} Of {told} this was believed, and was wrong: {believed} Learned: {found} ({entry.id}{self._words(entry, caller)})"
 
@@ -283,6 +288,7 @@ class Hooks:
             self.collector.add_run(caller, run)
         known = await self._seen(event, caller)
         told = await self._failed(known, caller) if caller.is_told else ""
+        told = told or ("" if event.error else await self._lesson_about(event.command, caller, by_name=True))
         return told or self._check_in(event, caller)
 
     async def _seen(self, event: Event, caller: Caller) -> Known:

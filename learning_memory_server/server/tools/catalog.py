@@ -63,6 +63,7 @@ async def hook(
     old: Annotated[str, Field(description="The text that an edit took out.")] = "",
     new: Annotated[str, Field(description="The text that it put in.")] = "",
     source: Annotated[str, Field(description="Why a session begins, as Claude Code says it.")] = "",
+    alone: Annotated[str, Field(description="`true` if the client tells nothing at prompts.")] = "",
     background: Annotated[str, Field(description="`true` if it was started in the background.")] = "",
     task: Annotated[str, Field(description="The background task that it became, if it did.")] = "",
     unknown: Annotated[str, Field(description="`true` if the client does not say whether it failed.")] = "",
@@ -100,6 +101,7 @@ async def hook(
             is_background=background == "true" or bool(task),
             is_again=again == "true",
             is_unknown=unknown == "true",
+            is_alone=alone == "true",
             # Claude Code says [] of a file that is new.
             is_edit=bool(patch or old or new),
         ),

@@ -275,8 +275,9 @@ async def resolve_ghap(
         reply |= _also_open(collector, caller)
     if not indexed:
         reply["warning"] = "The entry is saved. It will be indexed as soon as the model and the engine are ready."
-    if value:
-        reply["value"] = value_views.to_judge(value, entry.id)
+    cites = next((found for name in helped or () if (found := citing.values.find(name))), None)
+    if value := cites or value:
+        reply["value"] = value_views.to_judge(value, entry.id, helped=cites is not None)
         reply["stored_text"] = STORED_TEXT["stored_text"]
     return reply
 

@@ -179,11 +179,9 @@ def experience(entry: Ghap, score: float | None = None) -> dict[str, Any]:
 
 def short_experience(entry: Ghap, score: float) -> dict[str, Any]:
     """Return what tells whether a resolved entry is worth reading, with shortened texts."""
-    lesson = entry.outcome.lesson
-    learned = (lesson and (lesson.takeaway or lesson.what_worked)) or entry.outcome.surprise
     shown = experience(entry, score) | {
         "goal": preview(entry.goal, limits.SHORT_ENTRY_MAX),
-        "learned": learned and preview(learned, limits.SHORT_ENTRY_MAX),
+        "learned": preview(entry.learned, limits.SHORT_ENTRY_MAX) or None,
     }
     return lean({name: shown.get(name) for name in _IN_SHORT})
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, NotRequired
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
 from learning_memory_server.journal.codec import lean
-from learning_memory_server.learning.values.log import lesson_of
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import shortened
 from learning_memory_server.server.views import fields
@@ -240,13 +239,11 @@ class ValueToJudge(TypedDict):
     next: str
 
 
-def to_judge(value: Value, ghap_id: str) -> ValueToJudge:
-    """Return a value that an entry may support or contradict."""
-    return {
-        "id": value.id,
-        "text": value.text,
-        "next": f"If this entry supports or contradicts it, call judge_value with ghap_id {ghap_id}.",
-    }
+def to_judge(value: Value, ghap_id: str, *, helped: bool = False) -> ValueToJudge:
+    """Return a value that an entry may support or contradict, or one that is said to have helped."""
+    why = "That it helped is no verdict yet" if helped else "If this entry supports or contradicts it"
+    call = f"call judge_value with value_id {value.id}, ghap_id {ghap_id} and your verdict"
+    return {"id": value.id, "text": value.text, "next": f"{why}{':' if helped else ','} {call}."}
 
 
 def listed(standing: Standing) -> dict[str, Any]:
@@ -324,7 +321,7 @@ def tested(trial: Validation) -> dict[str, Any]:
     topic = trial.topic
     rival = topic.rival and _rounded(Rival, topic.rival, cluster_id=topic.rival.name)
     lessons = [
-        fields(NearestLesson, entry, lesson=lesson_of(entry), outcome_status=entry.outcome.status)
+        fields(NearestLesson, entry, lesson=entry.learned, outcome_status=entry.outcome.status)
         for entry in trial.closest.lessons
     ]
     return lean(

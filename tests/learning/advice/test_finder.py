@@ -9,10 +9,10 @@ import pytest
 
 from learning_memory_server.embedding.hashing import HashingEmbedder
 from learning_memory_server.index.ranking.threshold import ADVICE, ERROR, least_at_error, least_of_advice
-from learning_memory_server.learning.advice.finder import Background, Ranked, Scored, best, is_instructive, sunk
+from learning_memory_server.learning.advice.finder import Background, Ranked, Scored, best, sunk
 from learning_memory_server.learning.values.log import Likeness, document_of
 from learning_memory_server.model.advice import Kind, Reason
-from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.model.vocabulary import OutcomeStatus, Stance
 from tests.embedding.test_scale import Unknown
 from tests.learning.advice.parts import MeasuredModel, finder_over
@@ -234,6 +234,8 @@ def test_the_shared_part_of_a_score_is_what_the_terms_add() -> None:
 
 
 def test_an_entry_teaches_by_its_lesson_or_its_root_cause() -> None:
-    assert is_instructive(about("pool", 1))
-    assert is_instructive(full_ghap())
-    assert not is_instructive(ghap(resolution=CONFIRMED))
+    assert about("pool", 1).learned
+    assert full_ghap().learned
+    assert not ghap(resolution=CONFIRMED).learned
+    # What worked was for its own case.
+    assert not ghap(resolution=replace(CONFIRMED, lesson=Lesson("looking closely"))).learned
