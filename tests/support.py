@@ -132,7 +132,8 @@ def about(topic: str, number: int) -> Ghap:
             CONFIRMED,
             result=f"{words} solved",
             resolved_at=NOON + timedelta(minutes=number, seconds=30),
-            lesson=Lesson(f"{words} first"),
+            # No two of them say the same.
+            lesson=Lesson(f"{words} first", f"goal{number} because{number} then{number}"),
         ),
     )
 

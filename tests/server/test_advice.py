@@ -9,7 +9,6 @@ from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.finder import AdviceFinder
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.tools.toolset import compact
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, FALSIFIED, Agent, agent_of, at_work, indexing
 from tests.support import in_one_task
@@ -83,18 +82,19 @@ async def test_an_agent_says_what_helped_and_what_misled(indexed: Services, agen
     assert indexed.advice_log.effects() == {before: (0, 1)}
 
 
-async def test_two_long_lessons_stay_under_600_characters(indexed: Services, agent: Agent) -> None:
-    wordy = {
-        **FALSIFIED,
-        "root_cause": {"category": "oversight", "description": "the database held “old” prices\n" * 60},
-    }
-    for _ in range(2):
+async def test_two_long_lessons_have_300_characters_each_and_say_where_the_rest_is(
+    indexed: Services, agent: Agent
+) -> None:
+    for number in range(2):
+        text = f"table{number} held old{number} prices{number} of row{number}. " * 20
+        wordy = {**FALSIFIED, "root_cause": {"category": "oversight", "description": text}}
         await agent.resolve_new(entry={**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"}, **wordy)
     async with agent_of(indexed, replace(CALLER, session="b" * 16)) as another:
         started = await another.call("start_ghap", **{**ENTRY, "goal": f"{ENTRY['goal']} {'again ' * 100}"})
     assert len(started["related"]) == 2
-    assert 400 < len(compact(started["related"])) < 600
-    assert all("\n" not in item["learned"] for item in started["related"])
+    for item in started["related"]:
+        assert item["learned"].endswith(f". (more: {item['id']})")
+        assert 200 < len(item["learned"].partition(" (more")[0]) <= 300
 
 
 async def test_without_a_measured_model_there_is_no_advice(services: Services) -> None:

@@ -10,7 +10,7 @@ from mcp.types import TextContent, TextResourceContents
 from learning_memory_server.learning.advice.log import Trials
 from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.model import limits
-from learning_memory_server.model.advice import Channel
+from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.app import CONTEXT_URI, build_server
@@ -28,12 +28,21 @@ async def read_context(agent: Agent) -> str:
     return content.text
 
 
-async def test_the_context_is_empty_and_then_names_what_is_open_and_what_was_learned(agent: Agent) -> None:
+def let_help(services: Services, entry: str) -> None:
+    """Record that an entry has helped another one that is gone."""
+    items = (Item(entry, Kind.EXPERIENCE, Effect.HELPED),)
+    services.advice_log.add(Advice("ghap_gone", 1, Channel.START, items, CALLER.project, services.clock()))
+
+
+async def test_the_context_is_empty_and_then_names_what_is_open_and_what_helped(
+    services: Services, agent: Agent
+) -> None:
     assert [each.uri for each in (await agent.client.list_resources()).resources] == [CONTEXT_URI]
     assert await read_context(agent) == ""
-    await agent.call("start_ghap", **ENTRY)
-    await agent.call("resolve_ghap", **CONFIRMED)
+    before = await agent.resolve_new(**CONFIRMED)
     started = await agent.call("start_ghap", **ENTRY)
+    assert "deploys must clear the cache" not in await read_context(agent)
+    let_help(services, before)
     shown = await read_context(agent)
     assert f"- {started['id']}: {ENTRY['goal']}\n" in shown
     assert "- deploys must clear the cache\n" in shown
@@ -42,8 +51,7 @@ async def test_the_context_is_empty_and_then_names_what_is_open_and_what_was_lea
 
 async def test_the_context_is_the_projects_own(services: Services) -> None:
     async with agent_of(services) as agent:
-        await agent.call("start_ghap", **ENTRY)
-        await agent.call("resolve_ghap", **FALSIFIED, lesson=CONFIRMED["lesson"])
+        let_help(services, await agent.resolve_new(**FALSIFIED, lesson=CONFIRMED["lesson"]))
     async with agent_of(services, Caller("blog", "a1")) as agent:
         assert await read_context(agent) == ""
     async with agent_of(services, Caller("shop", "b2")) as agent:
@@ -54,26 +62,27 @@ async def test_the_lessons_in_the_context_are_recorded_as_advice_on_the_open_ent
     services: Services, agent: Agent
 ) -> None:
     before = await agent.resolve_new(**CONFIRMED)
+    let_help(services, before)
     started = await agent.call("start_ghap", **ENTRY)
     await read_context(agent)
     await read_context(agent)
-    (advice,) = services.advice_log.all()
+    advice = services.advice_log.all()[-1]
     assert (advice.ghap_id, advice.channel) == (started["id"], Channel.CONTEXT)
     await agent.call("resolve_ghap", **CONFIRMED, helped=[before])
-    assert services.advice_log.effects() == {before: (0, 1)}
+    assert services.advice_log.effects() == {before: (0, 2)}
 
 
 async def test_what_is_withheld_from_a_session_is_not_in_its_context(services: Services, agent: Agent) -> None:
     trials = Trials(services.journal.trials, services.clock, 1.0)
     withholding = replace(services.session_context, advisor=replace(patient(services), trials=trials))
-    await agent.resolve_new(**CONFIRMED)
+    let_help(services, await agent.resolve_new(**CONFIRMED))
     started = await agent.call("start_ghap", **ENTRY)
     caller = Caller(CALLER.project, CALLER.session)
-    assert withholding.text(caller).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
-    assert [each.withheld for each in services.advice_log.all()] == [True]
+    assert withholding.text(caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
+    assert [each.withheld for each in services.advice_log.all()] == [False, True]
     # After a compaction, too.
-    assert withholding.text(caller).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
-    shown = services.session_context.text(Caller(CALLER.project, "another"))
+    assert withholding.text(caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
+    shown = services.session_context.text(Caller(CALLER.project, "another"), is_alone=True)
     assert started["id"] in shown
     assert "deploys must clear the cache" in shown
 

@@ -14,7 +14,7 @@ from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog, Trials, counts_of
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
-from learning_memory_server.model.entry import Ghap
+from learning_memory_server.model.entry import Ghap, Lesson
 from tests.learning.advice.parts import finder_over
 from tests.learning.values.parts import value
 from tests.server.hooks.test_kept_failures import FullDisk
@@ -271,6 +271,24 @@ async def test_a_prompt_is_shown_the_one_experience_that_bears_on_it(parts: Part
     # It is not told to the same agent again, and another agent has not heard it.
     assert found != await shows.find_lesson(PROMPT, ALICE)
     assert found == await shows.find_lesson(PROMPT, replace(ALICE, agent="a subagent"))
+
+
+async def test_a_lesson_that_names_the_same_thing_is_told_at_a_lower_bar_until_it_was_told_twice_in_vain(
+    parts: Parts,
+) -> None:
+    words = TOPICS["types"]
+    named = about("types", 7)
+    resolved = replace(named.outcome, lesson=Lesson("", f"Give bin/press its salt before {words}"))
+    await parts.learn(replace(named, resolution=resolved))
+    shows, asked = advisor(parts), f"make the weekly report again {words.split()[0]} {words.split()[1]}"
+
+    assert await shows.find_lesson(f"{asked} by hand", ALICE) is None
+    assert await shows.find_lesson(f"{asked} with bin/press", ALICE, by_name=True)
+    for session in ("1" * 16, "2" * 16):
+        caller = replace(ALICE, session=session)
+        start(parts.collector, caller, goal="Draw the owl")
+        assert await shows.find_lesson(f"{asked} with bin/press", caller)
+    assert await shows.find_lesson(f"{asked} with bin/press", replace(ALICE, session="3" * 16)) is None
 
 
 @pytest.mark.parametrize("prompt", ["", "go on", "fix the pool", "draw the owl in the meadow at midnight"])

@@ -159,7 +159,8 @@ WANTED = frozenset({"pool", "checkout", "timeout"})
 
 
 def scored(number: int, score: float, status: OutcomeStatus = OutcomeStatus.CONFIRMED) -> Scored:
-    return Scored(numbered(number, resolution=replace(CONFIRMED, status=status)), score)
+    lesson = Lesson("", f"lesson{number} only{number}")
+    return Scored(numbered(number, resolution=replace(CONFIRMED, status=status, lesson=lesson)), score)
 
 
 @pytest.mark.parametrize(

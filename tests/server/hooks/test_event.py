@@ -46,7 +46,7 @@ def ran(tool: str, response: Any, event: str = "PostToolUse") -> dict[str, Any]:
     ],
 )
 def test_what_a_client_says_becomes_arguments(given: dict[str, Any], wanted: dict[str, str]) -> None:
-    assert arguments_of(given) == wanted
+    assert arguments_of(given) == {"alone": "", **wanted}
 
 
 def test_the_events_of_gemini_cli_are_those_of_claude_code() -> None:
@@ -104,14 +104,14 @@ def copilot(result: str) -> dict[str, Any]:
         (
             "cursor",
             {"hook_event_name": "sessionStart", "conversation_id": "s"},
-            {"event": "sessionStart", "session": "s", "agent": ""},
+            {"event": "sessionStart", "session": "s", "agent": "", "alone": "true"},
         ),
     ],
 )
 def test_each_client_says_the_end_of_a_command_in_its_way(
     client: str, given: dict[str, Any], wanted: dict[str, str]
 ) -> None:
-    assert arguments_of(given, client) == {"again": "", **wanted}
+    assert arguments_of(given, client) == {"again": "", "alone": "", **wanted}
 
 
 def test_what_hooks_said_before_is_no_part_of_a_prompt() -> None:

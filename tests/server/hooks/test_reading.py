@@ -22,6 +22,7 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.system import timeouts
 from tests.server.agent import CALLER, ENTRY
 from tests.server.test_hook import Hooked
+from tests.sharing.repositories import git
 
 
 @pytest.fixture
@@ -31,6 +32,13 @@ def shop(tmp_path: Path) -> Path:
     for number in range(3):
         (folder / f"f{number}.py").write_text(f"total = round(price, {number})\n")
     return folder
+
+
+def work_on_checkout(folder: Path) -> None:
+    """Let a folder be a repository on a branch that the entry's words name."""
+    if not (folder / ".git").exists():
+        git(folder, "init", "-q", "-b", "main")
+    git(folder, "checkout", "-q", "-B", "fix/checkout-page")
 
 
 @asynccontextmanager
@@ -112,31 +120,32 @@ async def test_a_session_is_told_two_such_hypotheses_at_most_and_none_that_held(
 OTHER = {"status": "confirmed", "result": "it fits"}
 
 
-async def test_a_session_without_changes_is_told_what_bears_on_the_files_of_the_last_ones(
+async def test_a_session_starts_with_lessons_that_name_its_branch_a_changed_file_or_the_folder(
     services: Services, tmp_path: Path
 ) -> None:
-    caller = replace(CALLER, session=session_hash("s1"), folder=str(tmp_path))
-    rounding = {"what_worked": "one rounding", "takeaway": "Round the totals of billing once, at the end"}
-    totals = tmp_path / "billing" / "totals.py"
-    totals.parent.mkdir()
-    totals.write_text("total = round(price)\n")
-    async with Client(build_server(Calls(services.injectable(), caller, has_hooks=True))) as client:
-        hooked = Hooked(client)
-        await hooked.call("start_ghap", **ENTRY)
-        await hooked.call("resolve_ghap", **OTHER, lesson=rounding)
-        for number in range(4):
-            await hooked.call("start_ghap", **ENTRY | {"goal": f"Give the crawler {number} a larger cache"})
-            lesson = {"what_worked": "more room", "takeaway": f"The crawler {number} wants more room"}
-            await hooked.call("resolve_ghap", **OTHER, lesson=lesson)
-        assert "Round the totals" not in await hooked.fire("SessionStart", session="s2", folder=str(tmp_path))
-
-        await hooked.call("start_ghap", **ENTRY | {"goal": "Give the crawler a name"})
-        await hooked.fire("PostToolUse", file=str(totals), patch='[{"lines": ["+total"]}]', folder=str(tmp_path))
-        await hooked.call("resolve_ghap", **OTHER)
-        await services.anchoring.close()
-
-        told = await hooked.fire("SessionStart", session="s3", folder=str(tmp_path))
-    assert told.index("Round the totals") < told.index("The crawler 3")
+    folder = tmp_path / "shop"
+    (folder / "billing").mkdir(parents=True)
+    (folder / "billing" / "invoice_totals.py").write_text("total = round(price)\n")
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", ".")
+    lessons = {
+        "Round once in billing/invoice_totals.py": "Rounding of totals",
+        "The crawler wants more room": "A larger cache",
+        "Anchors of the ferry hold in mud": "Keep the ferry in place",
+    }
+    async with session_in(services, folder, "first") as first:
+        for takeaway, goal in lessons.items():
+            await first.call("start_ghap", **ENTRY | {"goal": goal})
+            await first.call("resolve_ghap", **OTHER, lesson={"what_worked": "it", "takeaway": takeaway})
+    async with session_in(services, folder, "second") as second:
+        told = await second.fire("SessionStart", session="second", source="startup", folder=str(folder))
+        assert "Round once" in told
+        assert "crawler" not in told
+        git(folder, "checkout", "-q", "-B", "fix/ferry-anchors")
+        told = await second.fire("SessionStart", session="second", source="clear", folder=str(folder))
+        assert "Anchors of the ferry" in told
+        # What is resumed is told what is new, and that is nothing.
+        assert not await second.fire("SessionStart", session="second", source="resume", folder=str(folder))
 
 
 async def test_a_disk_that_is_gone_holds_nobody(

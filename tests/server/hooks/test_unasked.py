@@ -18,7 +18,7 @@ from learning_memory_server.server.settings import Settings
 from tests.journal.archive.making import value_record
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CALLER, CONFIRMED, ENTRY, at_work
-from tests.server.hooks.test_reading import session_in, shop
+from tests.server.hooks.test_reading import session_in, shop, work_on_checkout
 from tests.sharing.repositories import commit, git, lesson, write
 
 __all__ = ["shop"]
@@ -42,6 +42,7 @@ async def joined(services: Services, folder: Path, count: int) -> None:
 async def everything_told(services: Services, shop: Path) -> dict[str, Any]:
     services.advisor.within = None
     told: dict[str, Any] = {}
+    work_on_checkout(shop)
     async with session_in(services, shop, "a") as work:
         told["start"] = await work.fire("SessionStart", session="a", folder=str(shop))
     async with session_in(services, shop, "b") as work:

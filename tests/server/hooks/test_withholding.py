@@ -12,7 +12,7 @@ from learning_memory_server.model.caller import session_hash
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import CONFIRMED, ENTRY, at_work
-from tests.server.hooks.test_reading import learn_about, session_in, shop
+from tests.server.hooks.test_reading import learn_about, session_in, shop, work_on_checkout
 from tests.server.test_advice import patient
 from tests.support import NOON
 
@@ -37,9 +37,10 @@ async def test_one_toss_for_a_session_covers_every_channel(settings: Settings, s
         hours = count()
         services.hooks.clock = lambda: NOON + timedelta(hours=next(hours))
         told: dict[str, object] = {}
+        work_on_checkout(shop)
         async with session_in(services, shop, "a") as work:
-            told["start"] = await work.fire("SessionStart", session="a")
-            told["compaction"] = await work.fire("SessionStart", session="a")
+            told["start"] = await work.fire("SessionStart", session="a", folder=str(shop))
+            told["compaction"] = await work.fire("SessionStart", session="a", source="compact", folder=str(shop))
         async with session_in(services, shop, "b") as work:
             await work.fire("SessionStart", session="b")
             told["prompt"] = await work.fire("UserPromptSubmit", session="b", prompt=bears)
