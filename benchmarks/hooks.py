@@ -50,6 +50,19 @@ MENDED = {
     "error": "Exit code 1\nModuleNotFoundError: No module named 'shop'",
 }
 MENDS = {"folder": "/work/shop", "command": "PYTHONPATH=src python tools/seed.py", "output": "seeded"}
+TIED = {
+    "folder": "/work/shop",
+    "command": "bin/press feed data.csv",
+    "error": "Exit code 4\npress: error: feed schema mismatch at 'column{number}'",
+}
+TIES = {
+    "status": "confirmed",
+    "result": "It worked with --schema v2",
+    "lesson": {
+        "what_worked": "the option",
+        "takeaway": "bin/press feed says schema mismatch as long as --schema is missing",
+    },
+}
 GIVEN: Mapping[str, Mapping[str, str]] = {
     "SubagentStop": {},
     "SessionStart": {},
@@ -68,6 +81,7 @@ GIVEN: Mapping[str, Mapping[str, str]] = {
         "error": "Exit code 1\nE   ValueError: the cart {number} has no total\n" + OUTPUT,
     },
     "PostToolUseFailure with a remedy": MENDED,
+    "PostToolUseFailure with a tied lesson": {**TIED, "session": "told {number}"},
     "Stop": {},
 }
 BASELINE = "SubagentStop"
@@ -98,6 +112,7 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
         await calls.call(0, "start_ghap", dict(ENTRY))
         for kind, about in (("PostToolUseFailure", MENDED), ("PostToolUse", MENDS)):
             await calls.call(0, "hook", {"event": kind, "session": "s", **about})
+        await learn_ties(services, runs + 5)
         for event, given in GIVEN.items():
             taken = []
             # The first runs load what is loaded once, and are not counted.
@@ -132,6 +147,17 @@ async def inside(storage: Path, entries: int, runs: int) -> dict[str, Any]:
     size = sum(len(text.encode()) for text in told)
     print(f"  a session of 40 commands, 5 of which fail: told {len(told)} times, {size} bytes, about {tokens} tokens")
     return {"entries": entries, "events": figures, "session": {"told": len(told), "bytes": size, "tokens": tokens}}
+
+
+async def learn_ties(services: Services, count: int) -> None:
+    """Let another session learn from as many errors, each with a lesson of its own."""
+    calls = Calls(services.injectable(), replace(CALLER, session="b" * 16), has_hooks=True)
+    for number in range(count):
+        await calls.call(0, "start_ghap", {**ENTRY, "goal": "Feed the press with bin/press"})
+        met = {name: text.replace("{number}", str(number)) for name, text in TIED.items()}
+        await calls.call(0, "hook", {"event": "PostToolUseFailure", **met})
+        await calls.call(0, "resolve_ghap", {**TIES, "result": f"{number}: feed schema mismatch at a column"})
+    await services.writer.complete()
 
 
 async def told_in_a_session(services: Services) -> list[str]:
