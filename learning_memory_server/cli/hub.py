@@ -158,7 +158,6 @@ def status() -> command.Result:
     server, holder, hub = (
         _found(ask) for ask in (lambda: _server(settings), lambda: command.holder_of(settings), hub_status)
     )
-    projects = {*stored.projects(), *(each.project for each in stored.shared.joined.values())}
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
         "index": command.describe_engine(settings),
@@ -178,11 +177,19 @@ def status() -> command.Result:
         "memories": len({record.id for record in journal.memories.read().records}),
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
-        "waiting": sum(len(stored.review.waiting(project, utc_now())) for project in projects),
+        "waiting": _waiting(stored),
         "told": calibration_views.told(stored.advice.all(), failures.all(), stored.trials.all()),
     }
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
     return command.Result(document)
+
+
+def _waiting(stored: command.Stored) -> int:
+    """Return how many things wait for a yes; 0 if a newer version has written what this one does not understand."""
+    with suppress(LearningMemoryError):
+        projects = {*stored.projects(), *(each.project for each in stored.shared.joined.values())}
+        return sum(len(stored.review.waiting(project, utc_now())) for project in projects)
+    return 0
 
 
 def _status_facts(

@@ -52,7 +52,8 @@ def list_(
     lessons = {entry.id: entry.learned for entry in entries[:limit]}
 
     def record(entry: View) -> out.Record:
-        return out.Record(entry_facts(entry), entry["goal"], lessons[entry["id"]])
+        goal, lesson = entry["goal"], lessons[entry["id"]]
+        return out.Record(entry_facts(entry), lesson or goal, goal if lesson else "", out.FROM)
 
     return listed(shown, len(entries), "entry", nothing, record)
 

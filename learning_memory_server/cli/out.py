@@ -38,6 +38,7 @@ COLOURS: Final = {
 SHOWN: Final = 20  # How many lines of a long list are shown
 _GAP: Final = "  "
 _ARROW: Final = " \N{RIGHTWARDS ARROW} "
+FROM: Final = " \N{LEFTWARDS ARROW} "
 _IDENTITY: Final = "bold cyan"
 _RECORD_MAX: Final = 400  # Characters of a text that a list shows in a terminal: five lines of 80 columns
 _PADDING: Final = 3  # Characters between two columns of a table in a terminal
@@ -195,21 +196,22 @@ class Record(NamedTuple):
     facts: Sequence[str | Text]
     text: str
     lesson: str = ""
+    arrow: str = _ARROW  # `FROM` if the lesson comes first, and then what it is from
 
 
 def records(records: Iterable[Record]) -> None:
     """Print records: in a terminal facts, text and lesson on lines of their own, in a pipe on one line."""
     console = stdout()
-    for facts, text, lesson in records:
+    for facts, text, lesson, arrow in records:
         shown = [fact if isinstance(fact, Text) else Text(one_line(fact)) for fact in facts if fact]
         said = [one_line(each) for each in (text, lesson)]
         if not console.is_terminal:
-            console.print(Text(_GAP).join([*shown, Text(_ARROW.join(filter(None, said)))]))
+            console.print(Text(_GAP).join([*shown, Text(arrow.join(filter(None, said)))]))
             continue
         for number, line in enumerate(Text(_GAP).join(shown).wrap(console, console.width - len(_GAP))):
             console.print(Text(_GAP if number else "") + line)
         ids = (each.plain for each in shown if each.style == _IDENTITY)
-        for lead, each in zip((_GAP, _ARROW.lstrip()), said, strict=True):
+        for lead, each in zip((_GAP, arrow.lstrip()), said, strict=True):
             rest = f" (the rest: show {next(ids, 'ID')})" if len(each) > _RECORD_MAX else ""
             if each:
                 hanging(console, Text(lead), Text(f"{first_of(each, _RECORD_MAX)}{rest}"))

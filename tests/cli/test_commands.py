@@ -50,6 +50,7 @@ WITHOUT_MODEL = (
     "hub stop",
     "hub logs",
     "list",
+    "why",
     "show ghap_20260101_000007",
     "show value_",
     "show 3f2a",
@@ -112,7 +113,7 @@ def test_piped_output_is_plain_with_one_line_an_entry(run: Any, write_lines: Any
     (line,) = run("list").stdout.splitlines()
     assert "\x1b" not in line
     assert "[bold]markup[/bold] :smile:" in line
-    assert "and more \u2192 " in line
+    assert " \u2190 Fix [bold]" in line
 
 
 TERMINAL = {"FORCE_COLOR": "1", "NO_COLOR": "1", "TERM": "xterm"}
@@ -126,10 +127,10 @@ def test_a_terminal_shows_each_entry_and_its_lesson_on_lines_of_their_own(
     run("import", write_lines(*(old_entry(number, goal=goal) for number, goal in enumerate(goals))))
     shown = run("list", COLUMNS=str(width), **TERMINAL).stdout
     lines = Text.from_ansi(shown).plain.splitlines()
-    shown_goals = "".join(line.strip().replace(" ", "") for line in lines if line.startswith("  "))
+    shown_goals = "".join(line.strip().replace(" ", "") for line in lines)
     assert [goal.replace(" ", "") in shown_goals for goal in goals] == [True, True, False]
     assert "(therest:showghap_20260101_000002_abcdef)" in shown_goals
-    assert sum(line.startswith("\u2192 ") for line in lines) == 3
+    assert sum(line.startswith("\u2190 ") for line in lines) == 3
     for part in ("ghap_20260101_000002_abcdef", "2026-01-02", "confirmed", "gold", "debugging", "garden"):
         assert part in lines[0]
     assert max(map(cell_len, lines)) <= width

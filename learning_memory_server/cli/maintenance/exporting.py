@@ -126,7 +126,8 @@ def _show(path: Path, snapshot: Snapshot, project: str | None, seconds: float) -
     facts: list[tuple[str, str | Text]] = [
         ("archive", f"{path} ({out.readable_size(size)})"),
         ("entries", f"{records['ghap']:,} resolved, {snapshot.open_entries:,} open"),
-        *((kind, f"{records[kind]:,}") for kind in sorted(records) if kind not in {"ghap", "open"}),
+        # A thing may have several lines, the last of which counts.
+        *((kind, out.counted(records[kind], "line")) for kind in sorted(records) if kind not in {"ghap", "open"}),
         (
             "forgotten",
             f"{out.counted(snapshot.tombstones, 'tombstone')} kept, {out.counted(snapshot.forgotten, 'record')} left out",
