@@ -18,11 +18,9 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import partial
-from multiprocessing import Pipe, get_context
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +45,7 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.system import timeouts
 from tests.embedding.ollama_stub import OllamaStub
 from tests.embedding.ollama_stub import Wrong as ModelWrong
-from tests.index.engines.double import QdrantDouble, Wrong, serving
+from tests.index.engines.double import QdrantDouble, Wrong, serving, serving_apart
 from tests.index.engines.double_engine import Answer, recorded
 from tests.support import TOPICS, InProcessFitting, about, keeping_up
 
@@ -326,25 +324,6 @@ async def healing(services: Services, double: QdrantDouble) -> None:
     mode = (await services.searcher.search_experiences(query)).mode
     assert mode is SearchMode.HYBRID
     print(f"{len(lost)} points removed behind its back: there again after {time.monotonic() - began:.0f} s")
-
-
-@contextmanager
-def serving_apart() -> Iterator[str]:
-    """Run a double in a process of its own, so that none of its threads counts here; yield its URL."""
-    here, there = Pipe()
-    child = get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
-    child.start()
-    try:
-        yield here.recv()
-    finally:
-        here.send(None)
-        child.join()
-
-
-def _serve(parent: Connection) -> None:
-    with serving() as double:
-        parent.send(double.url)
-        parent.recv()
 
 
 async def growth(folder: Path, sizes: Sequence[int]) -> None:

@@ -120,9 +120,9 @@ async def test_a_session_starts_with_the_context_of_its_project(
 async def test_the_first_prompt_brings_the_context_that_the_start_did_not(
     services: Services, hooked: Hooked, agent: Agent
 ) -> None:
-    await agent.resolve_new(**CONFIRMED)
+    entry = (await agent.call("start_ghap", **ENTRY))["id"]
 
-    assert await hooked.fire("UserPromptSubmit", prompt="go on") == services.session_context.text(CALLER)
+    assert entry in await hooked.fire("UserPromptSubmit", prompt="go on")
     assert await hooked.fire("UserPromptSubmit", prompt="go on") == ""
     # Some clients ask before they have heard of the start. To others it happens again: after a compaction.
     assert await hooked.fire("SessionStart", again="true") == ""

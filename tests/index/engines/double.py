@@ -15,6 +15,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from enum import Enum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from multiprocessing import Pipe, get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -214,3 +216,22 @@ def serving() -> Iterator[QdrantDouble]:
         double.shutdown()
         thread.join()
         double.server_close()
+
+
+@contextmanager
+def serving_apart() -> Iterator[str]:
+    """Run a double in a process of its own, so that none of its threads counts here; yield its URL."""
+    here, there = Pipe()
+    child = get_context("spawn").Process(target=_serve, args=(there,), daemon=True)
+    child.start()
+    try:
+        yield here.recv()
+    finally:
+        here.send(None)
+        child.join()
+
+
+def _serve(parent: Connection) -> None:
+    with serving() as double:
+        parent.send(double.url)
+        parent.recv()
