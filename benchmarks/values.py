@@ -87,7 +87,7 @@ def entry(number: int, goal: str, hypothesis: str, outcome: str, lesson: str, *,
         at + timedelta(seconds=30),
         surprise=lesson if failed else None,
         root_cause=RootCause(RootCauseCategory.WRONG_ASSUMPTION, lesson) if failed else None,
-        lesson=Lesson(lesson),
+        lesson=Lesson(lesson, lesson),
     )
     return Ghap(
         id=f"ghap_20260101_120000_{number:06x}",

@@ -143,7 +143,7 @@ def old_entry(number: int = 0, subject: str = "", **changes: Any) -> dict[str, A
             "captured_at": f"2026-01-02T00:00:{number:02}Z",
             "auto_captured": False,
         },
-        "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": None},
+        "lesson": {"what_worked": f"Isolating the {subject}", "takeaway": f"Isolate the {subject} first"},
         "confidence_tier": "gold",
         **changes,
     }

@@ -133,7 +133,7 @@ def about(topic: str, number: int) -> Ghap:
             result=f"{words} solved",
             resolved_at=NOON + timedelta(minutes=number, seconds=30),
             # No two of them say the same.
-            lesson=Lesson(f"{words} first", f"goal{number} because{number} then{number}"),
+            lesson=Lesson(f"{words} first", f"{words} goal{number} because{number} then{number} settles{number}"),
         ),
     )
 

@@ -78,7 +78,7 @@ def context() -> Result:
     settings = open_settings()
     caller = caller_of(os.environ, settings)
     stored = Stored(settings)
-    names = Names(stored.entries, stored.answers)
+    names = Names(stored.entries, stored.answers, lambda project: stored.shared.allowed(project, stored.answers))
     names.look(caller.folder)
     validity = Validity(stored.advice, stored.entries)
     gone = validity.successors()

@@ -18,6 +18,7 @@ from tests.acceptance.hubs import Memory, memory_in
 from tests.acceptance.wire import COMMAND
 from tests.claude_code.model import Said, ScriptedModel
 from tests.docs.test_documents import ROOT
+from tests.sharing.repositories import git
 from tests.support import MINUTES
 
 PLUGIN: Final = ROOT / "plugins" / "claude-code"
@@ -190,3 +191,10 @@ def texts_of(request: Any) -> list[str]:
     if isinstance(request, list):
         return [text for part in request for text in texts_of(part)]
     return []
+
+
+def on_branch_of_the_entry(claude: ClaudeCode) -> None:
+    """Let the project be a repository on a branch that names the goal of the entry: its lesson is told at the start."""
+    if not (claude.project / ".git").exists():
+        git(claude.project, "init", "-q")
+    git(claude.project, "checkout", "-q", "-B", "fix/checkout-page")

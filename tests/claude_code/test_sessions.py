@@ -14,7 +14,7 @@ import pytest
 from learning_memory_server.system.ipc.discovery import Place
 from tests.acceptance.disks import fill, small_disk
 from tests.acceptance.hubs import ENTRY, until
-from tests.claude_code.conftest import MODEL, PLUGIN, ClaudeCode, Session, claude_in
+from tests.claude_code.conftest import MODEL, PLUGIN, ClaudeCode, Session, claude_in, on_branch_of_the_entry
 from tests.claude_code.model import Block, run, say, use
 
 pytestmark = pytest.mark.slow
@@ -79,6 +79,7 @@ def test_a_session_learns_and_the_next_one_is_told(claude: ClaudeCode) -> None:
     assert f"{TOOLS}start_ghap" in everything
     assert f"{TOOLS}hook" not in everything
 
+    on_branch_of_the_entry(claude)
     second = claude.session("thank you", [run(STALE), say("I see.")])
 
     assert second.told(0).rstrip() == claude.command("context").rstrip()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.claude_code.conftest import ClaudeCode
+from tests.claude_code.conftest import ClaudeCode, on_branch_of_the_entry
 from tests.claude_code.model import run, say
 from tests.claude_code.test_sessions import LESSON, load, resolve, start
 
@@ -76,6 +76,7 @@ def test_the_plugin_replaces_the_server_works_and_goes_again(claude: ClaudeCode)
     claude.session("begin", [load(), start(), resolve(), say("Closed.")], plugin=None)
     # Neither a command of ours nor a setting is in this environment.
     without: dict[str, Any] = {name: "" for name in claude.environment() if name.startswith("LEARNING_MEMORY_")}
+    on_branch_of_the_entry(claude)
     told = claude.session("go on", [say("Yes.")], plugin=None, PATH="/usr/bin:/bin", **without).told()
     assert LESSON in told
 

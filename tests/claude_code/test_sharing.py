@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.acceptance.hubs import ENTRY
-from tests.claude_code.conftest import MODEL, ClaudeCode, claude_in
+from tests.claude_code.conftest import MODEL, ClaudeCode, claude_in, on_branch_of_the_entry
 from tests.claude_code.model import Block, say, use
 from tests.claude_code.test_sessions import LESSON, TOOLS, load, resolve, start
 from tests.sharing.repositories import commit, git
@@ -55,6 +55,7 @@ def test_what_one_shares_the_other_finds_from_join_to_leave(both: tuple[ClaudeCo
     assert "Joined: 1 shared lesson" in agreed(ben.environment() | MODEL, ben.project, "join")
     joined = ben.session("look at this", [load(), start(), say("I see.")], **MODEL)
     assert LESSON in json.dumps(joined.everything)
+    on_branch_of_the_entry(ben)
     assert LESSON in command(ben, "context")
     sought = ben.session(
         "look at this", [load(), use(f"{TOOLS}search_experiences", query=ENTRY["hypothesis"])], **MODEL

@@ -26,8 +26,8 @@ def test_one_command_after_the_installation_an_agent_is_told_what_its_predecesso
     python.chmod(0o755)
 
     said = claude.command("start", "--yes")
-    assert "1 mistake your agents repeated" in said
-    assert "Next time   python3 a.py" in said
+    assert "your agents ran" in said
+    assert "`python3` worked in 2" in said
 
     session = claude.session("go", [run("python new.py"), say("Done.")], plugin=None)
 

@@ -12,7 +12,7 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.claims import Claims
 from tests.acceptance.hubs import ENTRY
-from tests.claude_code.conftest import ClaudeCode
+from tests.claude_code.conftest import ClaudeCode, on_branch_of_the_entry
 from tests.claude_code.model import run, say, use
 from tests.claude_code.test_sessions import LESSON, STALE, TOOLS, load, resolve, start
 from tests.sharing.repositories import git
@@ -82,6 +82,7 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
 def test_a_repository_that_claims_to_be_another_is_told_nothing_unasked(claude: ClaudeCode, tmp_path: Path) -> None:
     prompt = f"please {ENTRY['goal']}: {ENTRY['hypothesis']}"
     repository(claude.project, "first")
+    on_branch_of_the_entry(claude)
     claude.session("begin", [load(), start(), run(STALE), resolve(), say("Closed.")])
     assert LESSON in claude.session(prompt, [say("I see.")]).told()
     claude.project = tmp_path / "evil"

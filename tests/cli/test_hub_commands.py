@@ -10,8 +10,12 @@ from typing import Any
 
 import pytest
 
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.model.moment import utc_now
 from learning_memory_server.system.locking import exclusive
 from tests.command_line import in_line
+from tests.support import ghap
 
 pytestmark = pytest.mark.slow
 
@@ -40,19 +44,20 @@ def test_status_describes_the_hub_and_hub_stop_ends_it(run: Any, start_hub: Call
 
 @pytest.mark.usefixtures("kept")
 def test_why_shows_what_the_last_session_was_told(
-    run: Any, start_hub: Callable[[], int], environment: dict[str, str], tmp_path: Path
+    run: Any, start_hub: Callable[[], int], environment: dict[str, str], storage: Path, tmp_path: Path
 ) -> None:
     assert "that is known, because no hub runs." in run("why").stdout
+    ObservationCollector(Journal(storage / "journal"), utc_now).add_open([ghap(project="garden")])
     start_hub()
     assert "Nothing was said unasked in garden since its hub began." in run("why").stdout
     event = {"session_id": "one", "cwd": str(tmp_path), "hook_event_name": "SessionStart", "source": "startup"}
     hook = [sys.executable, "-m", "learning_memory_server", "hook"]
     env = {**os.environ, **environment}
     done = subprocess.run(hook, input=json.dumps(event).encode(), env=env, check=True, capture_output=True)
-    assert b"Isolate the worker before you blame it" in done.stdout
+    assert b"Stop the checkout from timing out" in done.stdout
     shown = run("why").stdout
     assert shown.startswith("At its start: what is open")
-    assert "Isolate the worker before you blame it" in shown
+    assert "Stop the checkout from timing out" in shown
     (told,) = json.loads(run("why", "--json").stdout)["said"]
     assert told["event"] == "SessionStart"
 

@@ -1,6 +1,7 @@
 """On a server that others use too, results, scores, thresholds and advice are those of having it alone."""
 
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,12 @@ from tests.index.engines.double import QdrantDouble, serving
 from tests.learning.advice.parts import MeasuredModel
 from tests.server.agent import ENTRY
 from tests.services import opened
-from tests.support import ALICE, about
+from tests.support import ALICE, TOPICS, about
 
 OTHERS = 400
 BACKGROUND = 10
 """Fewer than there are entries, so that advice also looks for the nearest in the whole index."""
-QUESTIONS = ("pool of connections", "stale cache", "mypy generic types", "worker", "what to buy for dinner")
+QUESTIONS = (*(TOPICS[topic] for topic in ("pool", "cache", "types")), "worker", "what to buy for dinner")
 ENTRIES = [about(topic, number) for number, topic in enumerate(["pool", "cache", "types"] * 10)]
 
 
@@ -57,9 +58,9 @@ async def answers(services: Services) -> list[Any]:
 
 
 async def advice(services: Services, hypothesis: str) -> Any:
-    """Return what start_ghap says is related."""
+    """Return what start_ghap says is related, in a session that was told nothing."""
     arguments = {**ENTRY, "goal": hypothesis, "hypothesis": hypothesis}
-    call = {"tool": "start_ghap", "arguments": arguments, "project": ALICE.project, "session": ALICE.session}
+    call = {"tool": "start_ghap", "arguments": arguments, "project": ALICE.project, "session": token_hex(8)}
     return (await operate(services, lambda *_: None, "call", call)).get("related")
 
 

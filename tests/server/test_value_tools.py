@@ -63,6 +63,7 @@ async def test_a_verdict_has_all_metrics_whether_valid_or_not(agent: Agent) -> N
             "valid",
             "checked",
             "nearest_falsified",
+            "nearest_lessons",
             "stored_text",
             "similarity",
             "centroid_distance",
@@ -194,7 +195,8 @@ async def test_a_resolved_entry_names_the_value_that_it_is_near(agent: Agent, se
         replies.append(await agent.call("resolve_ghap", status="confirmed", result="it did"))
     near, far = replies
     assert (near["value"]["id"], near["value"]["text"]) == (stored["id"], VALUE)
-    assert near["value"]["next"].endswith(f"call judge_value with ghap_id {near['id']}.")
+    call = f"call judge_value with value_id {stored['id']}, ghap_id {near['id']} and your verdict."
+    assert near["value"]["next"].endswith(call)
     assert near["stored_text"] == STORED_TEXT["stored_text"]
     assert "value" not in far
 

@@ -31,9 +31,9 @@ _FEW, _SHARE = 2, 0.02
 """How many lessons on different things may have a name: so many, or this share of them."""
 _LEAST: Final = 3
 """The shortest name."""
-_WORD: Final = re.compile(r"[\w@.~+-]*(?:/[\w@.~+-]+)+|[\w@+-]+(?:\.[\w@+-]+)*")
+_WORD: Final = re.compile(r"(?<![\w@.~+/-])[\w@.~+-]{0,80}(?:/[\w@.~+-]{1,80}){0,16}")
 _CODE: Final = re.compile(r"[^\W\d]\w*[\d_]|_\w*[^\W\d_]|[a-z]\w*[A-Z]")
-_ADDRESS: Final = re.compile(r"\w+://\S+")
+_ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")
 
 
 @cache

@@ -56,7 +56,7 @@ def test_each_hook_calls_the_tool_with_arguments_that_it_has_and_is_soon_given_u
     assert {(each["tool"], each["server"]) for each in calls} == {(hook.__name__, f"plugin:{plugin.NAME}:memory")}
     # Claude Code says whether a command failed, and what an edit took out in its patch; a command has the source.
     given = {name for each in calls for name in each["input"]}
-    assert given == set(tool.input_schema["properties"]) - {"unknown", "old", "source"}
+    assert given == set(tool.input_schema["properties"]) - {"unknown", "old", "source", "alone"}
     assert all(each["timeout"] <= 2 for each in hooks_in())
     assert all("session" in each["input"] for each in calls)
 
