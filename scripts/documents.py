@@ -140,6 +140,7 @@ class MemberDocument(TypedDict):
     axis: str
     members: list[Member]
     count: int
+    takeaway: NotRequired[str]
     label: NotRequired[str]
     size: NotRequired[int]
     avg_weight: NotRequired[float]
