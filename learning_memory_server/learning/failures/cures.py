@@ -38,12 +38,14 @@ _INTERPRETERS: Final = frozenset("python py node bash sh zsh ruby perl php deno 
 _RECIPES: Final = dict(
     pair.split(":")
     for pair in (
-        "make:Makefile gmake:Makefile just:justfile rake:Rakefile mise:mise.toml task:Taskfile.yml nox:noxfile.py "
-        "tox:tox.ini docker-compose:docker-compose.yml npm:package.json pnpm:package.json yarn:package.json "
-        "bun:package.json"
+        "make:GNUmakefile,makefile,Makefile gmake:GNUmakefile,makefile,Makefile just:justfile,Justfile,.justfile "
+        "rake:Rakefile mise:mise.toml task:Taskfile.yml,Taskfile.yaml nox:noxfile.py tox:tox.ini npm:package.json "
+        "docker-compose:compose.yaml,compose.yml,docker-compose.yaml,docker-compose.yml pnpm:package.json "
+        "yarn:package.json bun:package.json"
     ).split()
 )
-"""The files that say what a program runs."""
+"""The files that say what a program runs: of several, the program reads one that is there."""
+_SCRIPTS: Final = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,13 +167,15 @@ def _run_by(command: Command) -> Iterator[str]:
             for runner in RUNNER_WORDS:
                 words = words[len(runner) :] if words[: len(runner)] == runner and len(words) > len(runner) else words
             name = program(words)
-            if "/" in words[0]:
+            if "/" in words[0] or words[0].endswith(_SCRIPTS):
                 yield below + words[0]
             if name in _INTERPRETERS and "-m" not in words:
                 # Which of them is the script depends on the options.
                 yield from (below + word for word in words[1:] if not word.startswith("-"))
-            if name in _RECIPES or head(words)[1] in _RECIPES:
-                yield below + _RECIPES[name]
+            if recipes := _RECIPES.get(name) or _RECIPES.get(head(words)[1]):
+                yield from (below + recipe for recipe in recipes.split(","))
+                # An option can name another file.
+                yield from (below + word for word in words[1:] if "." in word.strip(".") and not word.startswith("-"))
 
 
 def _digest(path: Path, folder: Path) -> str:

@@ -1,5 +1,6 @@
 """Calls that the user refused: which words can be kept, and which calls and texts are about the same."""
 
+import re
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
@@ -40,7 +41,8 @@ class Kind(NamedTuple):
     def is_named_in(self, text: str) -> bool:
         """Return whether a prompt names the file, or a program with its sub-command and a named operand."""
         if self.file:
-            return PurePath(self.file).name.casefold() in text.casefold()
+            name = re.escape(PurePath(self.file).name)
+            return re.search(rf"(?<![\w.-]){name}(?![\w-])", text, re.IGNORECASE) is not None
         said = frozenset(terms(text))
         return any(said >= frozenset(terms(" ".join(name))) for name in self.steps) and (
             not self.named or bool(self.named & said)

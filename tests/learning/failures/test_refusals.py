@@ -114,6 +114,7 @@ def test_a_like_call_of_a_file_is_about_that_file() -> None:
     assert not found.has("Edit", "a.md")
     assert found.is_named_in("please correct A.md")
     assert not found.is_named_in("please correct b.md")
+    assert not found.is_named_in("please correct data.md, schema.md and a.mdx")
     assert not kind("", "no", "WebFetch").has("Read", "")
 
 
