@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.cli import out
 from learning_memory_server.journal.journal import Journal
 from tests.acceptance.hubs import Memory, memory_in
 from tests.acceptance.wire import Wire
@@ -33,6 +34,8 @@ _SHM: Final = Path("/dev/shm")  # noqa: S108 - a folder for this process alone i
 _NEEDED: Final = 4 << 30
 """Bytes free in RAM before tests keep their files there: the whole suite uses up to 1 GiB."""
 _NAME: Final = "learning-memory-tests-"
+_OF_CALLERS: Final = ("CI", *out.CLIENTS)
+"""What a build server or an agent's client sets. A test sets it where it matters."""
 _SLOW_FIXTURES: Final = {"reranker_folder", "start_hub"}
 _TORCH_IS_MISSING: Final = find_spec("torch") is None
 _LEFT_OUT: Final = pytest.StashKey[int]()
@@ -40,7 +43,7 @@ _LEFT_OUT: Final = pytest.StashKey[int]()
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Let Ctrl-C end what tests start, and keep the tests' files in RAM where there is room.
+    """Run as in a person's terminal: Ctrl-C ends what tests start, and files are kept in RAM where there is room.
 
     An index opens twenty times as fast there. The folder is removed at the end; to look at the files of a failed
     test, run it with `--basetemp`, which names another.
@@ -49,6 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
         # As in the background of a shell. What tests start and interrupt would inherit it, and have to be killed.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     log_plainly()
+    for name in _OF_CALLERS:
+        os.environ.pop(name, None)
     # A worker in a parallel run gets its folder from the main process.
     if config.option.basetemp or hasattr(config, "workerinput") or not _SHM.is_dir():
         return

@@ -86,13 +86,6 @@ def answering(place: discovery.Place) -> Iterator[Answering]:
         hub.close()
 
 
-@pytest.fixture(autouse=True)
-def _attended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a terminal, wherever this suite runs."""
-    for name in ("CI", "CLAUDE_CODE_ENTRYPOINT"):
-        monkeypatch.delenv(name, raising=False)
-
-
 @pytest.mark.parametrize("project", [None, 'sh\u00f6p "1"\udcff'])
 def test_the_hub_hears_what_the_client_says_and_where(
     place: discovery.Place, answering: Answering, monkeypatch: pytest.MonkeyPatch, project: str | None
