@@ -46,7 +46,6 @@ _DATA: Final = (
     "backups",
     SHARED,
     "claims",
-    "claims.json",
     FOUND,
     "sessions.json",
     "qdrant-owner.json",
