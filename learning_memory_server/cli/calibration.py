@@ -14,7 +14,7 @@ from learning_memory_server.server.views import calibration_views
 commands = Commands()
 
 
-@commands.command()
+@commands.command(example="--project current")
 def calibration(project: ProjectOption = None) -> Result:
     """Show how many hypotheses held, and how well the stated confidence fits that.
 

@@ -86,10 +86,10 @@ class Commands(typer.Typer):
         super().__init__(**{"cls": PlainGroup, **settings})
 
     def command(
-        self, name: str | None = None, json_help: str = "Print one JSON document.", **settings: Any
+        self, name: str | None = None, json_help: str = "Print one JSON document.", example: str = "", **settings: Any
     ) -> Callable[..., Any]:
-        """Declare a function as a command."""
-        declare = super().command(name, cls=PlainCommand, **settings)
+        """Declare a function as a command; its help shows the arguments of an example."""
+        declare = super().command(name, cls=PlainCommand, epilog=example, **settings)
         return lambda body: declare(_runnable(body, json_help))
 
 

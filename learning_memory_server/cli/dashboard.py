@@ -28,7 +28,7 @@ from learning_memory_server.system import files, timeouts
 commands = Commands()
 
 
-@commands.command()
+@commands.command(example="--output lessons.html")
 async def dashboard(
     file: Annotated[
         Path | None,

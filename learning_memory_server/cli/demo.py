@@ -54,7 +54,7 @@ _AGAIN: Final = {
 commands = Commands()
 
 
-@commands.command()
+@commands.command(example="--keep")
 async def demo(
     keep: Annotated[
         bool, typer.Option("--keep", help="Leave the folder, to try the commands and the page on it.")

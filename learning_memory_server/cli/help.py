@@ -12,59 +12,11 @@ _LEFT: Final = 26  # Columns of names at most; longer ones have a line of their 
 _NARROW: Final = 60  # Below this many columns, every name has
 
 
-_EXAMPLES: Final = """
-start
-demo --keep
-setup cursor
-doctor --fix
-status --json
-uninstall --data
-search "tests pass alone and fail together" --since 30d
-list --outcome falsified --project current
-show ghap_20260301_120000_ffffff
-memories --tag deploy --since yesterday
-values --sort newest
-clusters root_cause
-failures --project current
-calibration --project current
-context
-why
-dashboard --output lessons.html
-project list
-project rename shop webshop
-project merge shop-34a889 shop
-project split shop
-review
-learn-from --report
-backup ~/memory.tar.gz
-import memory.tar.gz --dry-run
-forget ghap_20260301_120000_ffffff
-scan --backups
-share ghap_20260301_120000_ffffff
-join
-leave
-lessons check
-promote
-hub stop
-hub logs
-hub run
-reindex full
-migrate --to http://localhost:6333
-download-model sentence-transformers/all-MiniLM-L6-v2
-hook
-"""
-"""One call of each command, without the program's name."""
-
-
-def example_of(path: str) -> str:
-    """Return the example of a command by the words that call it; empty for one that has none."""
-    return next((each for each in _EXAMPLES.splitlines() if each == path or each.startswith(f"{path} ")), "")
-
-
 class _Plain:
     """Writes the help of a command; shared by commands and groups."""
 
     help: str | None
+    epilog: str | None  # The arguments of an example
     params: Any
     get_params: Any
     groups: Mapping[str, str] = {}
@@ -82,8 +34,8 @@ class _Plain:
         for paragraph in (self.help or "").strip().split("\n\n"):
             parts += [*_filled(paragraph, width, "", ""), ""]
         program, _, called = ctx.command_path.partition(" ")
-        if not self.shown(ctx) and (example := example_of(called)):
-            parts += [*_filled(f"Example: {program} {example}", width, "", "  "), ""]
+        if not self.shown(ctx):
+            parts += [*_filled(f"Example: {program} {called} {self.epilog}", width, "", "  "), ""]
         heading = "Commands"
         listed: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.shown(ctx).items():

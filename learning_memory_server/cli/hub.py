@@ -148,7 +148,7 @@ def _new_lines(path: Path, position: int) -> Iterator[bytes]:
         time.sleep(_FOLLOW_SECONDS)
 
 
-@commands.command()
+@commands.command(example="--json")
 def status() -> command.Result:
     """Show what is stored, where, and which process is using it."""
     settings = command.open_settings()

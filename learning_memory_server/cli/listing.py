@@ -32,7 +32,7 @@ Facts = list[str | Text]
 commands = command.Commands()
 
 
-@commands.command("list")
+@commands.command("list", example="--outcome falsified --project current")
 def list_(
     limit: command.LimitOption = 20,
     domain: command.DomainOption = None,
@@ -86,7 +86,7 @@ def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dic
     return validity.notes(entries, caller.folder)
 
 
-@commands.command()
+@commands.command(example="--project current")
 def failures(limit: command.LimitOption = 20, project: command.ProjectOption = None) -> command.Result:
     """List errors of commands, the last seen first, and what fixed them.
 
@@ -169,7 +169,7 @@ def error_with_id(error: View) -> out.Record:
 _COLOURS: Final = {Status.SUPPORTED: "green", Status.CONTESTED: "red", Status.UNATTESTED: "yellow"}
 
 
-@commands.command()
+@commands.command(example="--sort newest")
 def values(
     axis: Annotated[Axis | None, typer.Option("--axis", help="Only values of this axis.")] = None,
     sort: Annotated[ValueOrder, typer.Option("--sort", help="Which come first.")] = ValueOrder.SUPPORT,

@@ -45,7 +45,7 @@ def list_projects() -> Result:
     return Result({"projects": rows})
 
 
-@project.command()
+@project.command(example="shop webshop")
 def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it.")]) -> None:
     """Call a project something else from now on, or its former name again.
 
@@ -58,7 +58,7 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
     out.say(f"{before} is called {name} now.")
 
 
-@project.command()
+@project.command(example="shop-34a889 shop")
 def merge(
     called: NameArgument, into: Annotated[str, typer.Argument(metavar="INTO", help="The project that it is.")]
 ) -> None:
@@ -72,7 +72,7 @@ def merge(
     out.say(f"{first} is read as {second} now. Undo: learning-memory-server project split {second}")
 
 
-@project.command()
+@project.command(example="shop")
 def split(called: NameArgument) -> None:
     """Read what was merged into a project as projects of their own again.
 

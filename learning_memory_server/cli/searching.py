@@ -95,7 +95,7 @@ SourceOption = Annotated[str | None, typer.Option("--source", metavar="TEXT", he
 commands = command.Commands()
 
 
-@commands.command()
+@commands.command(example='"tests pass alone and fail together" --since 30d')
 async def search(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.")],
     only: Annotated[Kind | None, typer.Option("--only", help="Only this kind.")] = None,
@@ -268,7 +268,7 @@ def _explained(parts: listing.View, mode: str) -> str:
     return "; ".join(facts)
 
 
-@commands.command()
+@commands.command(example="--tag deploy --since yesterday")
 def memories(
     limit: command.LimitOption = 20,
     tags: TagOption = None,

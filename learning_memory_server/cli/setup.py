@@ -41,7 +41,7 @@ class SettingsTo(StrEnum):
 commands = Commands()
 
 
-@commands.command(json_help="Print JSON. Nothing is changed without --yes.")
+@commands.command(json_help="Print JSON. Nothing is changed without --yes.", example="cursor")
 def setup(
     client: Annotated[
         catalog.ClientName,

@@ -49,7 +49,7 @@ lessons = Commands(no_args_is_help=True, help="The shared lessons in the files o
 commands.add_typer(lessons, name="lessons")
 
 
-@commands.command()
+@commands.command(example="ghap_20260301_120000_ffffff")
 def share(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of your resolved entries and of values.")

@@ -40,7 +40,7 @@ _COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and it
 commands = Commands()
 
 
-@commands.command()
+@commands.command(example="ghap_20260301_120000_ffffff")
 async def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
 ) -> Result:
@@ -221,7 +221,7 @@ def _ids(ids: list[str]) -> str:
     return ", ".join(map(one_line, ids)) or "none"
 
 
-@commands.command()
+@commands.command(example="root_cause")
 async def clusters(
     axis: Annotated[Axis, typer.Argument(metavar="AXIS", help="full, strategy, surprise or root_cause.")],
     members: Annotated[

@@ -178,7 +178,7 @@ def _show_undo(command: str) -> None:
     out.say(f"Undo: {APPLICATION} {command}", "dim", is_line=True)
 
 
-@commands.command(json_help="Print JSON. Nothing is changed without --yes.")
+@commands.command(json_help="Print JSON. Nothing is changed without --yes.", example="--data")
 def uninstall(
     data: Annotated[
         bool, typer.Option("--data", help="Also remove the data: journal, backups and the rest of the folder.")

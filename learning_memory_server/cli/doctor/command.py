@@ -50,7 +50,7 @@ _OWN_ADVICE: Final = re.compile(r" ?Run `learning-memory-server doctor`[^.]*\.")
 commands = Commands()
 
 
-@commands.command()
+@commands.command(example="--fix")
 def doctor(
     quick: Annotated[bool, typer.Option("--quick", help="Load no model and start no server.")] = False,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, then check again.")] = False,

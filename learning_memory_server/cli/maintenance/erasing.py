@@ -35,7 +35,7 @@ _JOURNAL: Final = "journal"
 commands = Commands()
 
 
-@commands.command(json_help="Print JSON. Nothing is forgotten without --yes.")
+@commands.command(json_help="Print JSON. Nothing is forgotten without --yes.", example="ghap_20260301_120000_ffffff")
 async def forget(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, values, memories and errors.")
@@ -185,7 +185,7 @@ class _Found:
         return [path for path in self.backups if path.name in named]
 
 
-@commands.command(json_help="Print JSON. Nothing is replaced without --yes.")
+@commands.command(json_help="Print JSON. Nothing is replaced without --yes.", example="--backups")
 async def scan(
     backups: Annotated[
         bool, typer.Option("--backups", help="Also look at the backups in storage_path, and rewrite them.")

@@ -22,7 +22,7 @@ from learning_memory_server.server.settings import Settings
 commands = Commands()
 
 
-@commands.command()
+@commands.command(example="~/memory.tar.gz")
 def backup(
     path: Annotated[
         Path | None,

@@ -35,7 +35,9 @@ _NUMBERING: Final = {
 commands = Commands()
 
 
-@commands.command("import", "Print JSON. An archive needs --yes, unless the journal is empty.")
+@commands.command(
+    "import", "Print JSON. An archive needs --yes, unless the journal is empty.", example="memory.tar.gz --dry-run"
+)
 async def import_(
     path: Annotated[
         Path,

@@ -20,7 +20,7 @@ from learning_memory_server.system.paths import PREFIX
 commands = Commands()
 
 
-@commands.command()
+@commands.command(example="full")
 async def reindex(
     axis: Annotated[Axis | None, typer.Argument(help="Only this axis; by default everything.")] = None,
 ) -> Result:
@@ -38,7 +38,7 @@ async def reindex(
     return Result({"axis": axis, "vectors": points, "seconds": round(seconds, 1)})
 
 
-@commands.command()
+@commands.command(example="--to http://localhost:6333")
 async def migrate(
     to: Annotated[
         str | None, typer.Option("--to", metavar="URL", help="From the embedded engine to this Qdrant server.")
@@ -119,7 +119,7 @@ def _say_how_to_use_it(settings: Settings, url: str, *, to_server: bool) -> None
         out.say(f"forget later, until you run `learning-memory-server migrate --leave {url}`.")
 
 
-@commands.command("download-model")
+@commands.command("download-model", example="sentence-transformers/all-MiniLM-L6-v2")
 def download_model(
     model: Annotated[
         str,

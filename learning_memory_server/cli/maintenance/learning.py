@@ -252,7 +252,7 @@ class _Owners:
 commands = Commands()
 
 
-@commands.command("learn-from", "Print JSON. Nothing is kept without --yes.")
+@commands.command("learn-from", "Print JSON. Nothing is kept without --yes.", example="--report")
 async def learn_from(
     path: Annotated[
         Path | None,
