@@ -44,16 +44,18 @@ class LearningMemoryError(Exception):
     """The root of the tree: catching it catches every anticipated failure.
 
     `message` says what was wrong, in a sentence that is safe to show to a client, and `hint` what to do next, if
-    anything helps. `retry_seconds` is for how long another attempt would fail as well; None if that is not known.
+    anything helps. `arguments` names those of the call that it is about. `retry_seconds` is for how long another
+    attempt would fail as well; None if that is not known.
     """
 
     wire_type: ClassVar[str] = "internal_error"
     retry_seconds: float | None = None
 
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, hint: str | None = None, arguments: Iterable[object] = ()) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.arguments = {str(each).partition(".")[0] for each in arguments}
 
     @property
     def sentence(self) -> str:

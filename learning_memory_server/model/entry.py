@@ -76,7 +76,9 @@ class Lesson(Stored):
 
     def __post_init__(self) -> None:
         if not (self.what_worked or self.takeaway):
-            raise InvalidInputError("lesson: at least one of what_worked and takeaway is required.")
+            raise InvalidInputError(
+                "lesson: at least one of what_worked and takeaway is required.", arguments=["lesson"]
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +117,7 @@ class Resolution(Stored):
                 f"{' and '.join(absent)}: required when status is falsified.",
                 hint="Call resolve_ghap again with surprise (what contradicted the prediction) and "
                 "root_cause {category, description} (why the hypothesis was wrong).",
+                arguments=absent,
             )
 
 

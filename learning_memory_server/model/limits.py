@@ -88,10 +88,10 @@ PROJECTS_NAMED: Final = 20  # How many projects a message names
 def checked_text(field: str, value: object, limit: int, measured: Callable[[str], str] = str) -> str:
     """Return `value` stripped, or refuse what is not text, empty or `measured` above `limit`; `field` is its name."""
     if not isinstance(value, str):
-        raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.")
+        raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.", arguments=[field])
     text = value.strip()
     if not text:
-        raise InvalidInputError(f"{field}: must not be empty (1-{limit} characters).")
+        raise InvalidInputError(f"{field}: must not be empty (1-{limit} characters).", arguments=[field])
     if (length := len(measured(text))) > limit:
-        raise InvalidInputError(f"{field}: {length} characters, the limit is {limit}.")
+        raise InvalidInputError(f"{field}: {length} characters, the limit is {limit}.", arguments=[field])
     return text

@@ -95,19 +95,27 @@ def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str]
     try:
         compact = json.dumps(checked, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except ValueError:
-        raise InvalidInputError("metadata: its numbers must be finite; JSON has no NaN and no Infinity.") from None
+        raise InvalidInputError(
+            "metadata: its numbers must be finite; JSON has no NaN and no Infinity.", arguments=["metadata"]
+        ) from None
     size = len(measured(compact).encode())
     if size > limits.METADATA_MAX:
-        raise InvalidInputError(f"metadata: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}.")
+        raise InvalidInputError(
+            f"metadata: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}.", arguments=["metadata"]
+        )
     for key in ("title", "language", "timestamp"):
         _require_text(f"metadata.{key}", checked.get(key, ""))
     if "source" in checked:
         source = limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX, measured)
         if source.casefold() == REFUSAL:
-            raise InvalidInputError(f"metadata.source: {REFUSAL} is the source of what the user refused.")
+            raise InvalidInputError(
+                f"metadata.source: {REFUSAL} is the source of what the user refused.", arguments=["metadata"]
+            )
     tags = checked.get("tags", [])
     if not isinstance(tags, list):
-        raise InvalidInputError(f"metadata.tags: must be a list of texts, not {type(tags).__name__}.")
+        raise InvalidInputError(
+            f"metadata.tags: must be a list of texts, not {type(tags).__name__}.", arguments=["metadata"]
+        )
     for place, tag in enumerate(tags):
         limits.checked_text(f"metadata.tags[{place}]", tag, limits.TAG_MAX, measured)
     if "timestamp" in checked:
@@ -123,4 +131,4 @@ def date_of(metadata: Mapping[str, Any], otherwise: datetime) -> datetime:
 
 def _require_text(field: str, value: object) -> None:
     if not isinstance(value, str):
-        raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.")
+        raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.", arguments=[field])

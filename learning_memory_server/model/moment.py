@@ -36,5 +36,6 @@ def parse_moment(field: str, text: str) -> datetime:
     except (ValueError, OverflowError):
         raise InvalidInputError(
             f"{field}: invalid date format, expected YYYY-MM-DD or an ISO 8601 datetime such as "
-            f"2026-01-31T09:30:00Z, not {text!r}."
+            f"2026-01-31T09:30:00Z, not {text!r}.",
+            arguments=[field],
         ) from None

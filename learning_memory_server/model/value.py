@@ -35,6 +35,7 @@ class ClusterId:
             raise InvalidInputError(
                 f"cluster_id: {text!r} is not of the form axis_number, such as full_0; the axes are {', '.join(Axis)}.",
                 hint="Call get_clusters to see the ids.",
+                arguments=["cluster_id"],
             )
         return cls(Axis(axis), int(number))
 

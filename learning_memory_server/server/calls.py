@@ -84,7 +84,7 @@ class Boundary:
                 # The client gets only the request id; the log has the failure.
                 call_log.ended("crashed", exc_info=error)
                 return wire.failure(unforeseen(request))
-            call_log.succeeded(wire.facts(payload))
+            call_log.succeeded(payload)
             reply = wire.reply(payload)
             # Whole texts stay as they were: the caller may continue from an offset in them.
             return reply if arguments.get("full_text") is True else reply.shown()
@@ -110,7 +110,7 @@ class Boundary:
             try:
                 require_bounded(arguments, tool.input_schema)
             except ValidationError as error:
-                raise InvalidInputError(tool.wire.explain(error, tool.input_schema)) from None
+                raise _invalid(tool, error) from None
         if name_call:
             caller = replace(caller, request=name_call())
         available = {**services, Caller: caller, Progress: progress or Progress()}
@@ -120,7 +120,7 @@ class Boundary:
             valid = _validated(tool, redacted.data)
             log.debug("tool.validated")
             reply = await tool.function(*(available[kind] for kind in tool.services), **valid)
-        payload = tool.wire.payload(reply)
+        payload = dict(reply)
         # A tool that stores nothing has only searched, with the markers that are stored.
         return tool.wire.with_redacted(payload, redacted.kinds) if redacted.kinds and not reads else payload
 
@@ -140,11 +140,16 @@ def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
     try:
         valid = tool.arguments.model_validate_json(_encoded(given))
     except ValidationError as error:
-        raise InvalidInputError(
-            tool.wire.explain(error, tool.input_schema),
-            hint=_MARKERS_COUNT if has_long_text_with(MARKER, error) else None,
-        ) from None
+        raise _invalid(tool, error) from None
     return {name: _one_of(given[name], getattr(valid, name)) for name in valid.model_fields_set}
+
+
+def _invalid(tool: Tool, error: ValidationError) -> InvalidInputError:
+    return InvalidInputError(
+        tool.wire.explain(error, tool.input_schema),
+        hint=_MARKERS_COUNT if has_long_text_with(MARKER, error) else None,
+        arguments=(problem["loc"][0] for problem in error.errors(include_url=False)),
+    )
 
 
 def _one_of(given: object, valid: object) -> object:
@@ -160,8 +165,10 @@ def _encoded(arguments: Mapping[str, Any]) -> bytes:
             parts += [b"," if len(parts) > 1 else b"", json.dumps(name, ensure_ascii=False).encode(), b":"]
             parts.append(json.dumps(value, ensure_ascii=False).encode())
         except UnicodeEncodeError:
+            shown = name.encode(errors="replace").decode()
             raise InvalidInputError(
-                f"{name.encode(errors='replace').decode()}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode."
+                f"{shown}: contains an unpaired surrogate (such as half an emoji), which is not valid Unicode.",
+                arguments=[name],
             ) from None
     return b"".join([*parts, b"}"])
 
@@ -200,11 +207,6 @@ _FORMS: Final = {
     "cluster_id": re.compile(rf"({'|'.join(Axis)})_[0-9]{{1,9}}"),
 }
 _ID_ARGUMENTS: Final = ("ghap_id", "value_id", "memory_id", "cluster_id", "supersedes")
-_NAMED: Final = re.compile(
-    r"(?<![a-z_])([a-z_]+)(?:\.[a-z_.\[\]0-9]{1,100})?(?=:| and [a-z_]+:)|Field '([a-z_]+)|Invalid ([a-z_]+) ?([a-z_]+)?"
-)
-"""What may be an argument in a message: `goal: ...`, `surprise and root_cause: ...`, `Field 'goal' ...`,
-`Invalid axis`."""
 
 
 @dataclass(slots=True)
@@ -222,7 +224,7 @@ class CallLog:
 
     def refused(self, error: LearningMemoryError) -> None:
         """Log an anticipated failure. Its message may quote an argument; only the argument's name is logged."""
-        named = {name for names in _NAMED.findall(error.message) for name in names if name in self.known}
+        named = error.arguments.intersection(self.known)
         self.ended("refused", type=error.wire_type, **({"arguments": sorted(named)} if named else {}))
 
     def ended(self, outcome: str, returned: Iterable[object] = (), **facts: object) -> None:

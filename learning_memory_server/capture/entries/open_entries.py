@@ -76,6 +76,7 @@ class OpenEntries:
             raise InvalidInputError(
                 f"ghap_id: required, because several entries are open in this session: {'; '.join(map(named, here))}.",
                 hint="Call again with the ghap_id of your own entry.",
+                arguments=["ghap_id"],
             )
         if entry := self.current(caller):
             return entry

@@ -221,9 +221,13 @@ class MemoryStore:
         has_written()
         await self._writer.remove(self._log.points_of(forgetting))
         if forgetting.before and not again:
-            raise NotFoundError(f"memory_id: {memory_id} was deleted before.")
+            raise NotFoundError(f"memory_id: {memory_id} was deleted before.", arguments=["memory_id"])
         if forgetting.unknown:
-            raise NotFoundError(f"memory_id: there is no memory {memory_id}.", hint="search_memory shows the IDs.")
+            raise NotFoundError(
+                f"memory_id: there is no memory {memory_id}.",
+                hint="search_memory shows the IDs.",
+                arguments=["memory_id"],
+            )
 
     def _known(self, memory: Memory) -> Added:
         if memory.id in self._unanswered:

@@ -76,6 +76,7 @@ class ValueLog(Records[Value]):
             raise InvalidInputError(
                 f"supersedes: {value_id} was superseded by {successor} already.",
                 hint=f"To replace {successor}, pass it as supersedes.",
+                arguments=["supersedes"],
             )
 
     def find_same(self, text: str, axis: Axis, project: str) -> Value | None:

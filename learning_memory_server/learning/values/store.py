@@ -142,7 +142,9 @@ class ValueStore:
         if caller.request and caller.again and (done := self.log.find_by_request(caller.request)):
             return Stored(self._standing(done))
         if cluster_id.axis is not axis:
-            raise InvalidInputError(f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}.")
+            raise InvalidInputError(
+                f"axis: {axis} is not the axis of {cluster_id}; expected {cluster_id.axis}.", arguments=["axis"]
+            )
         if existing := self._existing(caller, text, axis, supersedes, cited):
             return existing
         vector = await self._embed(text)
@@ -195,6 +197,7 @@ class ValueStore:
             raise InvalidInputError(
                 f"supersedes: {same.id} already has this text and cannot replace another value.",
                 hint=f"Reword the text to supersede {supersedes}, or leave supersedes out.",
+                arguments=["supersedes"],
             )
         return None
 
@@ -313,6 +316,7 @@ def _require_on_topic(match: TopicMatch, cluster_id: ClusterId) -> None:
             f"(distance {match.centroid_distance:.3f}, at most {match.threshold:.3f}).",
             hint="Say what the cluster's members have in common, in their words; "
             "get_cluster_members shows them. validate_value tests a text without storing it.",
+            arguments=["text"],
         )
 
 

@@ -84,6 +84,7 @@ class Projects:
         raise NotFoundError(
             f"project: nothing is kept of a project {project!r}.{did_you_mean(project, known)}",
             hint=f"There are {', '.join(sorted(known)[: limits.PROJECTS_NAMED])}{others}; current is {caller.project}.",
+            arguments=["project"],
         )
 
     def has(self, project: str) -> bool:

@@ -42,7 +42,7 @@ class CallingAgents:
 
 # Of outputs and prompts nothing is kept but counts and, without its secrets, the signature of an error: finding the
 # secrets in all of them would take longer than everything else.
-@toolset.tool("Answer a hook", changes=True, wire=SILENT, for_models=False, kept=("command",))
+@toolset.tool("Answer a hook", changes=True, wire=SILENT, is_for_models=False, kept=("command",))
 async def hook(
     hooks: Hooks,
     agents: CallingAgents,
@@ -71,7 +71,7 @@ async def hook(
     agent: Annotated[str, Field(description="The subagent's id; empty for the main agent.")] | None = None,
     call: Annotated[str, Field(description="The id of the call that it is about to make, or that has ended.")] = "",
     transcript: Annotated[str, Field(description="The file that the client writes the session to.")] = "",
-) -> str:
+) -> dict[str, str]:
     """Tell an agent what bears on an event of its session, and keep what the event teaches.
 
     For a client's hooks. Every argument is a text; what a client does not know is empty. Of a hook before
@@ -81,8 +81,8 @@ async def hook(
         caller = replace(caller, agent=session_hash(agent) if agent else MAIN_AGENT)
     if call and caller.agent and event == BEFORE_TOOL:
         agents.note(call, caller.agent)
-        return ""
-    return await hooks.answer(
+        return {"text": ""}
+    told = await hooks.answer(
         Event(
             event,
             # Of any length; what is remembered of a session is found by it.
@@ -107,6 +107,7 @@ async def hook(
         ),
         caller,
     )
+    return {"text": told}
 
 
 TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]

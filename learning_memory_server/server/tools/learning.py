@@ -105,12 +105,12 @@ async def get_cluster_members(
 
 
 @of_apps.tool("Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI)
-async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> str:
+async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> dict[str, str]:
     """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
     count = len(collector.list_resolved(EntryQuery(project=caller.project)))
     experiences = f"{count:,} experience{'' if count == 1 else 's'}"
     # Whether it does, the client alone knows: it may refuse a long page.
-    return f"The client shows the user the dashboard of this project's {experiences}, if it can."
+    return {"text": f"The client shows the user the dashboard of this project's {experiences}, if it can."}
 
 
 _UNATTESTED: Final = (

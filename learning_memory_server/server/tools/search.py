@@ -152,10 +152,10 @@ class MetadataArgument(Arguments):
             facts = json.loads(extra)
             json.dumps(facts, ensure_ascii=False).encode()  # JSON can spell an unpaired surrogate, but UTF-8 cannot
         except (ValueError, RecursionError):
-            raise InvalidInputError("metadata.extra: is not a valid JSON object.") from None
+            raise InvalidInputError("metadata.extra: is not a valid JSON object.", arguments=["metadata"]) from None
         del given["extra"]
         if twice := sorted(given.keys() & facts.keys()):
-            raise InvalidInputError(f"metadata.extra: {', '.join(twice)} was given twice.")
+            raise InvalidInputError(f"metadata.extra: {', '.join(twice)} was given twice.", arguments=["metadata"])
         return {**given, **facts}
 
 
@@ -180,7 +180,8 @@ class FiltersArgument(Arguments):
         end = _end_of("filters.date_to", self.date_to) if self.date_to else None
         if start and end and start > end:
             raise InvalidInputError(
-                f"filters: date_from must be <= date_to, but {self.date_from} is after {self.date_to}."
+                f"filters: date_from must be <= date_to, but {self.date_from} is after {self.date_to}.",
+                arguments=["filters"],
             )
         return MemoryFilter(tuple(self.tags or ()), self.source, start, end, projects.named(self.project, caller))
 
@@ -264,7 +265,7 @@ async def add_memory(
     text: args.MemoryText,
     metadata: Annotated[MetadataArgument, Field(description="Facts about the text.")] | None = None,
     refusal: Annotated[str, Field(description="The refusal to keep.")] | None = None,
-) -> str:
+) -> dict[str, Any]:
     """Keep a text for later sessions: a decision and its reasons, notes, a document, code, a conversation.
 
     Call it when you are asked to remember something, or learn a fact that the next session needs; beliefs belong
@@ -294,7 +295,7 @@ async def search_memory(
     full_text: Annotated[bool, Field(description="Whole memories, if they fit.")] = False,
     text_offset: Annotated[args.Offset, Field(description="With full_text: character to begin at.")] = 0,
     explain: args.Explain = False,
-) -> str:
+) -> dict[str, Any]:
     """Find texts that were kept with add_memory, by meaning and by words.
 
     Call it when a task may touch what was decided, noted or discussed, and before you ask a person. Use whole phrases,
@@ -316,7 +317,7 @@ async def delete_memory(
     /,
     *,
     memory_id: Annotated[args.Identifier, Field(description="ID from search_memory.")],
-) -> str:
+) -> dict[str, Any]:
     """Forget a memory permanently; search_memory shows the IDs.
 
     Its text stays in the journal's files and backups until a person runs `learning-memory-server forget --purge

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import inspect
 import json
-import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,12 +28,8 @@ if TYPE_CHECKING:
 
     from learning_memory_server.capture.memories.store import ReportProgress
 
-    Reply = Mapping[str, Any] | str
+    Reply = Mapping[str, Any]
     F = TypeVar("F", bound=Callable[..., Awaitable[Reply]])
-
-
-_FOUND: Final = re.compile(r"Found ([0-9]+) results:")
-_ID: Final = "ID: "
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +63,8 @@ class Wire:
     is_structured = False
     """Whether replies are data with a schema."""
 
-    def payload(self, reply: Any) -> dict[str, Any]:
-        """Return what a tool returned as JSON data."""
-        return {"text": reply}
-
     def reply(self, payload: dict[str, Any]) -> Result:
-        """Return the result of a call that succeeded."""
+        """Return the result of a call that succeeded; of a text, the payload has it as `text`."""
         return Result(payload["text"] or jsonrpc.NOTHING_SAID)
 
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
@@ -86,11 +77,6 @@ class Wire:
         del error
         return Result(jsonrpc.NOTHING_SAID)
 
-    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
-        """Return the payload's `id`, `cluster_id` and `count`, where it has them; other keys are ignored."""
-        del payload
-        return {}
-
     def explain(self, error: ValidationError, schema: Schema) -> str:
         """Return what is wrong with arguments, a sentence for each problem."""
         return explain(error, schema)
@@ -102,20 +88,12 @@ class JsonWire(Wire):
     is_structured = True
 
     @override
-    def payload(self, reply: Mapping[str, Any]) -> dict[str, Any]:
-        return dict(reply)
-
-    @override
     def reply(self, payload: dict[str, Any]) -> Result:
         return Result(compact(payload), payload)
 
     @override
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
         return {**payload, "redacted": dict(kinds)}
-
-    @override
-    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
-        return payload
 
     @override
     def failure(self, error: LearningMemoryError) -> Result:
@@ -130,17 +108,7 @@ class TextWire(Wire):
 
     @override
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
-        return {"text": f"{payload['text']}\nRedacted before storing: {listed(kinds)}."}
-
-    @override
-    def facts(self, payload: dict[str, Any]) -> Mapping[str, Any]:
-        first, _, rest = payload["text"].partition("\n")
-        if first.startswith("No results found"):
-            return {"count": 0}
-        if found := _FOUND.match(first):
-            return {"count": int(found[1])}
-        second = rest.partition("\n")[0]
-        return {"id": second.removeprefix(_ID)} if second.startswith(_ID) else {}
+        return {**payload, "text": f"{payload['text']}\nRedacted before storing: {listed(kinds)}."}
 
     @override
     def failure(self, error: LearningMemoryError) -> Result:
@@ -236,14 +204,13 @@ class Tool:
     """A registered tool."""
 
     function: Callable[..., Awaitable[Reply]]  # takes services by position and the client's arguments by name
-    services: tuple[type, ...]  # the types of the services, in order
     title: str
     changes: bool
-    destroys: bool  # whether a call permanently removes stored data
     idempotent: bool  # whether repeating a call changes nothing more
+    destroys: bool = False  # whether a call permanently removes stored data
     wire: Wire = JSON
     is_for_models: bool = True  # whether models see it
-    kept: frozenset[str] | None = None  # the arguments that lose their secrets; None for all
+    kept: Collection[str] | None = None  # the arguments that lose their secrets; None for all
     shows: str | None = None  # the URI of its page for clients with MCP Apps; None for none
 
     @property
@@ -257,13 +224,22 @@ class Tool:
         return inspect.getdoc(self.function) or ""
 
     @cached_property
+    def _parameters(self) -> list[tuple[inspect.Parameter, Any]]:
+        hints = get_type_hints(self.function, include_extras=True)
+        return [(each, hints[each.name]) for each in inspect.signature(self.function).parameters.values()]
+
+    @property
+    def services(self) -> tuple[type, ...]:
+        """The types of the services, in order."""
+        return tuple(kind for each, kind in self._parameters if each.kind is each.POSITIONAL_ONLY)
+
+    @cached_property
     def arguments(self) -> type[Arguments]:
         """The model of the client's arguments. Making all of them would take a tenth of a hub's start."""
-        hints = get_type_hints(self.function, include_extras=True)
         fields: dict[str, Any] = {
-            p.name: (hints[p.name], ... if p.default is p.empty else p.default)
-            for p in inspect.signature(self.function).parameters.values()
-            if p.kind is p.KEYWORD_ONLY
+            each.name: (kind, ... if each.default is each.empty else each.default)
+            for each, kind in self._parameters
+            if each.kind is each.KEYWORD_ONLY
         }
         return create_model(self.name, __base__=Arguments, **fields)
 
@@ -292,37 +268,11 @@ class ToolSet:
     def __init__(self) -> None:
         self.tools: list[Tool] = []
 
-    def tool(
-        self,
-        title: str,
-        *,
-        changes: bool,
-        idempotent: bool = False,
-        destroys: bool = False,
-        wire: Wire = JSON,
-        for_models: bool = True,
-        kept: Collection[str] | None = None,
-        shows: str | None = None,
-    ) -> Callable[[F], F]:
-        """Register a function as a tool; see `Tool`."""
+    def tool(self, title: str, *, changes: bool, idempotent: bool = False, **more: Any) -> Callable[[F], F]:
+        """Register a function as a tool; `more` are other fields of `Tool`."""
 
         def register(function: F) -> F:
-            hints = get_type_hints(function, include_extras=True)
-            parameters = inspect.signature(function).parameters.values()
-            self.tools.append(
-                Tool(
-                    function=function,
-                    services=tuple(hints[p.name] for p in parameters if p.kind is p.POSITIONAL_ONLY),
-                    title=title,
-                    changes=changes,
-                    destroys=destroys,
-                    idempotent=idempotent or not changes,
-                    wire=wire,
-                    is_for_models=for_models,
-                    kept=None if kept is None else frozenset(kept),
-                    shows=shows,
-                )
-            )
+            self.tools.append(Tool(function, title, changes, idempotent or not changes, **more))
             return function
 
         return register

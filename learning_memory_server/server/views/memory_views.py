@@ -43,8 +43,8 @@ _SHOWN: Final = ("title", "source", "tags", "timestamp")
 """Metadata that has its own line."""
 
 
-def added(result: Added) -> str:
-    """Return the reply about an added memory."""
+def added(result: Added) -> dict[str, Any]:
+    """Return the text about an added memory, and its id."""
     memory = result.memory
     lines = [
         "Memory stored successfully."
@@ -60,16 +60,17 @@ def added(result: Added) -> str:
             "Indexing goes on in the background; until it is done, a search may not find all of it. get_stats shows "
             "what is pending."
         )
-    return "\n".join(lines)
+    return {"id": memory.id, "text": "\n".join(lines)}
 
 
-def deleted(memory_id: str) -> str:
-    """Return the reply about a deleted memory."""
-    return (
+def deleted(memory_id: str) -> dict[str, Any]:
+    """Return the text about a deleted memory, and its id."""
+    text = (
         f"Memory deleted.\nID: {memory_id}\n"
         "No search finds it again. The text stays in the journal's files until a person runs "
         "`learning-memory-server forget --purge`, and in earlier backups until that is run with --backups."
     )
+    return {"id": memory_id, "text": text}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Heading:
         return max(2, -int(exponent))
 
 
-def found(result: SearchResult[FoundMemory], heading: Heading, *, detailed: bool) -> str:
+def found(result: SearchResult[FoundMemory], heading: Heading, *, detailed: bool) -> dict[str, Any]:
     """Return the results, each with the best passage of a memory."""
 
     def block(number: int, item: FoundMemory, room: int) -> str | None:
@@ -109,7 +110,7 @@ def found(result: SearchResult[FoundMemory], heading: Heading, *, detailed: bool
     return _results(result, heading, block, "a narrower query or filters")
 
 
-def found_whole(result: SearchResult[FoundMemory], heading: Heading, offset: int) -> str:
+def found_whole(result: SearchResult[FoundMemory], heading: Heading, offset: int) -> dict[str, Any]:
     """Return the results with their whole texts from an offset on, as far as there is room."""
 
     def block(number: int, item: FoundMemory, room: int) -> str | None:
@@ -134,10 +135,14 @@ def _results(
     heading: Heading,
     block: Callable[[int, FoundMemory, int], str | None],
     narrower: str,
-) -> str:
-    """Return the reply with the results that fit; `block` returns the text of a result by number and room, or None."""
+) -> dict[str, Any]:
+    """Return the text with the results that fit, and the number of all; `block` returns that of one, or None.
+
+    It is given the result's number and the room.
+    """
+    closing = "\n".join(_closing(result, heading))
     if not result.found:
-        return "\n".join(["No results found matching your query.", *_closing(result, heading)])
+        return {"count": 0, "text": f"No results found matching your query.\n{closing}"}
     room = limits.REPLY_MAX - _CLOSING
     blocks: list[str] = []
     for number, item in enumerate(result.found, start=1):
@@ -148,7 +153,8 @@ def _results(
         room -= len(text) + len(_GAP)
     left = len(result.found) - len(blocks)
     omitted = [f"{left} more did not fit into this reply: ask with {narrower}."] if left else []
-    return _GAP.join([f"Found {len(result.found)} results:", *blocks, *omitted, "\n".join(_closing(result, heading))])
+    count = len(result.found)
+    return {"count": count, "text": _GAP.join([f"Found {count} results:", *blocks, *omitted, closing])}
 
 
 def _closing(result: SearchResult[FoundMemory], heading: Heading) -> list[str]:
