@@ -33,16 +33,20 @@ def calibration(project: ProjectOption = None) -> Result:
 
 
 def _show(document: dict[str, Any]) -> None:
-    if not document["overall"]["total"]:
+    overall = document["overall"]
+    if not overall["total"]:
         out.stdout().print(
             "No entry was confirmed or falsified yet. Once agents have resolved some, this says how often they were right, "
             "and whether they knew."
         )
         return
-    out.stdout().print(Text(_verdict(document["overall"], document["last"]), "bold"))
+    out.stdout().print(Text(_verdict(overall, document["last"]), "bold"))
     out.facts(
         [
-            ("held", _held(document["overall"])),
+            (
+                "held",
+                f"{overall['held']:,} of {out.counted(overall['total'], 'judged entry')} ({overall['share']:.0%})",
+            ),
             ("first stated", _stated(document["first"])),
             ("last stated", _stated(document["last"])),
             ("advice", calibration_views.saving_in_words(document["saving"])),
@@ -94,11 +98,6 @@ def _separate() -> None:
     # In a terminal, tables have blank lines around them.
     if not out.stdout().is_terminal:
         out.stdout().print()
-
-
-def _held(overall: dict[str, Any]) -> str:
-    judged = out.counted(overall["total"], "judged entry")
-    return f"{overall['held']:,} of {judged} ({overall['share']:.0%})"
 
 
 def _stated(score: dict[str, Any]) -> str:

@@ -103,18 +103,6 @@ def hub_run() -> None:
     serve()
 
 
-def hub_status() -> dict[str, Any] | None:
-    """Return the state of the hub, and whether it has the settings of this process; None if none runs."""
-    running = running_hub()
-    return running.control("status") if running else None
-
-
-def hub_facts(status: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of a hub, as JSON shows it."""
-    facts = lean({name: status.get(name) for name in _SHOWN})
-    return {**facts, "uptime_seconds": round(facts["uptime_seconds"])} if "uptime_seconds" in facts else facts
-
-
 def _without_hub(who: Mapping[str, Any] | None) -> str:
     """Say why no hub answers, from what has locked the data."""
     if who and "socket" in who:
@@ -156,14 +144,16 @@ def status() -> command.Result:
     journal, values, failures = stored.journal, stored.values, stored.failures
     resolved, still_open = stored.entries.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
-        _found(ask) for ask in (lambda: _server(settings), lambda: command.holder_of(settings), hub_status)
+        _found(lambda: _server(settings)),
+        _found(lambda: command.holder_of(settings)),
+        _found(lambda: running.control("status") if (running := running_hub()) else None),
     )
     document: dict[str, Any] = {
         "journal": {"path": str(journal.path), "bytes": journal.size(), "damaged_lines": journal.count_damage()},
         "index": command.describe_engine(settings),
         "server": server,
         "locked_by": holder,
-        "hub": hub_facts(hub) if hub else None,
+        "hub": lean({name: hub.get(name) for name in _SHOWN}) if hub else None,
         "entries": {
             "resolved": len(resolved),
             "open": len(still_open),

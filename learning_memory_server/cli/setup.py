@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
-from pathlib import Path
 from shutil import rmtree
 from typing import Annotated, Any
 
@@ -149,7 +148,9 @@ def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) ->
         todo = [*_prepare(change), *_prepare_hooks(hooks_change(client, machine, remove=True))]
     else:
         todo = _prepare_commands([*claude_code.commands(existing, None), *claude_code.removing(machine)])
-        todo += _prepare_discarding(claude_code.copy_folder(machine))
+        if (folder := claude_code.copy_folder(machine)).is_dir():
+            out.say(f"The plugin's copy will be removed: {folder}", is_line=True)
+            todo.append(lambda: rmtree(folder, ignore_errors=True))
     question = f"Remove this server from {client.title}?"
     if not todo and if_there:
         return False
@@ -226,13 +227,6 @@ def _prepare_hooks(change: Change | None) -> list[Callable[[], None]]:
     done = "written to" if change.after else "removed from"
     out.say(f"The hooks will be {done} {change.path}.", is_line=True)
     return [change.apply]
-
-
-def _prepare_discarding(folder: Path) -> list[Callable[[], None]]:
-    if not folder.is_dir():
-        return []
-    out.say(f"The plugin's copy will be removed: {folder}", is_line=True)
-    return [lambda: rmtree(folder, ignore_errors=True)]
 
 
 def _prepare_commands(commands: Sequence[Sequence[str]]) -> list[Callable[[], None]]:

@@ -296,7 +296,7 @@ class Hub:
             "pid": os.getpid(),
             "version": self._program["version"],
             "build": self._program,
-            "uptime_seconds": round(time.time() - self._started, 1),
+            "uptime_seconds": round(time.time() - self._started),
             "sessions": len(self._users),
             "notice": " ".join((*others, *journal_notices(self._services.journal, damaged=0))) or None,
             **await connections.describe(self._services),

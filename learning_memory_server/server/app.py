@@ -89,23 +89,6 @@ supported or contested, each with its evidence, and the clusters you looked at t
 """
 
 
-def read_text(uri: str, text: str) -> types.ReadResourceResult:
-    """Return a resource's text."""
-    return types.ReadResourceResult(contents=[types.TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)])
-
-
-def read_page(uri: str, page: str) -> types.ReadResourceResult:
-    """Return a page for a client that renders it."""
-    contents = types.TextResourceContents(uri=uri, mime_type=PAGE, text=page, _meta=ABOUT_PAGE)
-    return types.ReadResourceResult(contents=[contents])
-
-
-def require_known(uri: str) -> None:
-    """Refuse a resource that does not exist."""
-    if uri not in {CONTEXT_URI, DASHBOARD_URI}:
-        raise MCPError(types.INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
-
-
 async def list_templates(_context: object, _params: object) -> types.ListResourceTemplatesResult:
     """Return the templates of resources: none."""
     return types.ListResourceTemplatesResult(resource_templates=[])
@@ -170,11 +153,17 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
         return WITH_PAGES if _renders_pages(context) else RESOURCES
 
     async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        require_known(params.uri)
+        uri = params.uri
+        if uri not in {CONTEXT_URI, DASHBOARD_URI}:
+            raise MCPError(types.INVALID_PARAMS, f"There is no such resource; there is {CONTEXT_URI}.")
         with calls.around(), for_client():
-            if params.uri == DASHBOARD_URI:
-                return read_page(params.uri, await calls.dashboard())
-            return read_text(params.uri, await calls.session_context())
+            if uri == CONTEXT_URI:
+                text = await calls.session_context()
+                found = types.TextResourceContents(uri=uri, mime_type=_PLAIN, text=text)
+            else:
+                text = await calls.dashboard()
+                found = types.TextResourceContents(uri=uri, mime_type=PAGE, text=text, _meta=ABOUT_PAGE)
+            return types.ReadResourceResult(contents=[found])
 
     server = Server(
         APPLICATION,

@@ -100,7 +100,8 @@ async def forget(
     # An embedded index that is not open is compared with the journal when it opens, which cannot be said of a server.
     is_later = services.settings.qdrant_url is None and not services.index.is_open
     reply["indexed"] = not points or is_later or await services.writer.remove(points)
-    reply["elsewhere"] = _elsewhere(services) if points else []
+    elsewhere = services.servers.elsewhere(services.settings.qdrant_url, find_owner(services.settings.owner_file))
+    reply["elsewhere"] = [",".join(each.urls) for each in elsewhere] if points else []
     if purge:
         report("Rewriting the journal's files")
         # Not in a thread: nothing may be appended during the purge.
@@ -108,11 +109,6 @@ async def forget(
         reply["removed"] = sum(purged.removed.values())
         reply["doubtful"] = [str(path) for path in purged.doubtful]
     return reply
-
-
-def _elsewhere(services: Services) -> list[str]:
-    owner = find_owner(services.settings.owner_file)
-    return [",".join(each.urls) for each in services.servers.elsewhere(services.settings.qdrant_url, owner)]
 
 
 _KindAndId = Annotated[list[str], Field(min_length=2, max_length=2)]

@@ -160,21 +160,16 @@ def _in_use() -> InvalidInputError:
 
 async def _leave(services: Services, server: QdrantStore) -> int:
     try:
-        nodes = await server.catalog.nodes()
-        if nodes and await _is_in_use(services, nodes):
-            raise _in_use()
+        nodes, url = await server.catalog.nodes(), services.settings.qdrant_url
+        # A node may be of the cluster in use, which may be set by the address of another.
+        if nodes and url:
+            async with _opened(services, url, services.settings.qdrant_key) as used:
+                if nodes & await used.catalog.nodes():
+                    raise _in_use()
         return await server.leave(tuple(Collection))
     except NoAnswerError as error:
         error.hint = "If that server no longer exists, add --gone: the journal then forgets that you were there."
         raise
-
-
-async def _is_in_use(services: Services, nodes: frozenset[str]) -> bool:
-    """Return whether one of the nodes is of the cluster in use, which may be set by the address of another."""
-    if not (url := services.settings.qdrant_url):
-        return False
-    async with _opened(services, url, services.settings.qdrant_key) as used:
-        return bool(nodes & await used.catalog.nodes())
 
 
 @asynccontextmanager

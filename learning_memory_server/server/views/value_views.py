@@ -324,6 +324,10 @@ def tested(trial: Validation) -> dict[str, Any]:
         fields(NearestLesson, entry, lesson=entry.learned, outcome_status=entry.outcome.status)
         for entry in trial.closest.lessons
     ]
+    falsified = [
+        lean(fields(NearestFalsified, entry, root_cause=(cause := entry.outcome.root_cause) and cause.description))
+        for entry in trial.closest.falsified
+    ]
     return lean(
         _rounded(
             ValueTest,
@@ -332,11 +336,6 @@ def tested(trial: Validation) -> dict[str, Any]:
             rival=rival,
             similar=similar(trial.similar),
             nearest_lessons=lessons,
-            nearest_falsified=[_falsified(entry) for entry in trial.closest.falsified],
+            nearest_falsified=falsified,
         )
     )
-
-
-def _falsified(entry: Ghap) -> dict[str, Any]:
-    cause = entry.outcome.root_cause
-    return lean(fields(NearestFalsified, entry, root_cause=cause and cause.description))
