@@ -4,17 +4,8 @@ import os
 from datetime import datetime
 from typing import Final
 
-from learning_memory_server.cli import out
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import running_hub
-from learning_memory_server.cli.command import (
-    Commands,
-    ProjectOption,
-    Result,
-    Stored,
-    chosen_project,
-    current_project,
-    open_settings,
-)
 from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.text import UNCONFIRMED, helped_most
@@ -45,17 +36,17 @@ _RULES: Final = {
 }
 """By what rule an agent is told something at an event of its client."""
 
-commands = Commands()
+commands = command.Commands()
 
 
 @commands.command()
-def why(project: ProjectOption = None) -> Result:
+def why(project: command.ProjectOption = None) -> command.Result:
     """Show what the last session of this project was told unasked, and by what rule.
 
     The hub knows what it has said since it began, and writes it to no file.
     """
-    stored = Stored(open_settings())
-    named = chosen_project(project, stored) or current_project(stored.settings)
+    stored = command.Stored(command.open_settings())
+    named = command.chosen_project(project, stored) or command.current_project(stored.settings)
     hub = running_hub()
     said = hub.control("said", project=named)["said"] if hub else []
     for each in said:
@@ -64,20 +55,20 @@ def why(project: ProjectOption = None) -> Result:
     if not said:
         since = "since its hub began" if hub else "that is known, because no hub runs"
         out.say(f"Nothing was said unasked in {one_line(short_name(named))} {since}.")
-    return Result({"project": named, "said": said})
+    return command.Result({"project": named, "said": said})
 
 
 @commands.command()
-def context() -> Result:
+def context() -> command.Result:
     """Show what a new session of this project should know, or nothing if there is nothing.
 
     These are open entries, and the lessons that name the branch, a changed file
     or the folder, or that helped most, in at most 1,200 bytes, which MCP clients
     read as the resource `context`.
     """
-    settings = open_settings()
+    settings = command.open_settings()
     caller = caller_of(os.environ, settings)
-    stored = Stored(settings)
+    stored = command.Stored(settings)
     names = Names(stored.entries, stored.answers, lambda project: stored.shared.allowed(project, stored.answers))
     names.look(caller.folder)
     validity = Validity(stored.advice, stored.entries)
@@ -97,4 +88,4 @@ def context() -> Result:
         out.stdout().file.flush()
     if not text:
         out.remark(f"Nothing is known of {one_line(caller.project)} yet. {next_step(stored)}")
-    return Result({"project": caller.project, "text": text})
+    return command.Result({"project": caller.project, "text": text})

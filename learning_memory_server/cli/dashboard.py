@@ -9,23 +9,14 @@ from typing import Annotated
 
 import typer
 
-from learning_memory_server.cli import out
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.command import (
-    Commands,
-    ProjectOption,
-    Result,
-    Stored,
-    chosen_project,
-    folders_here,
-    open_settings,
-)
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.dashboard.page import page
 from learning_memory_server.system import files, timeouts
 
-commands = Commands()
+commands = command.Commands()
 
 
 @commands.command(example="--output lessons.html")
@@ -34,16 +25,16 @@ async def dashboard(
         Path | None,
         typer.Option("--output", metavar="FILE", help="Where to write it; by default, in the storage folder."),
     ] = None,
-    project: ProjectOption = None,
+    project: command.ProjectOption = None,
     no_open: Annotated[bool, typer.Option("--no-open", help="Do not open it in the browser.")] = False,
-) -> Result:
+) -> command.Result:
     """Draw what was learned: one page with a map of experiences, calibration, values and everything else.
 
     The page is one file that only you can read, and needs no network. It holds
     all texts that are stored: think before you pass it on.
     """
-    settings = open_settings()
-    project = chosen_project(project, Stored(settings))
+    settings = command.open_settings()
+    project = command.chosen_project(project, command.Stored(settings))
     path = settings.storage_path / "dashboard.html" if file is None else file
     _require_replaceable(path)
     async with open_connection(settings, "dashboard") as connection:
@@ -52,7 +43,7 @@ async def dashboard(
             await connection.run("complete", within=timeouts.DASHBOARD_INDEX)
         except LearningMemoryError as error:
             out.notice(f"{error.sentence} The page has no map.")
-        packed = (await connection.run("picture", project=project, folders=folders_here(settings)))["document"]
+        packed = (await connection.run("picture", project=project, folders=command.folders_here(settings)))["document"]
     content = page(zlib.decompress(b64decode(packed)).decode()).encode()
     try:
         files.replace(path, content)
@@ -62,7 +53,7 @@ async def dashboard(
     out.say(f"Written to {one_line(str(path))} ({size}), for you alone.", is_line=True)
     if not no_open and out.is_for_people():
         webbrowser.open(path.absolute().as_uri())
-    return Result({"path": str(path), "bytes": len(content)})
+    return command.Result({"path": str(path), "bytes": len(content)})
 
 
 def _require_replaceable(path: Path) -> None:

@@ -8,17 +8,8 @@ from typing import Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from learning_memory_server.cli import out
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.command import (
-    Commands,
-    ProjectOption,
-    Result,
-    Stored,
-    chosen_project,
-    folders_here,
-    open_settings,
-)
 from learning_memory_server.cli.listing import entry_record, notes_here, status_of
 from learning_memory_server.errors import InvalidInputError, NotFoundError
 from learning_memory_server.learning.values.log import Standing
@@ -37,15 +28,15 @@ Fact = tuple[str, str | Text | None]
 _COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and its kind, it fits in 80
 
 
-commands = Commands()
+commands = command.Commands()
 
 
 @commands.command(example="ghap_20260301_120000_ffffff")
 async def show(
     name: Annotated[str, typer.Argument(metavar="ID", help="An id; the beginning of it is enough.")],
-) -> Result:
+) -> command.Result:
     """Show everything about one entry, value, memory, error or cluster."""
-    stored = Stored(open_settings())
+    stored = command.Stored(command.open_settings())
     found = _find(name, stored)
     kind: str
     display: Callable[[dict[str, Any]], None]
@@ -57,7 +48,7 @@ async def show(
     elif isinstance(found, Memory):
         kind, view, display = "memory", memory_views.memory(found), _show_memory
     elif isinstance(found, list):
-        folder = folders_here(stored.settings).get(found[-1].project)
+        folder = command.folders_here(stored.settings).get(found[-1].project)
         kind, view, display = "error", failure_views.repeated_error(found, folder), _show_error
     else:
         kind, view, display = "value", value_views.value(found), _show_value
@@ -68,13 +59,13 @@ async def show(
     if isinstance(found, Ghap) and found.resolution:
         is_never = stored.answers.is_never(found.id)
         how = "No agent is told of it, as you said; to answer anew:" if is_never else "If it is wrong or outdated:"
-        command = f"  {APPLICATION} review {found.id}{'' if is_never else ' --never'}"
+        undo = f"  {APPLICATION} review {found.id}{'' if is_never else ' --never'}"
         out.say(f"\n{how}")
-        out.say(command, "green", is_line=True)
-    return Result({"kind": kind, kind: view})
+        out.say(undo, "green", is_line=True)
+    return command.Result({"kind": kind, kind: view})
 
 
-def _find(name: str, stored: Stored) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
+def _find(name: str, stored: command.Stored) -> Ghap | Standing | Memory | ClusterId | list[Failure]:
     """Return the entry, value with its standing, memory, error's failures or cluster's id that an id names.
 
     The beginning of it is enough, unless several ids begin so; only a cluster's must be complete.
@@ -110,7 +101,7 @@ def _find(name: str, stored: Stored) -> Ghap | Standing | Memory | ClusterId | l
     return stored.standings([thing])[0] if isinstance(thing, Value) else thing
 
 
-def _nothing(name: str, kinds: Sequence[str], stored: Stored) -> NotFoundError:
+def _nothing(name: str, kinds: Sequence[str], stored: command.Stored) -> NotFoundError:
     forgotten = (stored.entries.all_forgotten(), stored.values.forgotten_ids(), stored.memories.forgotten_ids())
     if any(name in ids for ids in forgotten):
         return NotFoundError(f"{one_line(name)} was forgotten.")
@@ -227,11 +218,11 @@ async def clusters(
     members: Annotated[
         str | None, typer.Option("--members", metavar="ID", help="Show the experiences of this cluster.")
     ] = None,
-    project: ProjectOption = None,
+    project: command.ProjectOption = None,
     noise: Annotated[
         bool, typer.Option("--noise", help="Also show experiences that are in no cluster: the newest 50.")
     ] = False,
-) -> Result:
+) -> command.Result:
     """Show what keeps recurring on an axis: clusters of similar experiences.
 
     With --project, only that project's experiences are clustered, and the clusters
@@ -245,12 +236,12 @@ async def clusters(
         )
     if wanted is not None and noise:
         raise InvalidInputError("Give either --members or --noise: a cluster has no noise.")
-    settings = open_settings()
-    project = chosen_project(project, Stored(settings))
+    settings = command.open_settings()
+    project = command.chosen_project(project, command.Stored(settings))
     if wanted is not None:
         cluster = await _read_cluster(wanted, project)
         _show_members(cluster, whole=True)
-        return Result(cluster)
+        return command.Result(cluster)
     async with open_connection(settings, "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all(
@@ -258,12 +249,12 @@ async def clusters(
         )
     document = {name: value for name, value in found.items() if name not in {"offset", "truncated", "stored_text"}}
     _show_clusters(found)
-    return Result({**document, "count": len(found["clusters"])})
+    return command.Result({**document, "count": len(found["clusters"])})
 
 
 async def _read_cluster(cluster_id: ClusterId, project: str | None = None) -> dict[str, Any]:
     """Return a cluster, of one project or of all, with its experiences. Only its own list has its label."""
-    async with open_connection(open_settings(), "clusters") as connection:
+    async with open_connection(command.open_settings(), "clusters") as connection:
         await connection.run("complete")
         found = await connection.call_for_all("get_clusters", "clusters", axis=cluster_id.axis, project=project)
         reply = await connection.call_for_all(

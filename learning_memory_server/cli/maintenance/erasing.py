@@ -7,17 +7,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from learning_memory_server.cli import out
+from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import open_connection
-from learning_memory_server.cli.command import (
-    Commands,
-    Result,
-    Stored,
-    YesOption,
-    chosen_project,
-    describe_engine,
-    open_settings,
-)
 from learning_memory_server.cli.maintenance.exporting import rewrite_backups
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.kept_files import OutdatedPoints
@@ -32,7 +23,7 @@ from learning_memory_server.server.settings import Settings
 _JOURNAL: Final = "journal"
 
 
-commands = Commands()
+commands = command.Commands()
 
 
 @commands.command(json_help="Print JSON. Nothing is forgotten without --yes.", example="ghap_20260301_120000_ffffff")
@@ -53,18 +44,22 @@ async def forget(
     preview: Annotated[
         bool, typer.Option("--dry-run", "--preview", help="Show what would be forgotten, and change nothing.")
     ] = False,
-    yes: YesOption = False,
-) -> Result:
+    yes: command.YesOption = False,
+) -> command.Result:
     """Forget entries, values, memories and errors for good: nothing finds them any more, and no import restores them.
 
     Without --purge, their texts stay in the journal's files, marked as
     forgotten. Earlier backups have them until --purge --backups; exports, and
     backups in other folders, until you remove those.
     """
-    settings = open_settings()
+    settings = command.open_settings()
     if backups and not purge:
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
-    fields: dict[str, Any] = {"ids": ids or [], "project": chosen_project(project, Stored(settings)), "purge": purge}
+    fields: dict[str, Any] = {
+        "ids": ids or [],
+        "project": command.chosen_project(project, command.Stored(settings)),
+        "purge": purge,
+    }
     async with open_connection(settings, "forget") as connection:
         found = await connection.run("forget", **fields, preview=True)
         _show_found(found)
@@ -82,7 +77,7 @@ async def forget(
         document |= _look_at_backups(settings, rewrite=backups) if purge else {}
         _conclude_forgetting(document, settings)
     is_left = backups and document.get("backups") and not document["backups_rewritten"]
-    return Result(document, preview or (is_wanted and not is_left))
+    return command.Result(document, preview or (is_wanted and not is_left))
 
 
 def _look_at_backups(settings: Settings, *, rewrite: bool) -> dict[str, Any]:
@@ -191,7 +186,7 @@ async def scan(
         bool, typer.Option("--backups", help="Also look at the backups in storage_path, and rewrite them.")
     ] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Replace what is found, and do not ask.")] = False,
-) -> Result:
+) -> command.Result:
     """Find secrets that were stored before redaction knew them, and replace them with markers.
 
     Shows where each one is and of what kind, never the secret itself. In a
@@ -200,7 +195,7 @@ async def scan(
     redaction_patterns and redaction_allow say what else is a secret and what is
     not. The exit code is 1 if a secret was found and is still there.
     """
-    settings = open_settings()
+    settings = command.open_settings()
     scanner = Scanner(redaction_gate(settings).redactor)
     found = _look(settings, scanner, backups=backups)
     is_unfinished = bool(OutdatedPoints(settings.outdated_file).ids())
@@ -214,11 +209,11 @@ async def scan(
     refusal = "Nothing was changed. To replace the secrets with markers, add --yes."
     if not (wanted and out.agrees(question if found.places else "Complete it now?", refusal, yes=yes)):
         document = _scan_document(found, {}, [], backups=backups)
-        return Result(document, not wanted and not found.unreadable)
+        return command.Result(document, not wanted and not found.unreadable)
     done = await _remove(settings, scanner, found, is_unfinished=is_unfinished)
     left = _look(settings, scanner, backups=False).in_journal()
     _conclude_scan(settings, found, done, left, backups=backups)
-    return Result(
+    return command.Result(
         _scan_document(found, done, left, backups=backups),
         bool(done["indexed"]) and not (left or done["backups_left"] or found.unreadable),
     )
@@ -316,7 +311,7 @@ def _conclude_scan(
     if found.backups and not backups:
         out.say("Backups may still have them: learning-memory-server scan --backups")
     if settings.qdrant_url is not None:
-        out.say(f"Snapshots of {describe_engine(settings)} may still have them.")
+        out.say(f"Snapshots of {command.describe_engine(settings)} may still have them.")
     out.say("Exports, and backups in other folders, were not looked at.")
 
 
