@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
+from learning_memory_server.model.lines import counted as counted  # noqa: PLC0414 - commands say it as `out.counted`
 from learning_memory_server.model.lines import one_line, without_controls
 from learning_memory_server.model.lines import shortened as first_of
 from learning_memory_server.system.invisible import shown
@@ -340,12 +341,6 @@ def date_and_time(moment: datetime) -> str:
 def date(moment: datetime) -> str:
     """Return a date for people, as records show it."""
     return f"{moment:%Y-%m-%d}"
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def readable_size(size: int) -> str:

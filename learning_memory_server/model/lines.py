@@ -27,3 +27,9 @@ def shortened(text: str, most: int) -> str:
 def preview(text: str, length: int) -> str:
     """Return a text, or exactly so many characters of it and three dots, as tools show texts that are stored whole."""
     return text if len(text) <= length else f"{text[:length]}..."
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"

@@ -14,6 +14,7 @@ from learning_memory_server.learning.clustering.labels import label_clusters
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
 from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster, Matching
 from learning_memory_server.model import limits
+from learning_memory_server.model.lines import counted
 from learning_memory_server.model.value import ClusterId
 
 if TYPE_CHECKING:
@@ -183,10 +184,10 @@ def explain(partition: Partition) -> str | None:
     needed = partition.min_cluster_size
     setting = f"{_SIZE_SETTING} = {needed}"
     if partition.count < needed:
-        return f"There are {_counted(partition.count, 'point')}, and {setting} requires at least {needed} in a cluster."
+        return f"There are {counted(partition.count, 'point')}, and {setting} requires at least {needed} in a cluster."
     if partition.clusters:
         found = (
-            f"{_counted(len(partition.clusters), 'cluster')} found, but {len(partition.noise)} of "
+            f"{counted(len(partition.clusters), 'cluster')} found, but {len(partition.noise)} of "
             f"{partition.count} points are in none of them ({setting}, min_samples = {partition.min_samples})."
         )
     else:
@@ -204,9 +205,5 @@ def _way_out(partition: Partition) -> str:
     shown = missed.sizes[: limits.GROUPS_NAMED]
     sizes = " and ".join(filter(None, [", ".join(map(str, shown[:-1])), str(shown[-1])]))
     of_them = f", the largest of {sizes} points" if len(missed.sizes) > 1 else f" of {sizes} points"
-    groups = _counted(len(missed.sizes), "cluster")
+    groups = counted(len(missed.sizes), "cluster")
     return f"With {_SIZE_SETTING} = {missed.min_cluster_size} there would be {groups}{of_them}."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from learning_memory_server.capture.entries.timeline import Tally
 from learning_memory_server.learning.advice.log import counts_of
+from learning_memory_server.model.lines import counted
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, Stance, Tier
 from learning_memory_server.server.views.calibration_views import calibration_stats
 from learning_memory_server.system.files import disk_use
@@ -113,9 +114,8 @@ def journal_notices(journal: Journal, damaged: int) -> list[str]:
     """Return a sentence each about unreadable lines of the journal, and about files that another program changed."""
     notices = []
     if damaged:
-        what = "line" if damaged == 1 else "lines"
         notices.append(
-            f"{damaged:,} {what} of the journal cannot be read, so no answer contains what they held. "
+            f"{counted(damaged, 'line')} of the journal cannot be read, so no answer contains what they held. "
             "`learning-memory-server doctor` names them; a backup may have them."
         )
     if changed := journal.changed_by_others:

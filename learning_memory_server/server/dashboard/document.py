@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, TypedDict
+from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.index.document import Collection, is_on, point_id
@@ -46,28 +46,8 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2  # The version of the document
 _SENT: Final = 5.0  # Seconds after which the page has been sent, and its RAM can be given back
+_SHARED_BY: Final = ("author", "confirmations", "contradictions")  # What git says of a shared lesson
 _DIGITS: Final = 4  # Of a place on the map: a ten-thousandth is less than a pixel
-
-
-class SharedBy(TypedDict):
-    """Who shared a lesson, as git has it, and how many others confirm and contradict it."""
-
-    author: str
-    confirmations: int
-    contradictions: int
-
-
-class WaitingView(TypedDict):
-    """Something that agents are told only if a person says yes; see `Waiting`."""
-
-    id: str
-    kind: str
-    project: str
-    text: str
-    about: str
-    fared: str
-    error: str
-    flaw: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +92,8 @@ class Dashboard:
             "advice": [_advice(each) for each in advice],
             "errors": await asyncio.to_thread(lambda: [_error(known, folders) for known in errors]),
             "shared": [
-                {**entry_views.whole_entry(each), **fields(SharedBy, each)} for each in services.shared.newest(project)
+                entry_views.whole_entry(each) | {name: getattr(each, name) for name in _SHARED_BY}
+                for each in services.shared.newest(project)
             ],
             "memories": [
                 {**memory_views.memory(each), "text": each.text[: limits.PAGE_MEMORY_MAX]}
@@ -141,7 +122,7 @@ class Dashboard:
     def _waiting(self, projects: Iterable[str]) -> list[dict[str, Any]]:
         """Return what waits for a person's yes, what cost most first."""
         found = chain.from_iterable(self.services.review.waiting(name, self.services.clock()) for name in projects)
-        return [fields(WaitingView, each) for each in sorted(found, key=lambda each: -each.cost)]
+        return [asdict(each) | {"since": each.since.isoformat()} for each in sorted(found, key=lambda each: -each.cost)]
 
     async def _axes(self, project: str | None, entries: Sequence[Ghap], numbers: Mapping[str, int]) -> dict[str, Any]:
         """Return the map and the clusters of each axis; without an index, only why there is none."""

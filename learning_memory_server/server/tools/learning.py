@@ -10,6 +10,7 @@ from learning_memory_server.learning.clusters.clusterer import ExperienceCluster
 from learning_memory_server.learning.values.store import Cited, ValueStore
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.lines import counted
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import ClusterId, Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
@@ -107,8 +108,7 @@ async def get_cluster_members(
 @of_apps.tool("Show the dashboard", changes=False, wire=TextWire("The dashboard cannot be shown"), shows=DASHBOARD_URI)
 async def show_dashboard(caller: Caller, collector: ObservationCollector, /) -> dict[str, str]:
     """Show the user what was learned, as a page: a map of experiences, calibration, values and advice."""
-    count = len(collector.list_resolved(EntryQuery(project=caller.project)))
-    experiences = f"{count:,} experience{'' if count == 1 else 's'}"
+    experiences = counted(len(collector.list_resolved(EntryQuery(project=caller.project))), "experience")
     # Whether it does, the client alone knows: it may refuse a long page.
     return {"text": f"The client shows the user the dashboard of this project's {experiences}, if it can."}
 

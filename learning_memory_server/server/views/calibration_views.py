@@ -21,6 +21,7 @@ from learning_memory_server.learning.calibration import (
 from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
+from learning_memory_server.model.lines import counted
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.views import fields
@@ -150,12 +151,12 @@ def told_in_words(told: Mapping[str, Any]) -> str:
         saves = told["saving"]
         effect = f"; with withholding on: {saving_in_words(saves)}" if saves["interval"] is not None else ""
         parts.append(
-            f"{_times(told['times'])}, helped {told['helped']:,}, misled {told['misled']:,}, "
+            f"{counted(told['times'], 'time')}, helped {told['helped']:,}, misled {told['misled']:,}, "
             f"unknown {told['unknown']:,} (as agents say{effect})"
         )
     if told["remedies"]:
         worked = told["remedies_followed_by_success"]
-        parts.append(f"what fixed an error: {_times(told['remedies'])}, and {worked:,} then worked")
+        parts.append(f"what fixed an error: {counted(told['remedies'], 'time')}, and {worked:,} then worked")
     return "; ".join(parts) or "nothing yet"
 
 
@@ -178,10 +179,6 @@ def saving_in_words(found: Mapping[str, Any]) -> str:
         f"it {verb} {abs(found['saved']):.1f} failing calls a session "
         f"(95 %: {bounds[0]:.1f} to {bounds[1]:.1f}; {sessions})"
     )
-
-
-def _times(number: int) -> str:
-    return f"{number:,} time{'' if number == 1 else 's'}"
 
 
 def calibration_stats(tally: Tally) -> dict[str, Any]:
