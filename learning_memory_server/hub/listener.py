@@ -6,7 +6,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from learning_memory_server.errors import InvalidSettingsError, UntrustedSocketError
@@ -18,29 +18,24 @@ from learning_memory_server.system.paths import APPLICATION
 @contextmanager
 def open_door(place: discovery.Place) -> Iterator[Door]:
     """Listen while the block runs, in the first folder of this user alone, else in a new one in /tmp."""
-    made: list[Path] = []
-    try:
-        door = _first_door(place, made)
+    with ExitStack() as stack:
+        door = _usual_door(place)
+        if door is None:
+            made = stack.enter_context(tempfile.TemporaryDirectory(prefix=f"{APPLICATION}-", dir="/tmp"))
+            door = Door(Path(made) / place.socket.name)
         if door.path != place.socket:
             locking.name_socket(place.journal, door.path)
-        try:
-            yield door
-        finally:
-            door.close()
-    finally:
-        for folder in made:
-            with suppress(OSError):
-                folder.rmdir()
+        stack.callback(door.close)
+        yield door
 
 
-def _first_door(place: discovery.Place, made: list[Path]) -> Door:
+def _usual_door(place: discovery.Place) -> Door | None:
     for path in (place.socket, place.second_socket):
         try:
             return Door(path)
         except (InvalidSettingsError, UntrustedSocketError) as error:
             print(f"learning-memory-server hub: {error.message}", file=sys.stderr)  # noqa: T201 - its log
-    made.append(Path(tempfile.mkdtemp(prefix=f"{APPLICATION}-", dir="/tmp")))
-    return Door(made[0] / place.socket.name)
+    return None
 
 
 class Door:

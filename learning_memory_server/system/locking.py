@@ -51,9 +51,7 @@ def exclusive(
         ) from error
     try:
         if not try_lock(descriptor):
-            raise AlreadyRunningError(
-                f"{describe_holder(folder) or 'Another process'} is using {name} {folder}.", hint=hint
-            )
+            raise AlreadyRunningError(f"{described(holder(folder))} is using {name} {folder}.", hint=hint)
         listens = {"socket": str(socket)} if socket else {}
         _describe(descriptor, {"purpose": purpose, "folder": os.path.realpath(folder), **listens})
         yield
@@ -131,11 +129,8 @@ def holder(folder: Path) -> dict[str, object] | None:
         os.close(descriptor)
 
 
-def describe_holder(folder: Path) -> str | None:
-    """Return which process has locked the folder, in words; None if it is free."""
-    who = holder(folder)
-    if who is None:
-        return None
+def described(who: dict[str, object] | None) -> str:
+    """Return in words which process has locked a folder; see `holder`."""
     return f"Another process ({who.get('purpose')}, process {who.get('pid')})" if who else "Another process"
 
 

@@ -117,7 +117,8 @@ class HubLink:
                 deaths += ack is None
                 is_hopeless = deaths >= _DEATHS_MAX
             elif time.monotonic() >= spawn_at:
-                if time.monotonic() >= begun + timeouts.HELD and self._is_held():
+                # A process other than a hub may have locked the data.
+                if time.monotonic() >= begun + timeouts.HELD and (who := self._holder()) and "socket" not in who:
                     break
                 is_hopeless = spawned >= _FAILED_STARTS_MAX and self._holder() is None
                 self._start((spawned + deaths) // _FAILURES_OF_ONE)
@@ -200,11 +201,7 @@ class HubLink:
         return True
 
     def _silence(self, seconds: float) -> LearningMemoryError:
-        from learning_memory_server.system.locking import holder
-
-        who: dict[str, object] = {}
-        with suppress(LockUnavailableError):
-            who = holder(self._place.journal) or {}
+        who = self._holder() or {}
         if "socket" not in who:
             return self._failure(is_hopeless=False)
         return DeadlineExceededError(
@@ -215,10 +212,12 @@ class HubLink:
 
     def _failure(self, *, is_hopeless: bool) -> LearningMemoryError:
         # Hubs that end at once also lock the data for a moment, but they are not what is in the way.
-        holder = None if is_hopeless else self._holder()
-        if holder:
+        who = None if is_hopeless else self._holder()
+        if who is not None:
+            from learning_memory_server.system.locking import described
+
             return StorageUnavailableError(
-                f"{holder} has locked the data, so the memory hub could not be started.",
+                f"{described(who)} has locked the data, so the memory hub could not be started.",
                 hint="Call again when it has finished.",
             )
         reason = _last_sentence(self._place.storage)
@@ -227,21 +226,13 @@ class HubLink:
             hint="Run `learning-memory-server hub logs` and `learning-memory-server doctor` to see why.",
         )
 
-    def _is_held(self) -> bool:
-        """Return whether a process other than a hub has locked the data."""
+    def _holder(self) -> dict[str, object] | None:
+        """Return the process that has locked the data, None if there is none or a folder cannot be used."""
         from learning_memory_server.system.locking import holder
 
         with suppress(LockUnavailableError):
-            holders = (holder(self._place.journal), holder(self._place.storage))
-            return any(who and "socket" not in who for who in holders)
-        return False
-
-    def _holder(self) -> str | None:
-        from learning_memory_server.system.locking import describe_holder
-
-        # A folder that cannot be used has no holder to name.
-        with suppress(LockUnavailableError):
-            return describe_holder(self._place.journal) or describe_holder(self._place.storage)
+            found = holder(self._place.journal)
+            return holder(self._place.storage) if found is None else found
         return None
 
 
