@@ -77,39 +77,47 @@ async def import_(
     """
     if own and not out.can_ask():
         raise InvalidInputError("--own is for a person at a terminal.", hint="Without it, all is marked as imported.")
+    settings = open_settings()
     with file_errors(path):
         is_tar = is_archive(path)
     if is_tar:
-        settings = open_settings()
-        ours = _ours(settings)
-        key = store_key(settings.archive_key_file, make=False)
-        theirs, comparison, document = _compared(path, ours, key, apply_deletions=apply_deletions)
-        if dry_run:
-            return Result(document, not theirs.rejections)
-        is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
-        forgets = apply_deletions and any(comparison.doomed.values())
-        is_sure = yes or is_empty or (comparison.changes_nothing and not forgets)
-        rest = "forget what is forgotten there" if forgets else "keep what is here"
-        question = f"The journal is not empty. Add what is new, and {rest}?"
-        if out.agrees(question, "Nothing was changed: the journal is not empty, so this needs --yes.", yes=is_sure):
-            is_ours = own or document["own"] or (not yes and _is_own(path.name, theirs))
-            document |= {"own": is_ours}
-            if not is_ours:
-                theirs.mark_imported()
-            document |= await _apply(theirs, comparison, settings, apply_deletions=apply_deletions)
-        return Result(document, not theirs.rejections and document["applied"])
+        return await _import_archive(path, settings, dry_run=dry_run, apply_deletions=apply_deletions, own=own, yes=yes)
     if path.suffix in _ARCHIVES:
         raise InvalidInputError(
             f"{path.name} is not an archive made by `backup`, or it is badly damaged.",
             hint="Nothing was changed; try another copy.",
         )
-    return await _import_entries(path, project, dry_run=dry_run, apply_deletions=apply_deletions, asks=not yes, own=own)
+    return await _import_entries(
+        path, project, settings, dry_run=dry_run, apply_deletions=apply_deletions, own=own, asks=not yes
+    )
+
+
+async def _import_archive(
+    path: Path, settings: Settings, *, dry_run: bool, apply_deletions: bool, own: bool, yes: bool
+) -> Result:
+    ours = _ours(settings)
+    key = store_key(settings.archive_key_file, make=False)
+    theirs, comparison, document = _compared(path, ours, key, apply_deletions=apply_deletions)
+    if dry_run:
+        return Result(document, not theirs.rejections)
+    is_empty = not (ours.entries or ours.open or ours.records or ours.forgotten)
+    forgets = apply_deletions and any(comparison.doomed.values())
+    is_sure = yes or is_empty or (comparison.changes_nothing and not forgets)
+    rest = "forget what is forgotten there" if forgets else "keep what is here"
+    question = f"The journal is not empty. Add what is new, and {rest}?"
+    if out.agrees(question, "Nothing was changed: the journal is not empty, so this needs --yes.", yes=is_sure):
+        is_ours = own or document["own"] or (not yes and _is_own(path.name, theirs))
+        document |= {"own": is_ours}
+        if not is_ours:
+            theirs.mark_imported()
+        document |= await _apply(theirs, comparison, settings, apply_deletions=apply_deletions)
+    return Result(document, not theirs.rejections and document["applied"])
 
 
 async def _import_entries(
-    path: Path, project: str | None, *, dry_run: bool, apply_deletions: bool, asks: bool, own: bool
+    path: Path, project: str | None, settings: Settings, *, dry_run: bool, apply_deletions: bool, own: bool, asks: bool
 ) -> Result:
-    began, settings = monotonic(), open_settings()
+    began = monotonic()
     # It may be new here, unlike one that is looked for.
     is_here = project in {None, "current"}
     under = current_project(settings) if is_here else checked_text("--project", str(project), PROJECT_MAX)

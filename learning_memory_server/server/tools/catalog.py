@@ -82,32 +82,21 @@ async def hook(
     if call and caller.agent and event == BEFORE_TOOL:
         agents.note(call, caller.agent)
         return {"text": ""}
-    told = await hooks.answer(
-        Event(
-            event,
-            # Of any length; what is remembered of a session is found by it.
-            session_hash(session) if session else caller.session,
-            folder,
-            prompt,
-            kind,
-            command[:_COMMAND_MAX],
-            ends("\n".join(filter(None, (ends(output), ends(stderr))))),
-            ends(error),
-            file,
-            put_in(patch, new),
-            transcript,
-            call,
-            source,
-            is_background=background == "true" or bool(task),
-            is_again=again == "true",
-            is_unknown=unknown == "true",
-            is_alone=alone == "true",
-            # Claude Code says [] of a file that is new.
-            is_edit=bool(patch or old or new),
-        ),
-        caller,
+    heard = Event(
+        event,
+        # Of any length; what is remembered of a session is found by it.
+        session_hash(session) if session else caller.session,
+        *(folder, prompt, kind, command[:_COMMAND_MAX]),
+        ends("\n".join(filter(None, (ends(output), ends(stderr))))),
+        *(ends(error), file, put_in(patch, new), transcript, call, source),
+        is_background=background == "true" or bool(task),
+        is_again=again == "true",
+        is_unknown=unknown == "true",
+        is_alone=alone == "true",
+        # Claude Code says [] of a file that is new.
+        is_edit=bool(patch or old or new),
     )
-    return {"text": told}
+    return {"text": await hooks.answer(heard, caller)}
 
 
 TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]

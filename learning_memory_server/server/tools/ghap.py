@@ -1,7 +1,7 @@
 """The GHAP loop: start, update, resolve, review."""
 
 import asyncio
-from typing import Annotated, Any, NotRequired, Required, TypeVar, cast
+from typing import Annotated, Any, Final, NotRequired, Required, TypeVar, cast
 
 import structlog
 from pydantic import Field
@@ -34,6 +34,7 @@ from learning_memory_server.system.waiting import has_written
 toolset = ToolSet()
 log = structlog.get_logger()
 T = TypeVar("T")
+_PENDING: Final = "The entry is saved. It will be indexed as soon as the model and the engine are ready."
 
 
 class StartedEntry(TypedDict):
@@ -207,8 +208,7 @@ async def update_ghap(
             hint="Resolve your own entry first, or give the changes together with ghap_id.",
         )
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
-    if not ghap_id:
-        reply |= _also_open(collector, caller)
+    reply |= _also_open(collector, caller, ghap_id)
     changed = hypothesis and entry.has_new_hypothesis
     is_told = changed and caller.is_told
     if is_told and (related := text.related(await advisor.advise(entry, Channel.UPDATE, caller.folder))):
@@ -261,30 +261,27 @@ async def resolve_ghap(
     has_written()
     # A server is asked for both at once.
     done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
-    indexed, value = _or_none(done[0]) or False, _or_none(done[1])
-    outcome = entry.outcome
-    told = fields(ResolvedEntry, outcome, id=entry.id, confidence_tier=entry.tier, indexed=indexed)
-    reply = cast("ResolvedEntry", told)
-    if owner is not Owner.CALLER:
-        reply["owner"] = owner.value
-    if cited.not_recorded:
-        reply["not_recorded"] = cited.not_recorded
-    if entry.runs:
-        reply["runs"] = [str(run) for run in entry.runs[-limits.RUNS_SHOWN :]]
-    if not ghap_id:
-        reply |= _also_open(collector, caller)
-    if not indexed:
-        reply["warning"] = "The entry is saved. It will be indexed as soon as the model and the engine are ready."
+    indexed, near = _or_none(done[0]), _or_none(done[1])
     cites = next((found for name in helped or () if (found := citing.values.find(name))), None)
-    if value := cites or value:
-        reply["value"] = value_views.to_judge(value, entry.id, helped=cites is not None)
-        reply["stored_text"] = STORED_TEXT["stored_text"]
-    return reply
+    told = fields(
+        ResolvedEntry,
+        entry.outcome,
+        id=entry.id,
+        confidence_tier=entry.tier,
+        indexed=bool(indexed),
+        owner=None if owner is Owner.CALLER else owner,
+        not_recorded=cited.not_recorded,
+        warning=None if indexed else _PENDING,
+        runs=[str(run) for run in entry.runs[-limits.RUNS_SHOWN :]],
+        value=(value := cites or near) and value_views.to_judge(value, entry.id, helped=cites is not None),
+        stored_text=STORED_TEXT["stored_text"] if value else None,
+    )
+    return cast("ResolvedEntry", lean(told) | _also_open(collector, caller, ghap_id))
 
 
-def _also_open(collector: ObservationCollector, caller: Caller) -> Any:
+def _also_open(collector: ObservationCollector, caller: Caller, ghap_id: str | None) -> Any:
     """Return what a reply says of the session's other entries, where a call without an id was about the newest."""
-    left = [*map(named, collector.list_left(caller)[: limits.ENTRIES_NAMED])]
+    left = [] if ghap_id else [*map(named, collector.list_left(caller)[: limits.ENTRIES_NAMED])]
     return {"also_open": left, **STORED_TEXT} if left else {}
 
 
