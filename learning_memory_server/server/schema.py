@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from learning_memory_server.errors import did_you_mean
 from learning_memory_server.model import limits
+from learning_memory_server.model.lines import preview
 
 Schema = dict[str, Any]
 Place = tuple[str | int, ...]
@@ -160,7 +161,7 @@ def has_long_text_with(pattern: re.Pattern[str], error: ValidationError) -> bool
 
 
 def _field_message(problem: ErrorDetails, schema: Schema) -> str:
-    name = _clipped(".".join(map(str, problem["loc"])))
+    name = preview(".".join(map(str, problem["loc"])), limits.QUOTED_MAX)
     message = problem["msg"]
     if _is_empty(problem):
         message = "cannot be empty or whitespace-only"
@@ -178,7 +179,7 @@ def _field_message(problem: ErrorDetails, schema: Schema) -> str:
 
 def _sentence(problem: ErrorDetails, schema: Schema) -> str:
     location, given, kind = problem["loc"], problem["input"], problem["type"]
-    name, node = _name_of(location), _at(schema, location)
+    name, node = name_of(location), _at(schema, location)
     if kind == "extra_forbidden":
         known = _at(schema, location[:-1]).get("properties", {})
         allowed = f"; allowed are {', '.join(known)}" if known else "; this tool takes none"
@@ -241,19 +242,15 @@ def _at(schema: Schema, location: Sequence[str | int]) -> Schema:
     return node
 
 
-def _name_of(location: Sequence[str | int]) -> str:
+def name_of(location: Sequence[str | int]) -> str:
     """Return how messages name a part, such as `supported_by[2]`."""
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return _clipped("".join(parts).removeprefix("."))
+    return preview("".join(parts).removeprefix("."), limits.QUOTED_MAX)
 
 
 def shorten(value: object) -> str:
     """Return a value as a message quotes it."""
-    return _clipped(repr(value))
-
-
-def _clipped(text: str) -> str:
-    return text if len(text) <= limits.QUOTED_MAX else text[: limits.QUOTED_MAX - 3] + "..."
+    return preview(repr(value), limits.QUOTED_MAX)
 
 
 def _without(node: Schema, key: str) -> Schema:

@@ -1,15 +1,14 @@
 """The operations of a person's commands, run by the command or the hub: coroutine functions of JSON-like values."""
 
 import asyncio
-import inspect
 import zlib
 from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 import msgspec
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
@@ -20,7 +19,9 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.dashboard.page import as_text
 from learning_memory_server.server.operations import erasing, importing, indexing
 from learning_memory_server.server.operations.report import Report
+from learning_memory_server.server.schema import name_of
 from learning_memory_server.server.tools.catalog import TOOLS
+from learning_memory_server.server.tools.toolset import arguments_of
 from learning_memory_server.server.views.found_views import found_views
 
 Operation = Callable[..., Awaitable[dict[str, Any]]]
@@ -123,17 +124,10 @@ async def operate(services: Services, report: Report, name: str, fields: dict[st
     if operation is None:
         raise InvalidInputError(f"There is no operation {name!r}; there are {', '.join(sorted(OPERATIONS))}.")
     try:
-        inspect.signature(operation).bind(services, report, **fields)
-    except TypeError as error:
-        raise InvalidInputError(f"{name}: {error}.") from None
-    kinds = get_type_hints(operation, include_extras=True)
-    for field, value in fields.items():
-        try:
-            TypeAdapter(kinds[field]).validate_python(value, strict=True)
-        except ValidationError as error:
-            flaw = error.errors(include_url=False)[0]
-            place = "".join(f"[{part}]" for part in flaw["loc"])
-            raise InvalidInputError(f"{name}: {field}{place}: {flaw['msg']}.") from None
+        arguments_of(operation).model_validate(fields)
+    except ValidationError as error:
+        flaw = error.errors(include_url=False)[0]
+        raise InvalidInputError(f"{name}: {name_of(flaw['loc'])}: {flaw['msg']}.") from None
     if operation is not importing.add_records:
         # `call` redacts its tool's arguments itself; the others store nothing that they are given.
         return await operation(services, report, **fields)

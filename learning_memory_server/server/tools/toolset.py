@@ -9,7 +9,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, create_model
@@ -223,25 +223,15 @@ class Tool:
         """The docstring, which is the model's prompt."""
         return inspect.getdoc(self.function) or ""
 
-    @cached_property
-    def _parameters(self) -> list[tuple[inspect.Parameter, Any]]:
-        hints = get_type_hints(self.function, include_extras=True)
-        return [(each, hints[each.name]) for each in inspect.signature(self.function).parameters.values()]
-
     @property
     def services(self) -> tuple[type, ...]:
         """The types of the services, in order."""
-        return tuple(kind for each, kind in self._parameters if each.kind is each.POSITIONAL_ONLY)
+        return tuple(kind for each, kind in _parameters(self.function) if each.kind is each.POSITIONAL_ONLY)
 
-    @cached_property
+    @property
     def arguments(self) -> type[Arguments]:
         """The model of the client's arguments. Making all of them would take a tenth of a hub's start."""
-        fields: dict[str, Any] = {
-            each.name: (kind, ... if each.default is each.empty else each.default)
-            for each, kind in self._parameters
-            if each.kind is each.KEYWORD_ONLY
-        }
-        return create_model(self.name, __base__=Arguments, **fields)
+        return arguments_of(self.function)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -260,6 +250,22 @@ class Tool:
             return None
         returned = get_type_hints(self.function)["return"]
         return lean_schema(TypeAdapter(returned).json_schema(mode="serialization"))
+
+
+def _parameters(function: Callable[..., Any]) -> list[tuple[inspect.Parameter, Any]]:
+    hints = get_type_hints(function, include_extras=True)
+    return [(each, hints[each.name]) for each in inspect.signature(function).parameters.values()]
+
+
+@cache
+def arguments_of(function: Callable[..., Any]) -> type[Arguments]:
+    """Return the model of what a function takes by name alone."""
+    fields: dict[str, Any] = {
+        each.name: (kind, ... if each.default is each.empty else each.default)
+        for each, kind in _parameters(function)
+        if each.kind is each.KEYWORD_ONLY
+    }
+    return create_model(function.__name__, __base__=Arguments, **fields)
 
 
 class ToolSet:
