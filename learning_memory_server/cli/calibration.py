@@ -1,7 +1,7 @@
 """`calibration`: how well stated confidence fits what happened, read from the journal without a lock."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -10,6 +10,10 @@ from learning_memory_server.cli.command import Commands, ProjectOption, Result, 
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
+
+_INTERVAL: Final = "\t{interval[0]:.2f} to {interval[1]:.2f}"
+_BIN: Final = "{from:.1f} to {to:.1f}\t{count:,}\t{confidence:.2f}\t{share:.2f}" + _INTERVAL
+_RATE: Final = "{name}\t{held:,}\t{total:,}\t{share:.2f}" + _INTERVAL
 
 commands = Commands()
 
@@ -53,45 +57,16 @@ def _show(document: dict[str, Any]) -> None:
         ]
     )
     if document["last"]["count"]:
-        _show_bins(document["last"]["bins"])
+        _show_table(["confidence", "entries", "mean", "held", "95 % interval"], _BIN, document["last"]["bins"])
     for group in ("domain", "strategy", "project"):
-        _separate()
-        _show_rates(group, document[f"by_{group}"])
+        _show_table([group, "held", "of", "share", "95 % interval"], _RATE, document[f"by_{group}"])
 
 
-def _show_bins(bins: Sequence[dict[str, Any]]) -> None:
+def _show_table(headers: Sequence[str], row: str, parts: Sequence[dict[str, Any]]) -> None:
     _separate()
-    out.table(
-        ["confidence", "entries", "mean", "held", "95 % interval"],
-        [
-            [
-                f"{part['from']:.1f} to {part['to']:.1f}",
-                f"{part['count']:,}",
-                f"{part['confidence']:.2f}",
-                f"{part['share']:.2f}",
-                _interval(part["interval"]),
-            ]
-            for part in bins
-        ],
-        numbers=["entries", "mean", "held"],
-    )
-
-
-def _show_rates(group: str, rates: Sequence[dict[str, Any]]) -> None:
-    out.table(
-        [group, "held", "of", "share", "95 % interval"],
-        [
-            [
-                rate["name"],
-                f"{rate['held']:,}",
-                f"{rate['total']:,}",
-                f"{rate['share']:.2f}",
-                _interval(rate["interval"]),
-            ]
-            for rate in rates
-        ],
-        numbers=["held", "of", "share"],
-    )
+    # The first cell may be a name with a tabulator.
+    rows = [row.format(**part).rsplit("\t", len(headers) - 1) for part in parts]
+    out.table(headers, rows, numbers=headers[1:-1])
 
 
 def _separate() -> None:
@@ -115,7 +90,3 @@ def _verdict(overall: dict[str, Any], stated: dict[str, Any]) -> str:
     judgement = f"{abs(points)} points too {'sure' if points > 0 else 'unsure'}" if points else "just right"
     few = f" Based on {out.counted(stated['count'], 'entry')}: too few to rely on." if stated["count"] < ENOUGH else ""
     return f"Agents say {stated['confidence']:.0%}, {stated['share']:.0%} come true: {judgement}.{few}"
-
-
-def _interval(interval: Sequence[float]) -> str:
-    return "{:.2f} to {:.2f}".format(*interval)

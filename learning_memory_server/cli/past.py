@@ -13,9 +13,11 @@ from learning_memory_server.learning.failures.past import Loss
 from learning_memory_server.learning.failures.sanitize import tidied, whole_words
 from learning_memory_server.model.lines import one_line, shortened
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.server.views import fields
 from learning_memory_server.system.paths import APPLICATION
 
 LOSSES: Final = 6
+_LOSS: Final = ("failed", "sessions", "command", "line", "fix", "fixed")
 _LATEST: Final = 3  # How many sessions and refusals are told of: the last ones
 _TEXT_MAX: Final = 110
 _EXAMINED: Final = 2_000  # Characters of a prompt and of an answer that are looked at
@@ -64,18 +66,8 @@ class Account(NamedTuple):
     def document(self) -> dict[str, Any]:
         """Return it as JSON."""
         return {
-            "losses": [
-                {
-                    "failed": each.failed,
-                    "sessions": each.sessions,
-                    "command": each.command,
-                    "line": each.line,
-                    "fix": each.fix,
-                    "fixed": each.fixed,
-                }
-                for each in self.losses
-            ],
-            "asked": [{"at": each.at.isoformat(), "prompt": each.prompt, "ending": each.ending} for each in self.asked],
+            "losses": [fields(_LOSS, each) for each in self.losses],
+            "asked": [fields(Asked, each) for each in self.asked],
             "refused": len(self.refusals),
         }
 

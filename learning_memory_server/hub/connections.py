@@ -138,7 +138,6 @@ async def describe(services: Services) -> dict[str, Any]:
         "complete": services.writer.is_complete,
         "points": points,
         **(services.availability.refusal() if services.availability else {}),
-        "journal_bytes": services.journal.size(),
     }
 
 

@@ -51,7 +51,6 @@ PROJECT_FAILURES_KEPT: Final = 2_000  # Failures of a project that are kept, hal
 SEARCH_RESULTS_MAX: Final = 50  # How many experiences one search may return
 LISTING_MAX: Final = 100  # How many items one reply to a listing or a memory search may have
 SEARCH_DEPTH_MAX: Final = 10_000  # How deep a search can be paged
-RELATED_MAX: Final = 600  # Characters of JSON that advice may add to a reply
 REPLY_MAX: Final = 32_000  # Characters of JSON in one reply, which is then truncated after a complete item
 PREVIEW_MAX: Final = 200  # Characters of a memory, or of a passage of one, in a preview
 PASSAGES_WHOLE: Final = 3  # How many passages of memories are shown whole in a concise reply

@@ -19,6 +19,7 @@ from learning_memory_server.journal.scanning import Finding, Scanner, scan_journ
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.views import fields
 
 _JOURNAL: Final = "journal"
 
@@ -55,19 +56,19 @@ async def forget(
     settings = command.open_settings()
     if backups and not purge:
         raise InvalidInputError("--backups needs --purge: the journal would still have what the backups lose.")
-    fields: dict[str, Any] = {
+    wanted: dict[str, Any] = {
         "ids": ids or [],
         "project": command.chosen_project(project, command.Stored(settings)),
         "purge": purge,
     }
     async with open_connection(settings, "forget") as connection:
-        found = await connection.run("forget", **fields, preview=True)
+        found = await connection.run("forget", **wanted, preview=True)
         _show_found(found)
         files = f", and rewrite the journal's files{' and the backups' if backups else ''}" if purge else ""
         question = f"Forget this permanently{files}?"
         otherwise = "Nothing is forgotten without a terminal to ask on. To agree, add --yes."
         is_wanted = not preview and out.agrees(question, otherwise, yes=yes)
-        done = await connection.run("forget", **fields, preview=False) if is_wanted else None
+        done = await connection.run("forget", **wanted, preview=False) if is_wanted else None
     reply = done or found
     document: dict[str, Any] = {"forgotten": done is not None}
     document |= {name: reply[name] for name in ("found", "citing", "verdicts")}
@@ -318,14 +319,7 @@ def _conclude_scan(
 def _scan_document(found: _Found, done: dict[str, Any], left: list[Finding], *, backups: bool) -> dict[str, Any]:
     return {
         "findings": [
-            {
-                "what": finding.what,
-                "id": finding.id,
-                "field": finding.field,
-                "secret": finding.secret,
-                "count": finding.count,
-                "in": places,
-            }
+            fields(("what", "id", "field", "secret", "count"), finding) | {"in": places}
             for finding, places in found.places.items()
         ],
         "backups": len(found.backups),

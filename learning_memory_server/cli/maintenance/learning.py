@@ -38,6 +38,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition.backends import redaction_gate
 from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.views import fields
 from learning_memory_server.server.views.failure_views import repeated_error
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.paths import APPLICATION
@@ -158,13 +159,8 @@ class Lesson:
             "new": len(self.failures) + len(self.tasks),
             "known": self.known,
             "errors": [self._repeated(error) for error in self.errors],
-            "tasks": [
-                {"id": each.id, "project": each.project, "at": each.date.isoformat(), "text": each.text}
-                for each in self.tasks
-            ],
-            "refusals": [
-                {"project": each.project, "at": each.date.isoformat(), "text": each.text} for each in self.refusals
-            ],
+            "tasks": [fields(("id", "project", "at", "text"), each, at=each.date) for each in self.tasks],
+            "refusals": [fields(("project", "at", "text"), each, at=each.date) for each in self.refusals],
             "transcripts": dict(sorted(self.projects.items())),
             "left_out": self.counts_left_out(),
             "commands": self.commands,

@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = 2  # The version of the document
 _SENT: Final = 5.0  # Seconds after which the page has been sent, and its RAM can be given back
-_SHARED_BY: Final = ("author", "confirmations", "contradictions")  # What git says of a shared lesson
 _DIGITS: Final = 4  # Of a place on the map: a ten-thousandth is less than a pixel
 
 
@@ -92,7 +91,7 @@ class Dashboard:
             "advice": [_advice(each) for each in advice],
             "errors": await asyncio.to_thread(lambda: [_error(known, folders) for known in errors]),
             "shared": [
-                entry_views.whole_entry(each) | {name: getattr(each, name) for name in _SHARED_BY}
+                entry_views.whole_entry(each) | fields(("author", "confirmations", "contradictions"), each)
                 for each in services.shared.newest(project)
             ],
             "memories": [
@@ -212,15 +211,9 @@ def _value(standing: Standing, axes: Mapping[str, Any], numbers: Mapping[str, in
 
 
 def _advice(advice: Advice) -> dict[str, Any]:
-    return {
-        "entry": advice.ghap_id,
-        "at": advice.created_at.isoformat(),
-        "channel": advice.channel.value,
-        "withheld": advice.withheld,
-        "probability": advice.probability,
-        "project": advice.project,
-        "items": [fields(Item, item) for item in advice.items],
-    }
+    parts = fields(("channel", "withheld", "probability", "project"), advice)
+    items = [fields(Item, item) for item in advice.items]
+    return {"entry": advice.ghap_id, "at": advice.created_at.isoformat(), **parts, "items": items}
 
 
 def _told(

@@ -13,8 +13,9 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -64,28 +65,17 @@ class FrameStore:
 
             # What cannot be read is made again.
             with suppress(OSError, ValueError, KeyError, EOFError), np.load(self._path(axis)) as kept:
-                self._frames[axis] = Frame(
-                    kept["vectors"].astype(np.float32),
-                    kept["places"],
-                    int(kept["made_of"]),
-                    int(kept["forgotten"]),
-                    str(kept["origin"]),
-                )
+                facts = (kept[name].item() for name in ("made_of", "forgotten", "origin"))
+                self._frames[axis] = Frame(kept["vectors"].astype(np.float32), kept["places"], *facts)
         return self._frames.get(axis)
 
     def _write(self, axis: str, frame: Frame) -> None:
         import numpy as np
 
         content = io.BytesIO()
-        np.savez(
-            content,
-            # Half as large, and near enough.
-            vectors=frame.vectors.astype(np.float16),
-            places=frame.places,
-            made_of=frame.made_of,
-            forgotten=frame.forgotten,
-            origin=frame.origin,
-        )
+        parts: dict[str, Any] = {each.name: getattr(frame, each.name) for each in fields(frame)}
+        # Half as large, and near enough.
+        np.savez(content, **parts | {"vectors": frame.vectors.astype(np.float16)})
         try:
             files.replace(self._path(axis), content.getvalue())
         except OSError as error:

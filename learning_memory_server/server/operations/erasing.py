@@ -29,6 +29,7 @@ from learning_memory_server.model.memory import Chunking
 from learning_memory_server.server.composition.backends import remove_unused_indexes
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.operations.report import Report
+from learning_memory_server.server.views import fields
 
 _SHOWN: Final = VALUE_MAX  # Characters of a memory that a preview shows; values are never longer
 
@@ -82,9 +83,7 @@ async def forget(
             for each in looked[kind].found
         ],
         "citing": [value.id for value in citing if value.id not in found["value"]],
-        "verdicts": [
-            {"value_id": each.value_id, "ghap_id": each.ghap_id, "stance": each.stance.value} for each in verdicts
-        ],
+        "verdicts": [fields(("value_id", "ghap_id", "stance"), each) for each in verdicts],
     }
     if preview:
         return reply

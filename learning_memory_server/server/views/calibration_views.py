@@ -83,18 +83,6 @@ class SavingView(TypedDict):
     needed: int | None
 
 
-class CalibrationView(TypedDict):
-    """The shares of hypotheses that held, and scores of the `first` and the `last` confidence stated for each entry."""
-
-    overall: RateView
-    first: ScoreView
-    last: ScoreView
-    by_domain: list[RateView]
-    by_strategy: list[RateView]
-    by_project: list[RateView]
-    saving: SavingView
-
-
 class CalibrationStats(TypedDict):
     """The short form. Of `judged` entries, confirmed or falsified, `share` held, and `stated` had a confidence."""
 
@@ -107,7 +95,7 @@ class CalibrationStats(TypedDict):
 
 
 def calibration(entries: Sequence[Ghap], trials: Iterable[Trial]) -> dict[str, Any]:
-    """Return a `CalibrationView` of resolved entries and of the sessions from which advice could be withheld."""
+    """Return the calibration of resolved entries, and of the sessions from which advice could be withheld."""
     by_project = rates_by(entries, lambda entry: entry.project)
     by_domain = rates_by(entries, lambda entry: entry.domain.value)
     by_strategy = rates_by(entries, lambda entry: entry.strategy.value)
