@@ -248,17 +248,9 @@ def to_judge(value: Value, ghap_id: str, *, helped: bool = False) -> ValueToJudg
 
 def listed(standing: Standing) -> dict[str, Any]:
     """Return a value as a concise list shows it."""
-    support = standing.support
-    return lean(
-        {
-            "id": standing.value.id,
-            "text": standing.value.text,
-            "standing": support.status.value,
-            "supporting": support.supporting or None,
-            "contradicting": support.contradicting or None,
-            "superseded_by": standing.superseded_by,
-        }
-    )
+    counts = {name: getattr(standing.support, name) or None for name in ("supporting", "contradicting")}
+    parts = fields(StandingValue, standing.value, standing=standing.support.status)
+    return lean({**parts, **counts, "superseded_by": standing.superseded_by})
 
 
 def value(standing: Standing) -> dict[str, Any]:
