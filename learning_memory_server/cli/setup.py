@@ -100,43 +100,38 @@ def set_up(
     client: catalog.Client, settings_to: SettingsTo = SettingsTo.CLIENT, *, plugin: bool = False, yes: bool
 ) -> bool:
     """Add this server, or the plugin that has it, to a client, after a question; return whether anything changed."""
-    if client.own_command and (plugin or claude_code.find_installed(catalog.this_machine())):
-        return _set_up_plugin(client, settings_to, yes=yes)
     machine = catalog.this_machine()
-    entry, shared = _wanted(client, settings_to)
+    is_plugin = bool(client.own_command and (plugin or claude_code.find_installed(machine)))
+    entry, shared = _wanted(client, settings_to, is_plugin=is_plugin)
     change = None if client.own_command else addition(client, machine, entry)
     existing = _own_entry(client, machine, yes=yes)
     todo = _prepare_settings(shared)
-    todo += _prepare(change) if change else _prepare_commands(claude_code.commands(existing, entry))
-    todo += _prepare_hooks(hooks_change(client, machine))
+    if is_plugin:
+        todo += _prepare_plugin(machine, existing)
+    else:
+        todo += _prepare(change) if change else _prepare_commands(claude_code.commands(existing, entry))
+        todo += _prepare_hooks(hooks_change(client, machine))
     question = "Add this server to" if existing is None else "Change the entry of this server in"
-    if not _done(todo, f"{question} {client.title}?", f"{client.title} already has this server.", yes=yes):
+    question = "Add the plugin to" if is_plugin else question
+    already = f"{client.title} already has this {'plugin' if is_plugin else 'server'}."
+    if not _done(todo, f"{question} {client.title}?", already, yes=yes):
         return False
-    out.say(f"{client.title} has this server now. {client.afterwards.format(client.title)}")
-    out.say(f"To see whether it starts, run: {APPLICATION} doctor --client {client.name}")
-    if client.own_command:
+    what, starts = ("the plugin", "its server starts") if is_plugin else ("this server", "it starts")
+    out.say(f"{client.title} has {what} now. {client.afterwards.format(client.title)}")
+    out.say(f"To see whether {starts}, run: {APPLICATION} doctor --client {client.name}")
+    if client.own_command and not is_plugin:
         out.say(f"With hooks and skills, it is a plugin: {APPLICATION} setup {client.name} --plugin")
     return True
 
 
-def _set_up_plugin(client: catalog.Client, settings_to: SettingsTo, *, yes: bool) -> bool:
-    """Add or update the plugin, and remove the server: both together would be two of each tool."""
-    machine, settings, launch = catalog.this_machine(), load_settings(), catalog.find_launch()
-    folder, wanted = claude_code.copy_folder(machine), claude_code.contents(launch)
-    variables = catalog.find_variables(client, machine, settings, to_client=False)
-    todo = _prepare_settings({} if settings_to is SettingsTo.NONE else variables.shared)
-    for sentence in filter(None, (*variables.omitted, launch.caution)):
-        out.notice(sentence)
+def _prepare_plugin(machine: catalog.Machine, existing: Mapping[str, Any] | None) -> list[Callable[[], None]]:
+    """Prepare to write and add the plugin, and to remove the server: both together would be two of each tool."""
+    folder, wanted = claude_code.copy_folder(machine), claude_code.contents(catalog.find_launch())
+    todo: list[Callable[[], None]] = []
     if not claude_code.is_written(folder, wanted):
         out.say(f"The plugin will be written to {folder}.")
         todo.append(lambda: claude_code.write_plugin(folder, wanted))
-    existing = _own_entry(client, machine, yes=yes)
-    todo += _prepare_commands([*claude_code.commands(existing, None), *claude_code.adding(machine)])
-    if not _done(todo, f"Add the plugin to {client.title}?", f"{client.title} already has this plugin.", yes=yes):
-        return False
-    out.say(f"{client.title} has the plugin now. {client.afterwards.format(client.title)}")
-    out.say(f"To see whether its server starts, run: {APPLICATION} doctor --client {client.name}")
-    return True
+    return todo + _prepare_commands([*claude_code.commands(existing, None), *claude_code.adding(machine)])
 
 
 def remove_from(client: catalog.Client, *, yes: bool, if_there: bool = False) -> bool:
@@ -188,11 +183,13 @@ def _own_entry(client: catalog.Client, machine: catalog.Machine, *, yes: bool) -
     return existing
 
 
-def _wanted(client: catalog.Client, settings_to: SettingsTo) -> tuple[dict[str, Any], Mapping[str, Any]]:
+def _wanted(
+    client: catalog.Client, settings_to: SettingsTo, *, is_plugin: bool = False
+) -> tuple[dict[str, Any], Mapping[str, Any]]:
     """Return the entry to write, and the settings for `config.toml`; print what has to be known about both."""
     launch, machine = catalog.find_launch(), catalog.this_machine()
     # Hooks read no client's entry.
-    to_client = settings_to is SettingsTo.CLIENT and not client.hooks
+    to_client = settings_to is SettingsTo.CLIENT and not (client.hooks or is_plugin)
     variables = catalog.find_variables(client, machine, load_settings(), to_client=to_client)
     for sentence in filter(None, (*variables.omitted, launch.caution)):
         out.notice(sentence)

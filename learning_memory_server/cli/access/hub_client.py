@@ -57,19 +57,17 @@ class HubClient:
         replies.
         """
         with self._connected() as connection:
-            reply = self._ask(connection, command, fields)
-        return _result_of(reply)
+            return self._ask(connection, command, fields)
 
     async def operate(self, report: out.Report, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         """Run an operation in the hub; see `control`. If this is cancelled, the hub cancels the operation."""
         with self._connected() as connection:
             try:
-                reply = await asyncio.to_thread(self._ask, connection, name, fields, report)
+                return await asyncio.to_thread(self._ask, connection, name, fields, report)
             finally:
                 # Wakes a thread that still waits for the hub.
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)
-        return _result_of(reply)
 
     def _ask(
         self, connection: socket.socket, command: str, fields: dict[str, Any], report: out.Report | None = None
@@ -86,6 +84,8 @@ class HubClient:
         if not line:
             raise EOFError
         reply: dict[str, Any] = json.loads(line)
+        if "error" in reply:
+            raise error_from_body(reply["error"])
         return reply
 
     @contextmanager
@@ -117,12 +117,6 @@ def _connect(path: Path, place: discovery.Place, hung_after: float) -> socket.so
         raise _hangs(place, hung_after) from None  # Its queue of connections is full
     except OSError:
         return None
-
-
-def _result_of(reply: dict[str, Any]) -> dict[str, Any]:
-    if "error" in reply:
-        raise error_from_body(reply["error"])
-    return reply
 
 
 def _ended() -> LearningMemoryError:

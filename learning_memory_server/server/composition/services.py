@@ -130,14 +130,8 @@ class Kept:
     def read_journal(self) -> None:
         """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
         self.collector.load()
-        for records in (
-            self.value_log,
-            self.verdicts,
-            self.advice_log,
-            self.failure_log,
-            self.memory_log,
-            self.answers,
-        ):
+        logs = self.value_log, self.verdicts, self.advice_log, self.failure_log, self.memory_log, self.answers
+        for records in logs:
             records.forgotten_ids()
 
     def note_server(self, url: str, owner: str) -> None:
