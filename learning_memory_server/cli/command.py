@@ -258,10 +258,11 @@ def in_the_way(who: Mapping[str, object]) -> str:
 
 def describe_hub(status: dict[str, Any]) -> str:
     """Describe a hub in one line."""
+    pending = "an unknown number of points" if status["pending"] is None else out.counted(status["pending"], "point")
     return (
         f"process {status['pid']}, {describe_program(status['build'])}, "
         f"up {describe_seconds(status['uptime_seconds'])}, {out.counted(status['sessions'], 'session')}, "
-        f"model {describe_model(status)}, {describe_pending(status)} pending"
+        f"model {describe_model(status)}, {pending} pending"
         + "".join(f". {each}" for each in (describe_refusal(status), status.get("notice")) if each)
     )
 
@@ -276,11 +277,6 @@ def describe_refusal(found: Mapping[str, Any]) -> str:
 def describe_program(program: Mapping[str, Any]) -> str:
     """Name a program that runs a hub, or would; see `programs`."""
     return f"version {program['version']} in {program['folder']}"
-
-
-def describe_pending(status: dict[str, Any]) -> str:
-    """Say how many points a hub has yet to index, if it knows."""
-    return "an unknown number of points" if status["pending"] is None else out.counted(status["pending"], "point")
 
 
 def describe_model(status: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from learning_memory_server.capture.memories.store import MemoryLog
 from learning_memory_server.cli import command, listing, out
-from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection, prepare_search
+from learning_memory_server.cli.access.connection import WITHOUT_INDEX, open_connection
 from learning_memory_server.cli.command import Stored, open_settings
 from learning_memory_server.errors import AlreadyRunningError, InvalidInputError
 from learning_memory_server.index.queries import (
@@ -34,6 +34,7 @@ from learning_memory_server.server.views import memory_views, value_views
 from learning_memory_server.server.views.entry_views import formula
 from learning_memory_server.server.views.found_views import found_views
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
+from learning_memory_server.system import timeouts
 
 _NEAREST: Final = 3  # How many are shown where none is strong
 _WITHOUT_LESSON: Final = 0.8  # What the strength of something counts that has nothing to learn from
@@ -203,7 +204,8 @@ async def _search_index_or_scan(wanted: Wanted, stored: Stored) -> dict[str, Any
     """Return what a search of the index finds or, if that cannot be used, one of the journal."""
     try:
         async with open_connection(stored.settings, "search") as connection:
-            await prepare_search(connection)
+            # What is not ready by then is not used, as a notice says.
+            await connection.run("complete", to_search=True, within=timeouts.COMMAND_SEARCH_INDEX)
             return await connection.run(
                 "search",
                 entries=msgspec.to_builtins(wanted.entries) if Kind.ENTRIES in wanted.kinds else None,

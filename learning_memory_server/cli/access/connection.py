@@ -107,11 +107,6 @@ def _batches(records: Sequence[JournalRecord]) -> Iterator[list[dict[str, Any]]]
         yield batch
 
 
-async def prepare_search(connection: Connection) -> None:
-    """Give the model and the index a moment; what is not ready by then is not used, as a notice says."""
-    await connection.run("complete", to_search=True, within=timeouts.COMMAND_SEARCH_INDEX)
-
-
 WITHOUT_INDEX: Final = (
     DeadlineExceededError,
     EmbeddingUnavailableError,
@@ -160,15 +155,6 @@ async def open_connection(
     if hub := _reach_hub(settings, STARTS_HUB and load is None, patience):
         yield Connection(hub.operate, settings, outlives_command=True)
         return
-    async with open_alone(settings, command, load) as connection:
-        yield connection
-
-
-@asynccontextmanager
-async def open_alone(
-    settings: Settings, command: str, load: Callable[[], Embedder] | None = None
-) -> AsyncIterator[Connection]:
-    """Open the data in this process. Processes that find it locked meanwhile are shown the command's name."""
     from learning_memory_server.server.composition.services import open_services
     from learning_memory_server.server.operations import operate
 

@@ -97,17 +97,13 @@ class Lesson:
             out.say(f"No transcripts of this project in {one_line(str(self.place))}.")
             self.show_left_out()
             return
-        out.records(
-            error_record(self._repeated(error), "no remedy that always works") for error in self.errors[: out.SHOWN]
-        )
-        out.rest(len(self.errors))
-        out.records(
-            out.Record(["task", out.date(task.date), short_name(task.project)], task.text)
-            for task in self.tasks[: out.SHOWN]
-        )
-        out.rest(len(self.tasks))
-        out.records(out.Record(["refusal", out.date(each.date)], each.text) for each in self.refusals[: out.SHOWN])
-        out.rest(len(self.refusals))
+        for records in (
+            [error_record(self._repeated(error), "no remedy that always works") for error in self.errors],
+            [out.Record(["task", out.date(each.date), short_name(each.project)], each.text) for each in self.tasks],
+            [out.Record(["refusal", out.date(each.date)], each.text) for each in self.refusals],
+        ):
+            out.records(records[: out.SHOWN])
+            out.rest(len(records))
         names = sorted(map(one_line, self.projects))
         more = f" and {len(names) - out.SHOWN:,} more projects" if len(names) > out.SHOWN else ""
         facts = [
