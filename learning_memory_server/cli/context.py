@@ -79,10 +79,8 @@ def context() -> command.Result:
     validity.freshness.look(lessons, caller.project, caller.folder)
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
     still_open = stored.entries.list_orphans(caller)
-    told = context_of(still_open, lessons, freshness=lambda entry: validity.words(entry, caller.folder))
-    # People have a command instead of the tool.
-    text = told.text.replace(" (get_active_ghap)", "")
-    text = text if caller.is_told or not text else UNCONFIRMED
+    told = context_of(still_open, lessons, freshness=lambda entry: validity.words(entry, caller.folder), tool="")
+    text = told.text if caller.is_told or not told.text else UNCONFIRMED
     if out.is_for_people():
         out.stdout().file.write(text)
         out.stdout().file.flush()

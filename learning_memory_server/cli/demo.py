@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, nullcontext
@@ -18,13 +17,14 @@ from rich.text import Text
 
 from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import Connection
+from learning_memory_server.cli.clients.catalog import find_launch
 from learning_memory_server.cli.command import Commands, Result
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.system.paths import APPLICATION, PREFIX, data_directory
+from learning_memory_server.system.paths import PREFIX, data_directory
 
 if TYPE_CHECKING:
     from learning_memory_server.server.composition.services import Services
@@ -260,10 +260,8 @@ def _show_verdict(text: str, cluster: Mapping[str, Any], verdict: Mapping[str, A
 
 
 def _show_farewell(seconds: float, kept: str | None) -> None:
-    # The interpreter's path is not resolved: that would leave the virtual environment.
-    python = Path(sys.executable).absolute()
-    script = python.with_name(APPLICATION)
-    command = [str(script)] if script.exists() else [str(python), "-m", "learning_memory_server"]
+    launch = find_launch(has_hub=True)
+    command = [launch.command, *launch.arguments]
     if kept is None:
         out.say(f"\nEverything worked, in {seconds:.0f} s. The demo's data is removed.")
     else:

@@ -93,15 +93,17 @@ def context(
     elsewhere: Sequence[Ghap] = (),
     freshness: Callable[[Ghap], str] = lambda _entry: "",
     budget: int = limits.CONTEXT_MAX,
+    tool: str = " (get_active_ghap)",
 ) -> Context:
     """Return the open entries, the lessons and what others do, each on a line, at most three of a kind.
 
-    An item that does not fit into `budget` bytes of UTF-8 is left out whole. All come in order of importance.
+    An item that does not fit into `budget` bytes of UTF-8 is left out whole. All come in order of importance. `tool`
+    names the one that reads open entries.
     """
     text = _OPENING
     said: list[Item] = []
     for title, items in (
-        ("Open entries (get_active_ghap):", _open_items(still_open)),
+        (f"Open entries{tool}:", _open_items(still_open)),
         ("Lessons:", _lesson_items(lessons, freshness)),
         ("Others are at work on:", _open_items(elsewhere)),
     ):

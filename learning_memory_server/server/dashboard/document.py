@@ -67,10 +67,10 @@ class Dashboard:
         entries = services.collector.list_resolved(EntryQuery(project=project))
         numbers = {entry.id: number for number, entry in enumerate(entries)}
         axes = await self._axes(project, entries, numbers)
-        advice = [each for each in services.advice_log.all() if _is_of(project, each.project)]
+        advice = _of(project, services.advice_log.all())
         values = services.value_log.current(None, project, superseded=True)
         standings = weigh_all(values, services.value_log, services.verdicts, services.collector)
-        errors = [known for known in services.failure_log.errors() if _is_of(project, known[-1].project)]
+        errors = [known for known in services.failure_log.errors() if _of(project, known[-1:])]
         named = {each.project for each in entries} | {known[-1].project for known in errors}
         errors.sort(key=lambda known: (as_seen(known[-1].created_at), known[-1].id), reverse=True)
         loop = asyncio.get_running_loop()
@@ -81,11 +81,7 @@ class Dashboard:
             "project": project,
             # Thousands, which others should not wait for.
             "entries": await asyncio.to_thread(self._entries, entries, folders),
-            "open": [
-                entry_views.open_entry(entry)
-                for entry in reversed(services.journal.open_entries())
-                if _is_of(project, entry.project)
-            ],
+            "open": [*map(entry_views.open_entry, _of(project, reversed(services.journal.open_entries())))],
             "axes": axes,
             "values": [_value(standing, axes, numbers) for standing in standings],
             "advice": [_advice(each) for each in advice],
@@ -96,8 +92,7 @@ class Dashboard:
             ],
             "memories": [
                 {**memory_views.memory(each), "text": each.text[: limits.PAGE_MEMORY_MAX]}
-                for each in reversed(services.memory_log.all())
-                if _is_of(project, each.project)
+                for each in _of(project, reversed(services.memory_log.all()))
             ],
             "waiting": await asyncio.to_thread(self._waiting, named),
             "told": await asyncio.to_thread(
@@ -187,8 +182,9 @@ class Dashboard:
         return {**view, "notice": found.explanation} if found.explanation else view
 
 
-def _is_of(project: str | None, its_own: str) -> bool:
-    return project is None or its_own == project
+def _of(project: str | None, things: Iterable[Any]) -> list[Any]:
+    """Return the things of a project, or all."""
+    return [each for each in things if project in {None, each.project}]
 
 
 def _value(standing: Standing, axes: Mapping[str, Any], numbers: Mapping[str, int]) -> dict[str, Any]:
@@ -224,11 +220,7 @@ def _told(
     found = {}
     for name in ("", *names):
         of = name or None
-        told = calibration_views.told(
-            [each for each in advice if _is_of(of, each.project)],
-            [each for each in failures if _is_of(of, each.project)],
-            [each for each in trials if _is_of(of, each.project)],
-        )
+        told = calibration_views.told(_of(of, advice), _of(of, failures), _of(of, trials))
         found[name] = {**told, "words": calibration_views.told_in_words(told)}
     return found
 

@@ -1,7 +1,8 @@
 """The operations that import records from elsewhere. All are idempotent; `added` has the ids of the new ones."""
 
-from datetime import datetime
 from typing import Any, TypeVar
+
+import msgspec
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import documents_of
@@ -84,19 +85,11 @@ async def apply_deletions(
 def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
     """Return the kind of a record, and what it describes after the checks that a line of a file gets."""
     place = f"records[{number}]"
-    if not isinstance(fields, dict):
-        raise InvalidInputError(f"{place}: must be an object.")
-    for name, kind in (("kind", str), ("id", str), ("at", str), ("data", dict)):
-        if not isinstance(fields.get(name), kind):
-            expected = "an object" if kind is dict else "text"
-            raise InvalidInputError(f"{place}.{name}: must be {expected}.")
     try:
-        at = datetime.fromisoformat(fields["at"])
-    except ValueError:
-        raise InvalidInputError(f"{place}.at: must be an ISO 8601 datetime.") from None
-    record = JournalRecord(fields["kind"], fields["id"], at, fields["data"])
-    try:
+        record = msgspec.convert(fields, JournalRecord)
         record.to_line()  # JSON can express what a journal line cannot
+    except msgspec.ValidationError as error:
+        raise InvalidInputError(f"{place}: {error}.") from None
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
     try:
