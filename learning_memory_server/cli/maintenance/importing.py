@@ -106,11 +106,8 @@ async def _import_archive(
     rest = "forget what is forgotten there" if forgets else "keep what is here"
     question = f"The journal is not empty. Add what is new, and {rest}?"
     if out.agrees(question, "Nothing was changed: the journal is not empty, so this needs --yes.", yes=is_sure):
-        is_ours = own or document["own"] or (not yes and _is_own(path.name, theirs))
-        document |= {"own": is_ours}
-        if not is_ours:
-            theirs.mark_imported()
-        document |= await _apply(theirs, comparison, settings, apply_deletions=apply_deletions)
+        document["own"] = _claimed(path.name, theirs, own=own or document["own"], asks=not yes)
+        document |= {"applied": True, **await _import(theirs, comparison, settings, apply_deletions=apply_deletions)}
     return Result(document, not theirs.rejections and document["applied"])
 
 
@@ -130,13 +127,7 @@ async def _import_entries(
     theirs = Contents(parsed.entries, forgotten={(GHAP.kind, name) for name in parsed.forgotten})
     comparison = compare(theirs, _ours(settings))
     new, forgotten = (len(getattr(comparison.sorts["entry"], part)) for part in ("new", "forgotten_here"))
-    done: dict[str, Any] = {"redacted": {}, "backup": None, "index": "not touched" if dry_run else "nothing to index"}
-    if not dry_run and (parsed.entries or parsed.forgotten):
-        if not (own or (asks and _is_own(path.name, theirs))):
-            theirs.mark_imported()
-        done = await _import(theirs, comparison, settings, apply_deletions=apply_deletions)
-        new = done["imported"]["entry"]
-    document = {
+    document: dict[str, Any] = {
         "dry_run": dry_run,
         "imported": new,
         "already_there": len(parsed.entries) - new - forgotten,
@@ -146,14 +137,20 @@ async def _import_entries(
         "forgotten_there": len(parsed.forgotten),
         "repeated": parsed.repeated,
         "changes": dict(parsed.changes.most_common()),
-        "redacted": done["redacted"],
+        "redacted": {},
         "rejected": [{"line": each.line_number, "reason": each.reason} for each in parsed.rejections],
-        "backup": done["backup"],
-        "index": done["index"],
-        "seconds": round(monotonic() - began, 1),
+        "backup": None,
+        "index": "not touched" if dry_run else "nothing to index",
     }
     _show_entries(path.name, document)
-    return Result(document, not parsed.rejections)
+    if not dry_run and (parsed.entries or parsed.forgotten):
+        _claimed(path.name, theirs, own=own, asks=asks)
+        done = await _import(theirs, comparison, settings, apply_deletions=apply_deletions)
+        document |= {part: done[part] for part in ("redacted", "backup", "index")}
+        document["imported"] = done["imported"]["entry"]
+    else:
+        out.facts([("would be imported" if dry_run else "imported", out.counted(new, "entry"))])
+    return Result({**document, "seconds": round(monotonic() - began, 1)}, not parsed.rejections)
 
 
 def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[bytes]:
@@ -168,32 +165,21 @@ def lines_of(file: BinaryIO, name: str, longest: int = LINE_MAX) -> Iterator[byt
 
 
 def _show_entries(name: str, document: dict[str, Any]) -> None:
-    new, rejected = document["imported"], document["rejected"]
     entries = {part: count and out.counted(count, "entry") for part, count in document.items() if type(count) is int}
-    unnamed = entries["without_project"]
+    unnamed, repeated, rejected = entries["without_project"], document["repeated"], document["rejected"]
     out.first([f"{name}:{each['line']}: {one_line(each['reason'])}" for each in rejected], "red")
     out.facts(
         [
-            (
-                "would be imported" if document["dry_run"] else "imported",
-                Text(out.counted(new, "entry"), "green" if new else ""),
-            ),
             ("already there", out.counted(document["already_there"], "entry")),
             ("project", unnamed and f"{one_line(document['project'])}, for {unnamed} without one"),
             ("forgotten here", entries["forgotten_here"] and f"{entries['forgotten_here']}, not imported"),
-            ("redacted", Text(listed(document["redacted"]), "yellow")),
-            (
-                "repeated",
-                document["repeated"] and f"{out.counted(document['repeated'], 'line')} superseded by later ones",
-            ),
+            ("repeated", repeated and f"{out.counted(repeated, 'line')} superseded by later ones"),
             ("forgotten there", entries["forgotten_there"]),
             ("rejected", Text(out.counted(len(rejected), "line"), "red") if rejected else None),
             *(
                 ("changed", f"{one_line(change)}: {count:,} times" if count > 1 else one_line(change))
                 for change, count in document["changes"].items()
             ),
-            ("index", document["index"]),
-            ("took", f"{document['seconds']:.1f} s"),
         ]
     )
 
@@ -271,33 +257,16 @@ def _described(difference: Difference) -> Text:
     return Text(", ").join(said)
 
 
-async def _apply(
-    theirs: Contents, comparison: Comparison, settings: Settings, *, apply_deletions: bool = False
-) -> dict[str, Any]:
-    """Import what is new in an archive; show and return what came of it."""
-    done = await _import(theirs, comparison, settings, apply_deletions=apply_deletions)
-    imported, gone, noted = (done[part] for part in ("imported", "forgotten", "noted"))
-    out.facts(
-        [
-            ("imported", Text(out.counted(imported["entry"], "entry"), "green")),
-            ("forgotten", f"{gone:,} here; {out.counted(noted, 'unknown id')} recorded" if gone or noted else None),
-            *(("", out.counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
-            ("redacted", Text(listed(done["redacted"]), "yellow")),
-            ("index", done["index"]),
-            ("took", f"{done['seconds']:.1f} s"),
-        ]
-    )
-    return {"applied": True, **done}
-
-
-def _is_own(name: str, theirs: Contents) -> bool:
-    """Ask whether a file that this store did not make is a person's own; without a terminal, it is not."""
+def _claimed(name: str, theirs: Contents, *, own: bool, asks: bool) -> bool:
+    """Return whether a file is a person's own, who may be asked at a terminal; mark what is in any other."""
     dates = sorted(each.created_at for each in (*theirs.entries.values(), *theirs.open.values()))
-    if not out.can_ask() or not (dates or theirs.records):
-        return False
-    span = f", from {dates[0]:%Y-%m-%d} to {dates[-1]:%Y-%m-%d}" if dates else ""
-    what = f"{out.counted(len(dates), 'entry')} and {out.counted(len(theirs.records), 'other record')}"
-    return out.agrees(f"{name} was not made by this store. Is it your own ({what}{span})?")
+    if not own and asks and out.can_ask() and (dates or theirs.records):
+        span = f", from {dates[0]:%Y-%m-%d} to {dates[-1]:%Y-%m-%d}" if dates else ""
+        what = f"{out.counted(len(dates), 'entry')} and {out.counted(len(theirs.records), 'other record')}"
+        own = out.agrees(f"{name} was not made by this store. Is it your own ({what}{span})?")
+    if not own:
+        theirs.mark_imported()
+    return own
 
 
 def _ours(settings: Settings) -> Contents:
@@ -308,7 +277,7 @@ def _ours(settings: Settings) -> Contents:
 async def _import(
     theirs: Contents, comparison: Comparison, settings: Settings, *, apply_deletions: bool
 ) -> dict[str, Any]:
-    """Import what is new, and return what came of it, as an `ArchiveDocument` has it."""
+    """Import what is new; show and return what came of it, as an `ArchiveDocument` has it."""
     began = monotonic()
     entries = [theirs.entries[ghap_id] for ghap_id in comparison.sorts["entry"].new]
     still_open = [theirs.open[ghap_id] for ghap_id in comparison.sorts["open entry"].new]
@@ -335,12 +304,23 @@ async def _import(
                 imported[kind] = await connection.add(new)
         redacted = dict(connection.redacted)
         index = await complete_index(connection)
+    seconds, removed, noted = monotonic() - began, gone["forgotten"], gone["noted"]
+    out.facts(
+        [
+            ("imported", Text(out.counted(imported["entry"], "entry"), "green")),
+            ("forgotten", removed + noted and f"{removed:,} here; {out.counted(noted, 'unknown id')} recorded"),
+            *(("", out.counted(count, sort)) for sort, count in imported.items() if sort != "entry"),
+            ("redacted", Text(listed(redacted), "yellow")),
+            ("index", index),
+            ("took", f"{seconds:.1f} s"),
+        ]
+    )
     return {
         "backup": str(backup) if backup else None,
         "imported": imported,
-        "forgotten": gone["forgotten"],
-        "noted": gone["noted"],
+        "forgotten": removed,
+        "noted": noted,
         "redacted": redacted,
         "index": index,
-        "seconds": round(monotonic() - began, 1),
+        "seconds": round(seconds, 1),
     }
