@@ -55,20 +55,17 @@ class FrontLines:
         while (line := await self.reader.readline()).startswith(discovery.PRIVATE):
             if line == discovery.DRAIN and self.on_drain():
                 return b""
-            await self._handle(line)
+            if line == discovery.PING:
+                await self.write(discovery.PONG)
+                continue
+            with suppress(ValueError, KeyError, TypeError):
+                self.asked_again.update(json.loads(line)["ids"])
         return line
 
     async def write(self, line: bytes) -> None:
         """Write a line."""
         self.writer.write(line)
         await self.writer.drain()
-
-    async def _handle(self, line: bytes) -> None:
-        if line == discovery.PING:
-            await self.write(discovery.PONG)
-        else:
-            with suppress(ValueError, KeyError, TypeError):
-                self.asked_again.update(json.loads(line)["ids"])
 
 
 async def answer(

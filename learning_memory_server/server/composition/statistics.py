@@ -30,6 +30,8 @@ class Statistics:
 
     async def collect(self) -> dict[str, Any]:
         """Return the current numbers. They come from the journal, not from the index."""
+        from importlib import metadata
+
         services, settings = self.services, self.services.settings
         folder = settings.index_directory if settings.qdrant_url is None else None
         is_hashing = settings.embedding_backend == "hashing"
@@ -69,7 +71,11 @@ class Statistics:
                 **({"runtime": runtime} if (runtime := services.embeddings.runtime) else {}),
             },
             "redaction": services.redaction.describe(),
-            "versions": _versions(),
+            "versions": {
+                "learning-memory-server": VERSION,
+                "python": sys.version.split()[0],
+                **{name: metadata.version(name) for name in ("mcp", "qdrant-edge-py")},
+            },
         }
 
     async def _tallied(self) -> Tally:
@@ -97,17 +103,6 @@ class Statistics:
                 "characters": sum(len(memory.text) for memory in memories),
             },
         }
-
-
-def _versions() -> dict[str, str]:
-    from importlib import metadata
-
-    libraries = ("mcp", "qdrant-edge-py")
-    return {
-        "learning-memory-server": VERSION,
-        "python": sys.version.split()[0],
-        **{name: metadata.version(name) for name in libraries},
-    }
 
 
 def journal_notices(journal: Journal, damaged: int) -> list[str]:

@@ -209,8 +209,7 @@ async def update_ghap(
         )
     reply: UpdatedEntry = {"success": True, "id": entry.id, "iteration_count": entry.iteration_count}
     reply |= _also_open(collector, caller, ghap_id)
-    changed = hypothesis and entry.has_new_hypothesis
-    is_told = changed and caller.is_told
+    is_told = hypothesis and entry.has_new_hypothesis and caller.is_told
     if is_told and (related := text.related(await advisor.advise(entry, Channel.UPDATE, caller.folder))):
         reply |= {"related": related, "stored_text": STORED_TEXT["stored_text"]}
     return reply

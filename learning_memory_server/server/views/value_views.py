@@ -70,23 +70,23 @@ def exemplar(entry: Ghap) -> Exemplar:
 def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
     """Return a cluster as a listing shows it. Its last 30 days end `now`."""
     outcomes = found.outcomes
-    view: dict[str, Any] = {
-        "cluster_id": str(found.id),
-        "label": found.label,
-        "size": len(found.members),
-        "avg_weight": round(found.mean_weight, 3),
-        "exemplars": [exemplar(entry) for entry in found.exemplars],
-        "outcomes": {status.value: count for status, count in outcomes.by_status.items()},
-        "first_seen": outcomes.times[0].date().isoformat(),
-        "last_seen": outcomes.times[-1].date().isoformat(),
-        "last_30_days": outcomes.recent(now),
-    }
     lessons = (member.outcome.lesson for member in found.members)
-    if taken := next((lesson.takeaway for lesson in lessons if lesson and lesson.takeaway), None):
-        view["takeaway"] = shortened(taken, limits.TAKEAWAY_SHOWN)
-    if outcomes.by_root_cause:
-        view["root_causes"] = {cause.value: count for cause, count in outcomes.by_root_cause.items()}
-    return view
+    taken = next((lesson.takeaway for lesson in lessons if lesson and lesson.takeaway), "")
+    return lean(
+        {
+            "cluster_id": str(found.id),
+            "label": found.label,
+            "size": len(found.members),
+            "avg_weight": round(found.mean_weight, 3),
+            "takeaway": shortened(taken, limits.TAKEAWAY_SHOWN),
+            "exemplars": [exemplar(entry) for entry in found.exemplars],
+            "outcomes": {status.value: count for status, count in outcomes.by_status.items()},
+            "root_causes": {cause.value: count for cause, count in outcomes.by_root_cause.items()},
+            "first_seen": outcomes.times[0].date().isoformat(),
+            "last_seen": outcomes.times[-1].date().isoformat(),
+            "last_30_days": outcomes.recent(now),
+        }
+    )
 
 
 class ValueEvidence(TypedDict):
