@@ -92,7 +92,6 @@ class Hub:
         self._last_needed = time.monotonic()
         self._folders = Folders(services.claims, services.journal.names, services.projects.has)
         self._cleared: dict[str, str] = {}
-        self._removed_keys = removed_keys()
         self._renamed: dict[str, str] = {}
         self._server: asyncio.Server | None = None
         self._protocol: Future[OpenSession] | None = None
@@ -181,9 +180,7 @@ class Hub:
             "refused": refused,
             "gives_way": self._gives_way_to(hello, writer),
             # Commands do this by themselves. A front cannot: the module that knows the settings is slow to import.
-            "notices": []
-            if is_command
-            else unknown_variables(hello.get("variables", ())) + self._removed_keys + self._notices(),
+            "notices": [] if is_command else self._notices(hello),
         }
         await connections.send(writer, ack)
         return ack
@@ -264,8 +261,10 @@ class Hub:
         finally:
             self._sessions.discard(session)
 
-    def _notices(self) -> list[str]:
-        return journal_notices(self._services.journal, self._services.journal.known_damage)
+    def _notices(self, hello: dict[str, Any]) -> list[str]:
+        journal = self._services.journal
+        known = unknown_variables(hello.get("variables", ())) + removed_keys()
+        return known + journal_notices(journal, journal.known_damage)
 
     async def _control(self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         reply = await connections.answer(lambda report: self._obey(hello, report), reader, writer)

@@ -25,7 +25,7 @@ from learning_memory_server.redaction.base import MARKER
 from learning_memory_server.redaction.gate import RedactedData, RedactionGate
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.page import as_text, page
-from learning_memory_server.server.schema import has_long_text_with, require_bounded, shorten
+from learning_memory_server.server.schema import TOO_LONG, require_bounded, shorten
 from learning_memory_server.server.tools.catalog import HOOK, OF_APPS, TOOLS, WITH_HOOKS, CallingAgents
 from learning_memory_server.server.tools.search import get_stats
 from learning_memory_server.server.tools.toolset import JSON, Progress, Result, Tool
@@ -145,11 +145,12 @@ def _validated(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _invalid(tool: Tool, error: ValidationError) -> InvalidInputError:
-    return InvalidInputError(
-        tool.wire.explain(error, tool.input_schema),
-        hint=_MARKERS_COUNT if has_long_text_with(MARKER, error) else None,
-        arguments=(problem["loc"][0] for problem in error.errors(include_url=False)),
-    )
+    problems = error.errors(include_url=False)
+    long = (each["input"] for each in problems if each["type"] in TOO_LONG)
+    is_marked = any(isinstance(each, str) and MARKER.search(each) for each in long)
+    hint = _MARKERS_COUNT if is_marked else None
+    names = (each["loc"][0] for each in problems)
+    return InvalidInputError(tool.wire.explain(error, tool.input_schema), hint=hint, arguments=names)
 
 
 def _one_of(given: object, valid: object) -> object:

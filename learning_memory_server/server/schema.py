@@ -3,7 +3,6 @@
 Bounds are checked first: redaction, validation and JSON take seconds for a text of 60 MB.
 """
 
-import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -33,7 +32,7 @@ _NUMBERS: Final = {"integer": "a whole number", "number": "a number"}
 _OUT_OF_RANGE: Final = ("less_than", "greater_than")
 _OF_ANY_PART: Final = frozenset({"nul", "too_large"})
 """Kinds of problems, from `require_bounded`, that say nothing of what is allowed in their place."""
-_TOO_LONG: Final = frozenset({"too_long", "string_too_long"})
+TOO_LONG: Final = frozenset({"too_long", "string_too_long"})
 _NUL: Final = PydanticCustomError("nul", "contains a NUL character (U+0000), which no text may have")
 _TOO_LARGE: Final = PydanticCustomError(
     "too_large", "is larger than {limit} bytes of JSON", {"limit": f"{limits.METADATA_MAX:,}"}
@@ -152,14 +151,6 @@ def explain_fields(error: ValidationError, schema: Schema) -> str:
     return "; ".join(parts)
 
 
-def has_long_text_with(pattern: re.Pattern[str], error: ValidationError) -> bool:
-    """Return whether a text that is too long contains what a pattern matches."""
-    return any(
-        problem["type"] in _TOO_LONG and isinstance(problem["input"], str) and pattern.search(problem["input"])
-        for problem in error.errors(include_url=False)
-    )
-
-
 def _field_message(problem: ErrorDetails, schema: Schema) -> str:
     name = preview(".".join(map(str, problem["loc"])), limits.QUOTED_MAX)
     message = problem["msg"]
@@ -197,7 +188,7 @@ def _size_fault(problem: ErrorDetails, name: str, node: Schema) -> str | None:
     given = problem["input"]
     if _is_empty(problem):
         return f"Field '{name}' cannot be empty (1-{node['maxLength']} characters)."
-    if problem["type"] not in _TOO_LONG:
+    if problem["type"] not in TOO_LONG:
         return None
     most = problem["ctx"]["max_length"]
     if isinstance(given, str):

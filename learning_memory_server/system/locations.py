@@ -21,21 +21,9 @@ CONFIG: Final = f"{PREFIX}CONFIG"  # The variable that names the settings file
 SILENT: Final = "hub.silent"  # A file in the storage folder while a hub does not answer, which the hub removes
 _RUNTIME_MAX: Final = 60  # Characters of a folder for sockets
 PROJECT_FILES: Final = (
-    ".claude/settings.json",
-    ".claude/settings.local.json",
-    ".mcp.json",
-    ".vscode/mcp.json",
-    ".vscode/settings.json",
-    ".cursor/mcp.json",
-    ".gemini/settings.json",
-    ".gemini/.env",
-    ".codex/config.toml",
-    ".github/mcp.json",
-    ".opencode/opencode.json",
-    ".opencode/opencode.jsonc",
-    "opencode.json",
-    "opencode.jsonc",
-    ".env",
+    *(".claude/settings.json", ".claude/settings.local.json", ".mcp.json", ".vscode/mcp.json", ".vscode/settings.json"),
+    *(".cursor/mcp.json", ".gemini/settings.json", ".gemini/.env", ".codex/config.toml", ".github/mcp.json"),
+    *(".opencode/opencode.json", ".opencode/opencode.jsonc", "opencode.json", "opencode.jsonc", ".env"),
 )
 """Files of a project from which clients, and the terminals of editors, take variables."""
 PROJECT_FILE_MAX: Final = 1 << 16  # Bytes of the longest file that is parsed
