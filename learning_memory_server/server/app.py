@@ -140,8 +140,11 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
 
     async def call_tool(context: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         arguments = dict(params.arguments or {})
-        tool_use = (context.meta or {}).get(TOOL_USE)
-        result = await calls.call(context.request_id, params.name, arguments, _progress(context), tool_use=tool_use)
+        meta = context.meta or {}
+        is_followed = meta.get("progress_token") is not None
+        progress = Progress(context.session.report_progress if is_followed else None)
+        tool_use = meta.get(TOOL_USE)
+        result = await calls.call(context.request_id, params.name, arguments, progress, tool_use=tool_use)
         content: list[types.ContentBlock] = [types.TextContent(type="text", text=result.text)]
         if result.structured is None:
             return types.CallToolResult(content=content, is_error=result.is_error)
@@ -183,12 +186,6 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     # Both sides name an extension. The protocols that begin with a handshake have no field for the server's.
     server.extensions = {APPS: {}}
     return server
-
-
-def _progress(context: Context) -> Progress:
-    """Return a progress reporter for the client, which does nothing unless the client asked for progress."""
-    wanted = (context.meta or {}).get("progress_token") is not None
-    return Progress(context.session.report_progress if wanted else None)
 
 
 @cache

@@ -89,14 +89,10 @@ class Heading:
             parts.append("[Imported]")
         similarity = item.explanation.similarity
         if similarity is not None:
-            parts.append(f"[Similarity: {similarity:.{self._digits}f}]")
+            # As many digits as `min_similarity` has, so that no similarity is rounded below it.
+            digits = max(2, -int(Decimal(str(self.min_similarity)).as_tuple().exponent))
+            parts.append(f"[Similarity: {similarity:.{digits}f}]")
         return [" ".join(parts), *([_explained(item)] if self.explain else [])]
-
-    @property
-    def _digits(self) -> int:
-        """As many as `min_similarity` has, so that no similarity is rounded below it."""
-        exponent = Decimal(str(self.min_similarity)).as_tuple().exponent
-        return max(2, -int(exponent))
 
 
 def found(result: SearchResult[FoundMemory], heading: Heading, *, detailed: bool) -> dict[str, Any]:
