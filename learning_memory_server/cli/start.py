@@ -19,18 +19,16 @@ from learning_memory_server.cli.clients.catalog import CLIENTS, Client, this_mac
 from learning_memory_server.cli.command import Commands, Result, Stored, current_project, folders_here, open_settings
 from learning_memory_server.cli.doctor.clients import is_installed
 from learning_memory_server.cli.doctor.settings import check_claim
+from learning_memory_server.cli.maintenance.exporting import backed_up
 from learning_memory_server.cli.maintenance.learning import Lesson, read_lesson
 from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
-from learning_memory_server.journal.archive.reading import store_key
-from learning_memory_server.journal.archive.writing import back_up
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.transcripts import projects_folder
 from learning_memory_server.learning.preferences import FOUND
 from learning_memory_server.model.lines import one_line
-from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.server.claims import caller_of
 from learning_memory_server.server.settings import Settings
@@ -223,13 +221,11 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
     for own in (settings.storage_path.resolve(), settings.journal_directory.resolve()):
         if place.is_relative_to(own):
             raise InvalidInputError(f"--export: {_shown(folder)} is removed with the data.", hint="Name another.")
-    if out.agrees(f"Export everything to {_shown(folder)} first?", _REFUSAL, yes=yes):
-        # It is read back before it gets its name.
-        key = store_key(settings.archive_key_file)
-        made = back_up(Journal(settings.journal_directory), folder, utc_now(), keep=None, key=key)
-        if made:
-            document["exported"] = str(made.path)
-            out.say(f"Exported. To have it back: {APPLICATION} import {_shown(made.path)}", is_line=True)
+    is_wanted = out.agrees(f"Export everything to {_shown(folder)} first?", _REFUSAL, yes=yes)
+    # It is read back before it gets its name.
+    if is_wanted and (made := backed_up(settings, folder, keep=None)):
+        document["exported"] = str(made.path)
+        out.say(f"Exported. To have it back: {APPLICATION} import {_shown(made.path)}", is_line=True)
     if not out.agrees("Remove all data for good?", _REFUSAL, yes=yes):
         return
     _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)], document)

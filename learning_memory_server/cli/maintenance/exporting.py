@@ -11,7 +11,7 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, Stored, chosen_project, open_settings
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, NotFoundError
 from learning_memory_server.journal.archive.reading import store_key
-from learning_memory_server.journal.archive.writing import Snapshot, back_up, take_snapshot, write_archive
+from learning_memory_server.journal.archive.writing import Backup, Snapshot, back_up, take_snapshot, write_archive
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import journal_errors
 from learning_memory_server.model.limits import BACKUPS_KEPT
@@ -68,8 +68,7 @@ def backup(
 
 def _back_up_dated(settings: Settings, folder: Path, keep: int) -> Result:
     began, journal = utc_now(), settings.journal_directory
-    with out.working("Backing up the journal"):
-        made = back_up(Journal(journal), folder, began, keep, store_key(settings.archive_key_file))
+    made = backed_up(settings, folder, keep)
     if made is None:
         out.notice(f"No backup was written, and none removed: {journal} has no records that can be read.")
         return Result({"path": None, "bytes": 0, "records": {}, "forgotten": 0})
@@ -79,18 +78,21 @@ def _back_up_dated(settings: Settings, folder: Path, keep: int) -> Result:
     return shown
 
 
+def backed_up(settings: Settings, folder: Path | None = None, keep: int | None = BACKUPS_KEPT) -> Backup | None:
+    """Back up the journal to a folder, by default that of dated backups; see `back_up`."""
+    with out.working("Backing up the journal"):
+        journal, key = Journal(settings.journal_directory), store_key(settings.archive_key_file)
+        return back_up(journal, folder or settings.backups_directory, utc_now(), keep, key)
+
+
 def back_up_first(settings: Settings) -> Path | None:
     """Back up the journal, unless it is empty, before a command changes much of it; `InvalidInputError` stops it."""
-    place = settings.backups_directory
-    with out.working("Backing up the journal"):
-        try:
-            journal, key = Journal(settings.journal_directory), store_key(settings.archive_key_file)
-            made = back_up(journal, place, utc_now(), key=key)
-        except InvalidInputError as error:
-            raise InvalidInputError(
-                f"Nothing was changed, because the journal could not be backed up first. {error.message}",
-                hint=error.hint,
-            ) from None
+    try:
+        made = backed_up(settings)
+    except InvalidInputError as error:
+        raise InvalidInputError(
+            f"Nothing was changed, because the journal could not be backed up first. {error.message}", hint=error.hint
+        ) from None
     if made is None:
         return None
     out.stderr().print(f"Backed up first: {made.path} ({out.readable_size(made.path.stat().st_size)})")
@@ -102,9 +104,7 @@ def rewrite_backups(
 ) -> list[Path] | None:
     """Back up the journal, then rewrite or remove earlier backups; return the failed ones, None if none was touched."""
     try:
-        with out.working("Backing up the journal"):
-            journal, key = Journal(settings.journal_directory), store_key(settings.archive_key_file)
-            made = back_up(journal, settings.backups_directory, utc_now(), keep=None, key=key)
+        made, key = backed_up(settings, keep=None), store_key(settings.archive_key_file)
     except LearningMemoryError as error:
         out.notice(f"No backup was changed, because a fresh one could not be written first. {error.sentence}")
         return None
