@@ -70,6 +70,14 @@ class Document(Protocol):
         """The point's payload: ids, and fields to filter on. No text: it could be read on the server."""
 
 
+Key = tuple[str, str]  # A collection, and the id of a point in it
+
+
+def key_of(document: Document) -> Key:
+    """Return the key of a document's point."""
+    return document.collection, document.point_id
+
+
 def digest_of(document: Document) -> str:
     """Return a digest of everything that the document's vector and terms are made from."""
     # Where people have renamed a project, its points are made again: filters must find them.

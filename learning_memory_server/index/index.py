@@ -44,7 +44,7 @@ from learning_memory_server.index.ranking.hybrid import (
     on_scale,
     search_hybrid,
 )
-from learning_memory_server.index.recipe import Blueprints, completed, embed, points_of, refill
+from learning_memory_server.index.recipe import Blueprints, completed, embed, fill, points_of
 from learning_memory_server.system.waiting import BACKGROUND, Budget, limited
 
 T = TypeVar("T")
@@ -171,15 +171,17 @@ class VectorIndex:
         # An interrupted rebuild may have left points with their earlier texts.
         rebuild = await store.rebuild(await self._blueprints.spec(collection), resume=outdated is None)
 
-        async def vectors_for(missing: list[Document]) -> Vectors:
-            if outdated is None:
-                return await embed(self.embeddings, missing)
-            current = [each.point_id for each in missing if each.point_id not in outdated]
-            return await completed(self.embeddings, missing, await self.vectors_of(collection, current))
+        async def write(missing: list[Document]) -> None:
+            current = [each.point_id for each in missing if outdated is not None and each.point_id not in outdated]
+            vectors = await completed(self.embeddings, missing, await self.vectors_of(collection, current))
+            await rebuild.upsert(points_of(missing, vectors))
+            progress(len(missing))
 
-        count = await refill(rebuild, documents, vectors_for, progress)
+        progress(len(rebuild.ids))
+        wanted = await fill(documents, {(collection, point) for point in rebuild.ids}, write)
+        await rebuild.finish({point for _, point in wanted})
         self._generations[collection] += 1
-        log.info("collection.rebuilt", collection=collection.value, count=count)
+        log.info("collection.rebuilt", collection=collection.value, count=len(wanted))
 
     async def digests(self) -> dict[str, dict[str, str | None]]:
         """Return the digest of each point in each collection, by id."""

@@ -1,6 +1,7 @@
 """Moving an index to another engine: vectors of the same model are copied, everything else is rebuilt."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,12 +10,12 @@ import structlog
 from learning_memory_server.embedding.base import Vectors, agrees
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DamagedCollectionError, MissingCollectionError, WrongDimensionError
-from learning_memory_server.index.document import DIGEST, Collection, Document, digest_of
+from learning_memory_server.index.document import DIGEST, Collection, Document, Key, digest_of, key_of
 from learning_memory_server.index.engines.base import VectorStore
 from learning_memory_server.index.index import VectorIndex
-from learning_memory_server.index.recipe import completed, embed
+from learning_memory_server.index.recipe import completed, embed, fill
 
-_BATCH: Final = 128
+_BATCH: Final = 512  # Documents at a time, which are of several collections
 
 log = structlog.get_logger()
 
@@ -45,28 +46,34 @@ class IndexMove:
         self, documents: Callable[[], Iterable[Document]], progress: Callable[[int, int], None]
     ) -> dict[Collection, Moved]:
         """Move, and count afterwards."""
-        moved = {collection: Moved() for collection in Collection}
         index, earlier = self.target, len(self.target.notices)
         await index.open()
         self.notices = index.notices[earlier:]
         await self._look_at_source()
-        there = {collection: set(points) for collection, points in (await index.digests()).items()}
-        wanted = list(documents())
-        for document in wanted:
-            moved[document.collection].there_before += document.point_id in there[document.collection]
-        # Repeat until no document has arrived during the last round.
-        while left := [each for each in wanted if each.point_id not in there[each.collection]]:
-            for batch in _batches(left):
-                collection = batch[0].collection
-                await index.write(batch, await self._vectors(batch, moved[collection]))
-                there[collection] |= {document.point_id for document in batch}
-                done = sum(each.there_before + each.copied + each.embedded for each in moved.values())
-                progress(done, max(done, len(wanted)))
-            wanted = list(documents())
+        there = await self._there()
+        expected = set(map(key_of, documents()))
+        before = _count(expected & there)
+        moved = {collection: Moved(before[collection]) for collection in Collection}
+
+        async def write(batch: list[Document]) -> None:
+            for collection in Collection:
+                if some := [each for each in batch if each.collection == collection]:
+                    await index.write(some, await self._vectors(some, moved[collection]))
+            done = sum(each.there_before + each.copied + each.embedded for each in moved.values())
+            progress(done, max(done, len(expected)))
+
+        wanted = await fill(documents, there, write, _BATCH)
         await index.flush()
-        await self._count(wanted, moved)
+        counts, there = await index.counts(), await self._there()
+        missing, others = _count(wanted - there), _count(there - wanted)
+        for collection, each in moved.items():
+            each.count, each.missing, each.others = counts[collection], missing[collection], others[collection]
         log.info("index.moved", **{name.value: each.count for name, each in moved.items()})
         return moved
+
+    async def _there(self) -> set[Key]:
+        """Return the keys of all points in the target."""
+        return {(name, point) for name, points in (await self.target.digests()).items() for point in points}
 
     async def _look_at_source(self) -> None:
         """Find the collections that cannot be copied, and fail early if the source does not work."""
@@ -100,20 +107,6 @@ class IndexMove:
             self._copies[collection] = agrees(vector, made)
         return found if self._copies.get(collection, True) else {}
 
-    async def _count(self, wanted: Iterable[Document], moved: Mapping[Collection, Moved]) -> None:
-        there = await self.target.digests()
-        belonging: dict[str, set[str]] = {collection: set() for collection in Collection}
-        for document in wanted:
-            belonging[document.collection].add(document.point_id)
-        counts = await self.target.counts()
-        for collection, each in moved.items():
-            each.count = counts[collection]
-            each.missing = len(belonging[collection] - there[collection].keys())
-            each.others = len(there[collection].keys() - belonging[collection])
 
-
-def _batches(documents: Sequence[Document]) -> Iterable[list[Document]]:
-    for collection in Collection:
-        chosen = [document for document in documents if document.collection == collection]
-        for start in range(0, len(chosen), _BATCH):
-            yield chosen[start : start + _BATCH]
+def _count(keys: Iterable[Key]) -> Counter[str]:
+    return Counter(collection for collection, _ in keys)

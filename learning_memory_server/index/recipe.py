@@ -14,8 +14,17 @@ import structlog
 from learning_memory_server.embedding.base import PROBE, EmbeddingIdentity, Vectors, agrees
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import ForbiddenCollectionError
-from learning_memory_server.index.document import DIGEST, Collection, Document, DocumentShape, digest_of, in_batches
-from learning_memory_server.index.engines.base import CollectionSpec, Payload, Point, Rebuild, SparseVector, VectorStore
+from learning_memory_server.index.document import (
+    DIGEST,
+    Collection,
+    Document,
+    DocumentShape,
+    Key,
+    digest_of,
+    in_batches,
+    key_of,
+)
+from learning_memory_server.index.engines.base import CollectionSpec, Payload, Point, SparseVector, VectorStore
 from learning_memory_server.index.ranking.terms import encode_document
 from learning_memory_server.system.waiting import BACKGROUND, Budget
 
@@ -24,7 +33,6 @@ log = structlog.get_logger()
 HOW_THEY_ARE_MADE: Final = (
     "Somebody whose key may create collections makes them by running this program once with the same model."
 )
-_WRITE_BATCH: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,32 +162,26 @@ async def completed(model: EmbeddingService, documents: Sequence[Document], know
     return np.stack([vectors[document.point_id] for document in documents])
 
 
-async def refill(
-    rebuild: Rebuild,
+async def fill(
     documents: Callable[[], Iterable[Document]],
-    vectors_for: Callable[[list[Document]], Awaitable[Vectors]],
-    progress: Callable[[int], None],
-) -> int:
-    """Write the documents that an interrupted rebuild lacks, finish, and return how many there are.
+    there: set[Key],
+    write: Callable[[list[Document]], Awaitable[None]],
+    size: int = 128,
+) -> set[Key]:
+    """Write the documents that are not `there`, at most `size` at a time, add them to it, and return the keys of all.
 
-    `documents` returns all that belong there, as of each call. `progress` gets the number of points just written.
+    `documents` returns all, as of each call. Repeat until none has arrived while the others were written.
     """
-    there = set(rebuild.ids)
-    progress(len(there))
-    # Repeat until no document has arrived while the others were embedded.
-    was_complete = False
-    while not was_complete:
-        was_complete, wanted = True, set[str]()
-        async for batch in in_batches(documents(), _WRITE_BATCH):
-            wanted.update(document.point_id for document in batch)
-            missing = [document for document in batch if document.point_id not in there]
-            if missing:
-                was_complete = False
-                await rebuild.upsert(points_of(missing, await vectors_for(missing)))
-                there.update(document.point_id for document in missing)
-                progress(len(missing))
-    await rebuild.finish(wanted)
-    return len(wanted)
+    is_complete = False
+    while not is_complete:
+        is_complete, wanted = True, set[Key]()
+        async for batch in in_batches(documents(), size):
+            wanted.update(map(key_of, batch))
+            if missing := [each for each in batch if key_of(each) not in there]:
+                is_complete = False
+                await write(missing)
+                there.update(map(key_of, missing))
+    return wanted
 
 
 def _unit(vector: Vectors) -> Vectors:

@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import structlog
 
 from learning_memory_server.errors import NoAnswerError, StorageUnavailableError
-from learning_memory_server.index.document import Collection, Document, digest_of, in_batches
+from learning_memory_server.index.document import Collection, Document, Key, digest_of, in_batches, key_of
 from learning_memory_server.index.engines.base import Payload
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.system import timeouts
@@ -54,7 +54,7 @@ class Reconciler:
         self._index = index
         self._sources = sources
         self._wake = wake
-        self._pending: dict[tuple[str, str], Document] = {}
+        self._pending: dict[Key, Document] = {}
         # Never cleared: what is forgotten does not come back.
         self._removed: set[str] = set()
         self._landed = Counter[str]()
@@ -71,7 +71,7 @@ class Reconciler:
     def add(self, documents: Iterable[Document]) -> None:
         """Add documents to write, replacing earlier versions."""
         self._pending.update(
-            {_key(document): document for document in documents if document.point_id not in self._removed}
+            {key_of(document): document for document in documents if document.point_id not in self._removed}
         )
 
     def remove(self, points: AbstractSet[str]) -> None:
@@ -169,8 +169,8 @@ class Reconciler:
                 self._wake.set()
         for document in documents:
             # A newer version of it may be pending by now.
-            if self._pending.get(_key(document)) is document:
-                del self._pending[_key(document)]
+            if self._pending.get(key_of(document)) is document:
+                del self._pending[key_of(document)]
         self.is_flushed = False
 
     async def delete_pending(self, budget: Budget = BACKGROUND) -> None:
@@ -206,7 +206,7 @@ class Reconciler:
         """Yield small batches in the order of waiting, skipping documents that are no longer pending by then."""
         waiting = sorted(islice(self._pending.values(), _SORTED_AT_ONCE), key=lambda document: len(document.text))
         for start in range(0, len(waiting), _STEP):
-            batch = [each for each in waiting[start : start + _STEP] if self._pending.get(_key(each)) is each]
+            batch = [each for each in waiting[start : start + _STEP] if self._pending.get(key_of(each)) is each]
             if batch:
                 yield batch
 
@@ -215,7 +215,3 @@ class Reconciler:
         self._removed |= forgotten
         self.pending_deletes |= forgotten & stored
         self._pending = {key: document for key, document in self._pending.items() if key[1] not in forgotten}
-
-
-def _key(document: Document) -> tuple[str, str]:
-    return document.collection, document.point_id
