@@ -3,12 +3,12 @@
 import json
 import os
 import re
-import subprocess
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any, Final
 
-from learning_memory_server.system import timeouts
+from learning_memory_server.system.git import git
 from learning_memory_server.system.locations import PROJECT_FILE_MAX, PROJECT_FILES, read_project_file
 
 _ENV_FILE: Final = "envFile"  # The key under which VS Code and Cursor name a file of variables
@@ -108,20 +108,13 @@ def _is_the_users(path: str) -> bool:
     folder, name = os.path.split(path)
     if name != "settings.local.json" or os.path.islink(folder):
         return False
-    command = ["git", "-C", os.path.dirname(folder), "--icase-pathspecs", "-c", "core.fsmonitor="]
     try:
-        done = subprocess.run(
-            [*command, "ls-files", "--error-unmatch", "--", f".claude/{name}"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=timeouts.GIT,
-            check=False,
-            env={name: value for name, value in os.environ.items() if not name.startswith("GIT_")},
-        )
-    except (OSError, subprocess.TimeoutExpired):
+        tracked = git(Path(folder).parent, "ls-files", "-z")
+    except OSError:
+        tracked = None
+    if tracked is None:
         return not _is_in_repository(folder)
-    # 1 says that git does not track it. After any other failure, only a folder without a repository is certain.
-    return done.returncode == 1 or (done.returncode != 0 and not _is_in_repository(folder))
+    return f".claude/{name}".encode() not in tracked.lower().split(b"\0")
 
 
 def _is_in_repository(folder: str) -> bool:
