@@ -23,7 +23,7 @@ from learning_memory_server.errors import EmbeddingUnavailableError, LearningMem
 from learning_memory_server.index.document import Collection, axis_text, is_on
 from learning_memory_server.index.queries import ExperienceQuery, FoundExperience, MemoryQuery, SearchResult, passing
 from learning_memory_server.index.ranking.fusion import RERANKED, Explanation
-from learning_memory_server.index.ranking.hybrid import Query, SearchTimer, mode_of
+from learning_memory_server.index.ranking.hybrid import Query, SearchTimer, mode_for
 from learning_memory_server.index.ranking.terms import length, terms, weight
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.sharing.shared import SharedLessons
@@ -185,7 +185,7 @@ class Recall:
         after = await self.reranking.rerank(query.text, before, texts, seconds)
         ranked = [replace(each, explanation=new) for each, new in zip(found, after, strict=True)]
         kept, left_out = passing(best(ranked), query.min_score)
-        return kept, mode_of(after, query.text), left_out
+        return kept, after[0].mode if after else mode_for(query.text), left_out
 
 
 @dataclass(frozen=True)

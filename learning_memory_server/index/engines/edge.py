@@ -117,7 +117,7 @@ class EdgeStore(VectorStore):
     async def upsert(self, collection: str, points: Sequence[Point]) -> None:
         shard = self._shards.get(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], shard.dimension)
-        terms = [_terms(collection, point.terms) for point in points]
+        terms = [checked_terms(collection, point.terms, EdgeSparseVector) for point in points]
         for start in range(0, len(points), _WRITE_BATCH):
             batch = slice(start, start + _WRITE_BATCH)
             self._shards.require_space()
@@ -213,7 +213,7 @@ class EdgeStore(VectorStore):
     ) -> list[Hit]:
         shard = self._shards.get(collection)
         if isinstance(query, SparseVector):
-            terms = _terms(collection, query)
+            terms = checked_terms(collection, query, EdgeSparseVector)
             if terms is None:
                 return []
             nearest = Query.Nearest(terms, using=TERMS)
@@ -280,13 +280,6 @@ class StagedRebuild:
         there = {record.id for record in await self.store.scroll(self.staged)}
         await self.store.delete(self.staged, sorted(there.difference(ids)))
         self.shards.promote(self.staged, self.target)
-
-
-def _terms(collection: str, terms: SparseVector | None) -> EdgeSparseVector | None:
-    if terms is None:
-        return None
-    indices, values = checked_terms(collection, terms)
-    return EdgeSparseVector(indices, values) if indices else None
 
 
 async def _yield() -> None:

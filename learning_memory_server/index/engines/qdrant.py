@@ -115,7 +115,7 @@ class QdrantStore(VectorStore):
         """Insert or replace the points, under the number of a rebuild if one writes them."""
         place = self._place(collection)
         matrix = checked_matrix(collection, [point.vector for point in points], place.dimension)
-        terms = [_terms(collection, point.terms) for point in points]
+        terms = [checked_terms(collection, point.terms, SparseVector) for point in points]
         for point in points:
             unreserved(point.payload)
         for start in range(0, len(points), WRITE_BATCH):
@@ -210,13 +210,12 @@ class QdrantStore(VectorStore):
         ids: Collection[str] | None = None,
     ) -> list[Hit]:
         place = self._place(collection)
-        asked_for: list[float] | SparseVector | None
+        asked_for: list[float] | SparseVector
         if isinstance(query, SparseVector):
             # Rarity is counted over the owner's points. Before that it is checked.
-            if _terms(collection, query) is None:
+            if checked_terms(collection, query, SparseVector) is None:
                 return []
-            asked_for, params = _terms(collection, (await self._known(place)).weighted(query)), None
-            assert asked_for is not None
+            asked_for, params = (await self._known(place)).weighted(query), None
         else:
             asked_for = checked_matrix(collection, [query], place.dimension)[0].tolist()
             params = _THROUGH_GRAPH if ids is None else _EXACT
@@ -300,10 +299,3 @@ class RebuildInPlace:
     async def finish(self, ids: Collection[str]) -> None:
         """Remove the owner's points that belong to nothing; see the port."""
         await self.store.finish_rebuild(self.collection, ids)
-
-
-def _terms(collection: str, terms: SparseVector | None) -> SparseVector | None:
-    if terms is None:
-        return None
-    indices, values = checked_terms(collection, terms)
-    return SparseVector(indices, values) if indices else None

@@ -145,15 +145,11 @@ class Catalog:
         return [each for each in await self.all_places([place.label]) if each.name != place.name]
 
     async def all_places(self, labels: Collection[str]) -> list[Place]:
-        """Return all variants of some collections, sorted by name; their dimensions are not known."""
-        found = map(_NAME.fullmatch, await self.names())
+        """Return all variants of some collections that the key may see, by name; their dimensions are not known."""
+        listed = await self.requests.ask(Call(Kind.READ, "GET", "", "/collections", Answer[_Collections]))
+        found = (_NAME.fullmatch(each.name) for each in listed.result.collections)
         places = [Place(each["label"], each[0], 0) for each in found if each and each["label"] in labels]
         return sorted(places, key=lambda place: place.name)
-
-    async def names(self) -> list[str]:
-        """Return the names of all collections that the key may see."""
-        listed = await self.requests.ask(Call(Kind.READ, "GET", "", "/collections", Answer[_Collections]))
-        return [each.name for each in listed.result.collections]
 
     async def nodes(self) -> frozenset[str]:
         """Return the ids of the nodes of a cluster; none for a single server, or if the key may not know them."""

@@ -283,7 +283,7 @@ class OwnTerms:
     def weighted(self, query: SparseVector) -> SparseVector:
         """Return the query with each weight multiplied by its term's rarity; see `VectorStore.search`."""
         return SparseVector(
-            query.indices,
+            list(query.indices),
             [weight * self._rarity(index) for index, weight in zip(query.indices, query.values, strict=True)],
         )
 

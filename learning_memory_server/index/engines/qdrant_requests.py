@@ -262,7 +262,7 @@ class Requests:
                 if not is_own_delay(deadline):
                     circuit.open(error, partial(self._probe, node, probe))
             else:
-                _prefer(self._nodes, node)
+                self._nodes.sort(key=lambda each: each is not node)
                 return answer
         assert failure is not None
         raise failure
@@ -321,12 +321,6 @@ class Requests:
         """Do nothing unless this was closed."""
         if self._closed.is_set():
             raise StorageUnavailableError("The store is closed.")
-
-
-def _prefer(nodes: list[_Node], node: _Node) -> None:
-    if nodes[0] is not node:
-        nodes.remove(node)
-        nodes.insert(0, node)
 
 
 async def _sent(client: httpx2.AsyncClient, url: str, call: Call[T], address: str) -> T:

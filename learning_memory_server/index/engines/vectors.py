@@ -6,13 +6,15 @@ import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 import numpy as np
 
 from learning_memory_server.embedding.base import Vectors
 from learning_memory_server.errors import StorageUnavailableError, WrongDimensionError
 from learning_memory_server.index.engines.base import Hit, SparseVector, Vector
+
+T = TypeVar("T")
 
 VECTOR: Final = "dense"
 TERMS: Final = "bm25"  # The names of a point's vector and terms, in every engine
@@ -40,8 +42,10 @@ def checked_matrix(collection: str, vectors: Sequence[Vector], dimension: int) -
     return matrix
 
 
-def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list[float]]:
-    """Return the indices and values in the form that engines accept. Refuse terms against the port's rules."""
+def checked_terms(collection: str, terms: SparseVector | None, form: Callable[[list[int], list[float]], T]) -> T | None:
+    """Return terms in an engine's form, None if there are none. Refuse terms against the port's rules."""
+    if terms is None:
+        return None
     indices, values = list(terms.indices), list(terms.values)
     ascending = all(first < second for first, second in pairwise(indices))
     in_range = not indices or (indices[0] >= 0 and indices[-1] < _MOST_TERMS)
@@ -51,7 +55,7 @@ def checked_terms(collection: str, terms: SparseVector) -> tuple[list[int], list
         )
     if not all(0 < value < math.inf for value in values):
         raise StorageUnavailableError(f"The weight of a term for collection `{collection}` is not above 0.")
-    return indices, values
+    return form(indices, values) if indices else None
 
 
 def read_vector(vectors: object, name: str) -> Vectors | None:

@@ -153,11 +153,6 @@ def mode_for(text: str) -> SearchMode:
     return SearchMode.HYBRID if terms(text) else SearchMode.SEMANTIC
 
 
-def mode_of(explanations: Sequence[Explanation], text: str) -> SearchMode:
-    """Return what ranked the results of a search for a text: what they say, or `mode_for` if there are none."""
-    return explanations[0].mode if explanations else mode_for(text)
-
-
 async def search_hybrid(
     store: VectorStore,
     query: Query,
