@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -208,13 +208,7 @@ def refuse_another(version: int) -> None:
 
 TOMBSTONE: Final[Mapping[str, Any]] = {"forgotten": True}  # Marks an id as forgotten, whatever other lines say
 
-_VERSION: Final = re.compile(rb',"v":([1-9]\d{0,8})\}\n')  # The end of a line: keys are sorted, the version is last
-
-
-def versions_of(lines: bytes) -> Iterator[int]:
-    """Yield the version of each line, from its end alone."""
-    for match in _VERSION.finditer(lines):
-        yield int(match[1])
+VERSION: Final = re.compile(rb',"v":([1-9]\d{0,8})\}\n')  # The end of a line: keys are sorted, the version is last
 
 
 def is_tombstone(data: object) -> bool:

@@ -13,11 +13,11 @@ from learning_memory_server.journal.codec import (
     KINDS,
     MALFORMED,
     PROJECT,
+    VERSION,
     DamagedLineError,
     content_of,
     open_file_of,
     refuse_another,
-    versions_of,
 )
 from learning_memory_server.journal.log import Damage, Disk, Log, Purge, journal_errors, matching
 from learning_memory_server.journal.names import Names
@@ -160,8 +160,8 @@ class Journal:
                     content = path.read_bytes()
                 if content.count(END + b"\n") == content.count(b"\n"):
                     continue
-                for version in versions_of(content):
-                    refuse_another(version)
+                for version in VERSION.finditer(content):
+                    refuse_another(int(version[1]))
         self._refuse_open_files()
 
     def _refuse_open_files(self) -> None:

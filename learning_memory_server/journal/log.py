@@ -94,7 +94,6 @@ class LogContent:
     records: list[JournalRecord] = field(default_factory=list)
     damage: list[Damage] = field(default_factory=list)
     forgotten: set[tuple[str, str]] = field(default_factory=set)
-    tombstones: list[JournalRecord] = field(default_factory=list)
 
     @classmethod
     def of(cls, lines: Iterable[Line]) -> LogContent:
@@ -105,7 +104,6 @@ class LogContent:
                 content.damage.append(line.damage)
             elif line.record and line.record.is_tombstone:
                 content.forgotten.add((line.record.kind, line.record.id))
-                content.tombstones.append(line.record)
             elif line.record:
                 content.records.append(line.record)
         gone = content.forgotten
@@ -139,7 +137,7 @@ class Log:
         self._path = path
         self._monthly = monthly
         self._disk = disk
-        self._damaged: int | None = None
+        self.known_damage: int | None = None  # Unreadable lines when it was last read; None if it never was
         self._ends: dict[Path, int] = {}  # Acknowledged bytes of each file, as read or written by this process
         self._appended: dict[Path, bytes] = {}  # What this process has appended to each file last
         self._unfinished: set[Path] = set()  # Files with an append that failed, whose bytes may still be there
@@ -196,7 +194,7 @@ class Log:
     def read(self) -> LogContent:
         """Return everything that can be read and is not forgotten. A tombstone counts wherever it is in the log."""
         content = LogContent.of(self._parsed())
-        self._damaged = len(content.damage)
+        self.known_damage = len(content.damage)
         return content
 
     def records(self) -> Iterator[JournalRecord]:
@@ -208,12 +206,7 @@ class Log:
                 continue
             data = self.names.as_read(line.record.data) if self.names else line.record.data
             yield line.record if data is line.record.data else replace(line.record, data=data)
-        self._damaged = damaged
-
-    @property
-    def known_damage(self) -> int | None:
-        """How many lines could not be read when the log was last read; None if it never was."""
-        return self._damaged
+        self.known_damage = damaged
 
     def mentioned(self, kind: str, ids: Iterable[str]) -> set[str]:
         """Return the ids that a readable line is about, by a text search in the fixed form of lines."""

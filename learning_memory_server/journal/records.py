@@ -45,16 +45,6 @@ class Forgetting(Generic[T]):
     before: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
 
-    @classmethod
-    def of(cls, ids: Iterable[str], known: Mapping[str, T], forgotten: Collection[str]) -> Forgetting[T]:
-        """Sort the ids into the three groups; duplicates count once."""
-        wanted = list(dict.fromkeys(ids))
-        return cls(
-            tuple(known[name] for name in wanted if name in known),
-            tuple(name for name in wanted if name not in known and name in forgotten),
-            tuple(name for name in wanted if name not in known and name not in forgotten),
-        )
-
 
 class Records(Generic[T]):
     """The things of one kind in a `log`, read once at first use. Writes are on the disk before they are visible."""
@@ -105,11 +95,13 @@ class Records(Generic[T]):
         return []
 
     def look_up(self, ids: Iterable[str], also: Mapping[str, T] = _NOTHING) -> Forgetting[T]:
-        """Return what `forget` would return, and change nothing."""
-        loaded, wanted = self._loaded(), list(ids)
+        """Return what `forget` would return, and change nothing. Duplicate ids count once."""
+        loaded, wanted = self._loaded(), dict.fromkeys(ids)
         # A copy of everything would take longer, the more there is.
         known = {name: thing for name in wanted if (thing := also.get(name) or loaded.get(name))}
-        return Forgetting.of(wanted, known, self._tombstones)
+        others = [name for name in wanted if name not in known]
+        before = tuple(name for name in others if name in self._tombstones)
+        return Forgetting(tuple(known.values()), before, tuple(name for name in others if name not in self._tombstones))
 
     def look_up_project(self, project: str) -> Forgetting[T]:
         """Return what forgetting everything of a project would return, and change nothing."""

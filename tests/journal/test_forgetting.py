@@ -115,10 +115,11 @@ def test_the_next_start_removes_incomplete_files(journal: Journal) -> None:
     assert journal.open_entries() == [ghap()]
 
 
-def test_a_look_up_counts_each_id_once_and_separates_the_unknown() -> None:
-    known = {"a": A, "b": B, "back": C}
+def test_a_look_up_counts_each_id_once_and_separates_the_unknown(journal: Journal) -> None:
+    records = Records(journal.entries, GHAP)
+    records.forget(["gone", "back"], NOON, unknown_too=True)
 
-    looked_up = Forgetting.of(["b", "gone", "a", "b", "never", "back"], known, {"gone", "back"})
+    looked_up = records.look_up(["b", "gone", "a", "b", "never", "back"], {"a": A, "b": B, "back": C})
 
     assert looked_up == Forgetting((B, A, C), ("gone",), ("never",))
 

@@ -74,11 +74,6 @@ class Bounded:
         """Return the offset from the start."""
         return self._file.tell()
 
-    def read_to_the_end(self) -> None:
-        """Read the rest: a compressed file ends with a checksum, which is verified then."""
-        while self.read(HEADER_MAX):
-            pass
-
     def _check(self, offset: int) -> None:
         if offset > self._furthest:
             raise InvalidInputError(
@@ -250,7 +245,8 @@ def _opened(file: IO[bytes]) -> Iterator[Archive]:
             members = _members(tar)
             bounded.at_once = max(MANIFEST_MAX, OPEN_MAX)
             archive = _verified(tar, members)
-            bounded.read_to_the_end()
+            while bounded.read(HEADER_MAX):
+                pass  # A compressed file ends with a checksum, which is verified then
             yield archive
     except (tarfile.TarError, EOFError, zlib.error, gzip.BadGzipFile, UnicodeError, RecursionError) as error:
         raise InvalidInputError(f"The archive cannot be read ({error}).", hint="It may be truncated.") from None
