@@ -25,7 +25,8 @@ sys.argv = ["learning-memory-server", *{command}]
 main()
 """
 SMALL_DISK = f"""
-import resource, signal
+import resource, signal, sys
+sys.dont_write_bytecode = True  # Half of a module's code would fail every later process
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 {RUN.format(command=COMMAND)}
