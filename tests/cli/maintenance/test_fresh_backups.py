@@ -25,8 +25,10 @@ sys.argv = ["learning-memory-server", *{command}]
 main()
 """
 SMALL_DISK = f"""
-import resource, signal, sys
-sys.dont_write_bytecode = True  # Half of a module's code would fail every later process
+import compileall, resource, signal
+import learning_memory_server
+# First: a hub inherits the limit, and half of a module's code would fail every later process.
+compileall.compile_dir(learning_memory_server.__path__[0], quiet=2)
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 {RUN.format(command=COMMAND)}
