@@ -21,16 +21,12 @@ from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
 
-_TEXTS: Final = 200
-"""How many of a project's last prompts and commands are remembered."""
-_USED: Final = 10
-"""In how many of them a name may be, without those of the session that asks and of the lesson's own."""
-_LESSONS: Final = 500
-"""How many of a project's newest lessons are looked at."""
+_TEXTS: Final = 200  # How many of a project's last prompts and commands are remembered
+_USED: Final = 10  # In how many of them a name may be, without those of the session that asks and of the lesson's own
+_LESSONS: Final = 500  # How many of a project's newest lessons are looked at
 _FEW, _SHARE = 2, 0.02
 """How many lessons on different things may have a name: so many, or this share of them."""
-_LEAST: Final = 3
-"""The shortest name."""
+_LEAST: Final = 3  # The shortest name
 _WORD: Final = re.compile(r"(?<![\w@.~+/-])[\w@.~+-]{0,80}(?:/[\w@.~+-]{1,80}){0,16}")
 _CODE: Final = re.compile(r"[^\W\d]\w*[\d_]|_\w*[^\W\d_]|[a-z]\w*[A-Z]")
 _ADDRESS: Final = re.compile(r"\b\w{1,20}://\S+")

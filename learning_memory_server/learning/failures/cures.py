@@ -25,8 +25,7 @@ from learning_memory_server.system.invisible import hides
 _CURE: Final = "cure_"
 _ELLIPSIS: Final = "\N{HORIZONTAL ELLIPSIS}"
 _SHOWN: Final = 120  # Characters of a cure in a sentence
-_FOLLOWED: Final = 3
-"""Cures of an error in a list."""
+_FOLLOWED: Final = 3  # Cures of an error in a list
 _FETCHES: Final = re.compile(
     r"\b(?:curl|wget|iwr|irm|iex|invoke-\w+|npx|bunx|uvx|pipx|dlx|eval|source|install|add|sync|upgrade|migrate)\b"
     r"|\b(?:npm|pnpm|yarn) (?:ci|exec|x|create|init)\b|\b(?:docker|podman) (?:run|pull)\b|--with\b|://"

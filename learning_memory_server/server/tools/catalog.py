@@ -14,13 +14,10 @@ from learning_memory_server.server.tools.toolset import SILENT, ToolSet
 
 toolset = ToolSet()
 
-_CALLS: Final = 256
-"""Remembered agents of calls: more than a session has at once."""
+_CALLS: Final = 256  # Remembered agents of calls: more than a session has at once
 
-HOOK = "hook"
-_COMMAND_MAX: Final = 8_000
-"""Characters of a command that are looked at: the rest of a longer one is a script."""
-"""The tool's name."""
+HOOK = "hook"  # The tool's name
+_COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 
 
 class CallingAgents:
@@ -101,8 +98,6 @@ async def hook(
 
 TOOLS: Final = [*ghap.toolset.tools, *learning.toolset.tools, *search.toolset.tools]
 
-OF_APPS: Final = learning.of_apps.tools
-"""What a client sees besides that renders pages (MCP Apps)."""
+OF_APPS: Final = learning.of_apps.tools  # What a client sees besides that renders pages (MCP Apps)
 
-WITH_HOOKS: Final = [*TOOLS, *toolset.tools]
-"""What a client sees that was started with `--hooks`."""
+WITH_HOOKS: Final = [*TOOLS, *toolset.tools]  # What a client sees that was started with `--hooks`

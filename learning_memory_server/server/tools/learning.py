@@ -20,8 +20,7 @@ from learning_memory_server.server.tools.toolset import STORED_TEXT, TextWire, T
 from learning_memory_server.server.views import entry_views, value_views
 
 toolset = ToolSet()
-of_apps = ToolSet()
-"""What only clients that render pages (MCP Apps) see."""
+of_apps = ToolSet()  # What only clients that render pages (MCP Apps) see
 
 DASHBOARD_URI: Final = "ui://learning-memory/dashboard"
 
