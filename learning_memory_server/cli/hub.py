@@ -24,7 +24,7 @@ from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.vocabulary import OutcomeStatus, Tier
 from learning_memory_server.server.settings import Settings
-from learning_memory_server.server.views import calibration_views, entry_views
+from learning_memory_server.server.views import calibration_views, entry_views, fields
 from learning_memory_server.system.files import is_at
 from learning_memory_server.system.ipc.discovery import LOG
 from learning_memory_server.system.paths import APPLICATION
@@ -161,7 +161,7 @@ def status() -> command.Result:
             "by_outcome": _by(OutcomeStatus, (entry.outcome.status for entry in resolved)),
             "by_project": dict(Counter(entry.project for entry in resolved).most_common()),
         },
-        "open": [entry_views.entry_key(entry) for entry in still_open],
+        "open": [fields(entry_views.EntryKey, entry) for entry in still_open],
         "values": len(values.all()),
         "superseded": len(values.all()) - len(values.current()),
         "memories": len({record.id for record in journal.memories.read().records}),

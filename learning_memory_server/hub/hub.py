@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import structlog
@@ -136,7 +137,10 @@ class Hub:
             async with asyncio.timeout(timeouts.HELLO):
                 hello = discovery.read_hello(await reader.readline())
             if hello["role"] == "control":
-                await self._control(hello, reader, writer)
+                reply = await connections.answer(partial(self._obey, hello), reader, writer)
+                await connections.send(writer, reply)
+                if "stopping" in reply:
+                    self._ending.set()
             elif hello["role"] == "hook":
                 # One that has given up tells its agent nothing.
                 if not reader.at_eof():
@@ -265,12 +269,6 @@ class Hub:
         journal = self._services.journal
         known = unknown_variables(hello.get("variables", ())) + removed_keys()
         return known + journal_notices(journal, journal.known_damage)
-
-    async def _control(self, hello: dict[str, Any], reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        reply = await connections.answer(lambda report: self._obey(hello, report), reader, writer)
-        await connections.send(writer, reply)
-        if "stopping" in reply:
-            self._ending.set()
 
     async def _obey(self, hello: dict[str, Any], report: Report) -> dict[str, Any]:
         command, fields = hello.get("command"), hello.get("fields", {})

@@ -15,7 +15,6 @@ from learning_memory_server.server.tools.toolset import SILENT, ToolSet
 toolset = ToolSet()
 
 _CALLS: Final = 256  # Remembered agents of calls: more than a session has at once
-
 HOOK = "hook"  # The tool's name
 _COMMAND_MAX: Final = 8_000  # Characters of a command that are looked at: the rest of a longer one is a script
 

@@ -306,10 +306,11 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
     if entry is not None:
         reply |= entry_views.open_entry(entry)
     if orphans:
-        reply["orphaned"] = [entry_views.entry_key(each) for each in reversed(orphans)]
+        reply["orphaned"] = [fields(entry_views.EntryKey, each) for each in reversed(orphans)]
     if elsewhere:
         reply["open_elsewhere"] = [
-            entry_views.entry_key(each) | {"owner": collector.owner(each, caller).value} for each in reversed(elsewhere)
+            fields(entry_views.EntryKey, each) | {"owner": collector.owner(each, caller).value}
+            for each in reversed(elsewhere)
         ]
     if collector.is_ambiguous(caller):
         reply["hint"] = (

@@ -17,7 +17,7 @@ from learning_memory_server.model.vocabulary import Axis, Stance
 from learning_memory_server.server.composition.services import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import STORED_TEXT, TextWire, ToolSet, page
-from learning_memory_server.server.views import entry_views, value_views
+from learning_memory_server.server.views import entry_views, fields, value_views
 
 toolset = ToolSet()
 of_apps = ToolSet()  # What only clients that render pages (MCP Apps) see
@@ -63,7 +63,9 @@ async def get_clusters(
     """
     found = await clusterer.cluster_axis(axis, projects.named(project, caller))
     now = utc_now()
-    noise = [value_views.exemplar(entry) for entry in found.noise[: limits.NOISE_SHOWN]] if include_noise else None
+    noise = (
+        [fields(value_views.Exemplar, entry) for entry in found.noise[: limits.NOISE_SHOWN]] if include_noise else None
+    )
     shown = [value_views.cluster(cluster, now) for cluster in found.clusters[offset:]]
     return cast(
         "ClusterList",

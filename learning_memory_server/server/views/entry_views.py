@@ -141,11 +141,6 @@ class Paged(TypedDict):
     stored_text: NotRequired[str]
 
 
-def entry_key(entry: Ghap) -> dict[str, Any]:
-    """Return enough of an open entry to recognise it."""
-    return fields(EntryKey, entry)
-
-
 def open_entry(entry: Ghap) -> dict[str, Any]:
     """Return an `OpenEntry`: nothing that only the journal needs, such as the session it belongs to."""
     history = [lean(fields(Revision, revision)) for revision in entry.history]

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.clusters import ExperienceCluster
     from learning_memory_server.learning.values.log import Likeness, Standing
     from learning_memory_server.learning.values.store import Judgement, Validation
-    from learning_memory_server.model.entry import Ghap
     from learning_memory_server.model.value import Value
 
 
@@ -62,11 +61,6 @@ class AxisView(TypedDict):
     explanation: NotRequired[str]
 
 
-def exemplar(entry: Ghap) -> Exemplar:
-    """Return what a listing shows of an experience."""
-    return {"id": entry.id, "goal": entry.goal}
-
-
 def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
     """Return a cluster as a listing shows it. Its last 30 days end `now`."""
     outcomes = found.outcomes
@@ -79,7 +73,7 @@ def cluster(found: ExperienceCluster, now: datetime) -> dict[str, Any]:
             "size": len(found.members),
             "avg_weight": round(found.mean_weight, 3),
             "takeaway": shortened(taken, limits.TAKEAWAY_SHOWN),
-            "exemplars": [exemplar(entry) for entry in found.exemplars],
+            "exemplars": [fields(Exemplar, entry) for entry in found.exemplars],
             "outcomes": {status.value: count for status, count in outcomes.by_status.items()},
             "root_causes": {cause.value: count for cause, count in outcomes.by_root_cause.items()},
             "first_seen": outcomes.times[0].date().isoformat(),
