@@ -5,7 +5,6 @@ import hashlib
 import json
 from functools import cache
 from importlib import resources
-from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 from learning_memory_server.system.invisible import shown
@@ -56,8 +55,8 @@ def page(document: str) -> str:
 def _frame() -> tuple[str, str]:
     """Return what stands before and after the data."""
     assets = resources.files(__package__).joinpath("assets")
-    scripts = [_read(assets / "vendor" / name) for name in VENDORED] + [_read(assets / name) for name in OWN]
-    style = _read(assets / "page.css")
+    files = [*(assets / "vendor" / name for name in VENDORED), *(assets / name for name in OWN)]
+    *scripts, style, filled = (each.read_text("utf-8") for each in (*files, assets / "page.css", assets / "page.html"))
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -68,7 +67,6 @@ def _frame() -> tuple[str, str]:
             "form-action 'none'",
         )
     )
-    filled = _read(assets / "page.html")
     for name, value in {
         "POLICY": policy,
         "STYLE": style,
@@ -77,10 +75,6 @@ def _frame() -> tuple[str, str]:
         filled = filled.replace(f"{{{{{name}}}}}", value)
     before, _, after = filled.partition("{{DATA}}")
     return before, after
-
-
-def _read(file: Traversable) -> str:
-    return file.read_text("utf-8")
 
 
 def _source(content: str) -> str:
