@@ -27,6 +27,7 @@ from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.project import Naming
+from learning_memory_server.model.server import KnownServer
 from learning_memory_server.model.stored import WRITTEN, Stored
 from learning_memory_server.model.value import ClusterId, Value, Verdict
 from learning_memory_server.version import JOURNAL_FORMAT
@@ -185,7 +186,15 @@ MEMORY: Final = RecordKind(
     absent={"metadata": {}},
 )
 CLUSTERS: Final = RecordKind[Any]("clusters", "clusters", noun="cluster change")
-SERVER: Final = RecordKind[Any]("server", "servers", own="urls owner left", noun="server line", is_archived=False)
+SERVER: Final = RecordKind(
+    "server",
+    "servers",
+    KnownServer,
+    own="urls owner left",
+    noun="server line",
+    is_archived=False,
+    names={"is_left": "left"},
+)
 PROJECT: Final = RecordKind(
     "project", "projects", Naming, own="id created_at name into", noun="project line", is_archived=False
 )

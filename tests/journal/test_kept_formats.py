@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from learning_memory_server.index.engines.server_log import KnownServer, ServerLog
+from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.journal.archive.contents import contents_of
 from learning_memory_server.journal.archive.reading import ARCHIVE_VERSION, MANIFEST, open_archive
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
@@ -26,6 +26,7 @@ from learning_memory_server.model.advice import Advice, Channel, Citation, Effec
 from learning_memory_server.model.entry import Ghap, Lesson, Resolution, Revision, RootCause
 from learning_memory_server.model.failure import Failure, failure_id
 from learning_memory_server.model.memory import Chunking, Memory
+from learning_memory_server.model.server import KnownServer
 from learning_memory_server.model.value import ClusterId, Evidence, Value, Verdict
 from learning_memory_server.model.vocabulary import Axis, Domain, OutcomeStatus, RootCauseCategory, Stance, Strategy
 from learning_memory_server.sharing import files

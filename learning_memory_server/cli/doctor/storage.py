@@ -28,11 +28,12 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import find_owner
-from learning_memory_server.index.engines.server_log import KnownServer, ServerLog, server_from_data
+from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
-from learning_memory_server.journal.codec import KINDS, SERVER
+from learning_memory_server.journal.codec import KINDS
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Log
+from learning_memory_server.model.server import KnownServer
 from learning_memory_server.server.composition.backends import open_server
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
@@ -51,12 +52,7 @@ def check_journal(settings: Settings) -> Iterator[Finding]:
     """Read everything in the journal, and find out which process has locked it."""
     journal = Journal(settings.journal_directory)
     readers: list[tuple[str, Log, Callable[[dict[str, object]], object] | None]] = [
-        (
-            each.noun or each.kind,
-            journal.logs[each.file],
-            server_from_data if each is SERVER else each.type and each.decode,
-        )
-        for each in KINDS.values()
+        (each.noun or each.kind, journal.logs[each.file], each.type and each.decode) for each in KINDS.values()
     ]
     try:
         sound = []

@@ -4,17 +4,17 @@ Forgotten points must leave each server, also after a change to another engine. 
 the server, so that they are not noted.
 """
 
-import hashlib
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.journal.codec import JournalRecord
+from learning_memory_server.journal.codec import SERVER, JournalRecord
 from learning_memory_server.journal.log import Log
+from learning_memory_server.model.server import KnownServer
 from learning_memory_server.system.servers import HERE, is_here
 
 DEFAULT_PORT: Final = 6333
@@ -71,29 +71,6 @@ def checked_address(url: str, api_key: str | None, *, allow_plaintext_key: bool 
     return f"{parts.hostname}:{port}"
 
 
-KIND: Final = "server"  # How journal lines name this kind
-
-
-@dataclass(frozen=True, slots=True)
-class KnownServer:
-    """A server that has, or had, points of an owner."""
-
-    urls: tuple[str, ...]  # its addresses, as they were set; several for a cluster
-    owner: str  # whose points
-    is_left: bool = False  # whether all of them were removed
-
-    @property
-    def id(self) -> str:
-        """The id of its lines in the journal."""
-        digest = hashlib.sha256("\n".join((self.owner, *sorted(self.urls))).encode()).hexdigest()
-        return f"{KIND}_{digest[:16]}"
-
-    @property
-    def places(self) -> frozenset[str]:
-        """What tells it apart from other servers."""
-        return places_of(",".join(self.urls))
-
-
 @dataclass(frozen=True)
 class ServerLog:
     """The servers in the journal."""
@@ -116,7 +93,7 @@ class ServerLog:
     def elsewhere(self, url: str | None, owner: str | None = None) -> list[KnownServer]:
         """Return those known servers that are not the one at `url`, under whatever addresses it is known."""
         here, rest = self._here(url), self.known(owner)
-        return [each for each in rest if not each.places & here]
+        return [each for each in rest if not _places(each) & here]
 
     def is_same(self, url: str, other: str | None) -> bool:
         """Return whether two settings mean the same server, as far as their addresses and the journal tell."""
@@ -126,25 +103,20 @@ class ServerLog:
         """Return the places of a server, also under other addresses of the same cluster."""
         here = places_of(url or "")
         rest = self._all()
-        while joined := [each for each in rest if each.places & here]:
-            here = here.union(*(each.places for each in joined))
+        while joined := [each for each in rest if _places(each) & here]:
+            here = here.union(*map(_places, joined))
             rest = [each for each in rest if each not in joined]
         return here
 
     def _all(self) -> list[KnownServer]:
-        last = {record.id: record.decoded(server_from_data) for record in self.log.read().records}
+        last = {record.id: record.decoded(SERVER.decode) for record in self.log.read().records}
         return list(last.values())
 
     def _note(self, servers: Iterable[KnownServer], at: datetime) -> None:
         known = self._all()
         new = [each for each in servers if each not in known]
-        self.log.append([JournalRecord(KIND, each.id, at, _to_data(each)) for each in new])
+        self.log.append([JournalRecord.of(SERVER, each, at) for each in new])
 
 
-def _to_data(server: KnownServer) -> dict[str, Any]:
-    return {"urls": list(server.urls), "owner": server.owner, **({"left": True} if server.is_left else {})}
-
-
-def server_from_data(data: dict[str, Any]) -> KnownServer:
-    """Return the server that the data describes."""
-    return KnownServer(tuple(data["urls"]), data["owner"], data.get("left", False))
+def _places(server: KnownServer) -> frozenset[str]:
+    return places_of(",".join(server.urls))
