@@ -25,6 +25,7 @@ from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog, Records
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
+from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.preferences import FOUND, PreferenceLog
 from learning_memory_server.learning.review import Review
 from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
@@ -195,6 +196,7 @@ class Stored:
         self.memories = Records(self.journal.memories, MEMORY)
         self.failures = FailureLog(self.journal.failures)
         self.advice = AdviceLog(self.journal.advice)
+        self.validity = Validity(self.advice, self.entries)
         self.trials = Trials(self.journal.trials, utc_now)
         self.answers = Answers(self.journal.answers)
         self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice.effects)

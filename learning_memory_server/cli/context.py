@@ -10,7 +10,6 @@ from learning_memory_server.cli.listing import next_step
 from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.text import UNCONFIRMED, helped_most
 from learning_memory_server.learning.advice.text import context as context_of
-from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.project import short_name
@@ -71,7 +70,7 @@ def context() -> command.Result:
     stored = command.Stored(settings)
     names = Names(stored.entries, stored.answers, lambda project: stored.shared.allowed(project, stored.answers))
     names.look(caller.folder)
-    validity = Validity(stored.advice, stored.entries)
+    validity = stored.validity
     gone = validity.successors()
     found = names.at(place_in(folder_of(os.environ)), caller)
     found += helped_most(stored.entries, stored.advice.effects(), caller.project)

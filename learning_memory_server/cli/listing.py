@@ -11,7 +11,6 @@ from rich.text import Text
 from learning_memory_server.cli import command, out
 from learning_memory_server.errors import ClientSetupError
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.values.log import ordered
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
@@ -81,9 +80,8 @@ def next_step(stored: command.Stored) -> str:
 def notes_here(entries: Sequence[Ghap], stored: command.Stored) -> dict[str, dict[str, str]]:
     """Return what is said about entries besides what they have, as this folder's files show it now."""
     caller = caller_of(os.environ, stored.settings)
-    validity = Validity(stored.advice, stored.entries)
-    validity.freshness.look(entries, caller.project, caller.folder)
-    return validity.notes(entries, caller.folder)
+    stored.validity.freshness.look(entries, caller.project, caller.folder)
+    return stored.validity.notes(entries, caller.folder)
 
 
 @commands.command(example="--project current")

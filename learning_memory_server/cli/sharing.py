@@ -19,7 +19,6 @@ from learning_memory_server.cli import out
 from learning_memory_server.cli.access.connection import open_connection
 from learning_memory_server.cli.command import Commands, Stored, YesOption, current_project, open_settings
 from learning_memory_server.errors import InvalidInputError, NotFoundError
-from learning_memory_server.learning.advice.validity import Validity
 from learning_memory_server.learning.review import Kind
 from learning_memory_server.learning.values.log import Standing
 from learning_memory_server.model.advice import Effect
@@ -311,7 +310,7 @@ def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator
             since = f"a value of {where}, {each.value.created_at:%Y-%m-%d}"
             yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
     cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
-    for later, name, effect in Validity(stored.advice, stored.entries).said():
+    for later, name, effect in stored.validity.said():
         if told := stored.entries.find_resolved(later):
             cited[name, effect][later] = told.agent_session
     for (name, effect), by in sorted(cited.items(), key=lambda item: (-len(item[1]), item[0])):
