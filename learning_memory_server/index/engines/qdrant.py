@@ -265,8 +265,7 @@ class QdrantStore(VectorStore):
         async with self._reading.setdefault(place.label, asyncio.Lock()):
             # From now on it learns of every write.
             known = self._terms.setdefault(place.label, OwnTerms())
-            known.begin_reading()
-            try:
+            with known.reading():
                 if place.label in self._read:
                     there = await self._points.payloads(place, fields)
                     unknown = known.end_reading(there.keys())
@@ -277,8 +276,6 @@ class QdrantStore(VectorStore):
                     known.end_reading(there.keys())
                 for point_id, (indices, _) in read.items():
                     known.learn(point_id, indices)
-            finally:
-                known.done_reading()
             self._read.add(place.label)
             return there
 

@@ -6,8 +6,9 @@ Reads have the owner's condition, writes the owner's name. An id on the server i
 import math
 from array import array
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -260,9 +261,14 @@ class OwnTerms:
             if self._touched is not None:
                 self._touched.add(point_id)
 
-    def begin_reading(self) -> None:
-        """Remember what changes while the server's points are read."""
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Remember what changes while the block reads the server's points."""
         self._touched = set()
+        try:
+            yield
+        finally:
+            self._touched = None
 
     def end_reading(self, there: AbstractSet[str]) -> set[str]:
         """Drop points that are not on the server, and return those `there` whose terms are not known."""
@@ -270,10 +276,6 @@ class OwnTerms:
         for point_id in self._terms.keys() - there - touched:
             self._unset(point_id)
         return set(there) - self._terms.keys() - touched
-
-    def done_reading(self) -> None:
-        """Stop remembering what changes."""
-        self._touched = None
 
     def learn(self, point_id: str, indices: Sequence[int]) -> None:
         """Record the terms of a point that was read, unless it was written or removed in the meantime."""
