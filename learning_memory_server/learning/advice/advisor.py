@@ -18,6 +18,7 @@ from learning_memory_server.learning.advice.finder import AdviceFinder, Ranked, 
 from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.advice.names import Names
 from learning_memory_server.learning.advice.validity import Validity
+from learning_memory_server.learning.failures.parse import looks, parse
 from learning_memory_server.learning.values.log import ValueLog
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Citation, Effect, Item, Kind, Reason, advice_id
@@ -156,6 +157,7 @@ class Advisor:
         """
         text = text[:_PROMPT_MAX]
         heard = self.names.heard(text, caller)
+        heard = [] if by_name and all(map(looks, parse(text).steps)) else heard
         named = [each for each in heard if not (self.knows(caller, each.id) or self.log.is_worn(each.id))]
         if not named and (by_name or len(set(terms(text))) < _TERMS_LEAST):
             return None
@@ -164,19 +166,28 @@ class Advisor:
         until = monotonic() + patience
         while not self.finder.index.is_open and monotonic() < until:
             await asyncio.sleep(_LOOK)
-        ranked = await self._ranked(
+        ranked = await self._ranked_text(text, caller, until)
+        found = ranked.lesson(is_error=tools is not None, named=named) if ranked else None
+        if found is None or self.knows(caller, found[0].id):
+            return None
+        entry, item = found
+        if tools and not self.finder.has(entry, tools):
+            return None
+        bears = (by_name or tools is not None) and self.names.runs(text, entry, caller)
+        if not bears:
+            # A name alone is no reason: what is done with the thing must be what the lesson is about.
+            rest = self.names.besides(text, caller)
+            ranked = ranked if rest == text else await self._ranked_text(rest, caller, until)
+            bears = bool(ranked and ranked.bears(entry))
+        return entry if bears and self.may_show(caller, Channel.HOOK, [item]) else None
+
+    async def _ranked_text(self, text: str, caller: Caller, until: float) -> Ranked | None:
+        return await self._ranked(
             self.finder.rank_text(text, caller.project, self.log.effects()),
             caller.project,
             caller.folder,
             max(until - monotonic(), timeouts.HOOK_LESSON),
         )
-        found = ranked.lesson(is_error=tools is not None, named=named) if ranked else None
-        if found is None or self.knows(caller, found[0].id):
-            return None
-        if tools and not self.finder.has(found[0], tools):
-            return None
-        entry, item = found
-        return entry if self.may_show(caller, Channel.HOOK, [item]) else None
 
     async def find_wrong(self, file: str, caller: Caller) -> Ghap | None:
         """Return the newest falsified hypothesis of other sessions about a file, and record that it is shown."""

@@ -204,6 +204,11 @@ class Ranked:
         found = sorted(alike, key=lambda each: -each.score)
         return (found[0].entry, replace(found[0].item(least), reason=Reason.TERMS)) if found else None
 
+    def bears(self, entry: Ghap) -> bool:
+        """Return whether an experience is near enough; a lower score is enough if it shares a term with the text."""
+        mine = (each for each in self.experiences if each.entry.id == entry.id)
+        return any(each.score >= (NAMED if each.shared else self.least) for each in mine)
+
     def best_values(self) -> list[Likeness]:
         """Return the values to show."""
         return [each for each in self.values if each.similarity - self.usual >= VALUE]

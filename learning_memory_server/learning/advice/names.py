@@ -17,6 +17,7 @@ from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.answers import Answers
 from learning_memory_server.learning.advice.finder import distinct, may_tell
 from learning_memory_server.learning.anchors.freshness import project_root, tracked_by_git
+from learning_memory_server.learning.failures.parse import head, looks, parse
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.vocabulary import Axis
@@ -88,6 +89,16 @@ class Names:
             return []
         self._texts[caller.project].append((caller.session, found))
         return self._lessons(found, caller)
+
+    def besides(self, text: str, caller: Caller) -> str:
+        """Return what a text says besides names."""
+        once = self._once.get(caller.folder, ())
+        return _WORD.sub(lambda word: "" if names_in(word[0], once) else word[0], text)
+
+    def runs(self, command: str, entry: Ghap, caller: Caller) -> bool:
+        """Return whether a command runs a program or a script that an entry names, to do more than look."""
+        run = " ".join(head(step.call)[1] for step in parse(command).steps if not looks(step))
+        return not self._of(entry, caller)[0].isdisjoint(names_in(run))
 
     def at(self, place: str, caller: Caller) -> list[Ghap]:
         """Return the lessons that name where a caller works: a branch, and files and folders, a line each."""

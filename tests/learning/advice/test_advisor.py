@@ -291,6 +291,24 @@ async def test_a_lesson_that_names_the_same_thing_is_told_at_a_lower_bar_until_i
     assert await shows.find_lesson(f"{asked} with bin/press", replace(ALICE, session="3" * 16)) is None
 
 
+@pytest.mark.parametrize(
+    ("text", "by_name", "is_told"),
+    [
+        ("who painted bin/press green yesterday?", False, False),
+        ("sha1sum bin/press", True, False),
+        ("cat bin/press", True, False),
+        ("bin/press tomorrow.txt", True, True),
+    ],
+)
+async def test_a_name_alone_is_no_reason_unless_a_command_runs_the_thing(
+    parts: Parts, text: str, by_name: bool, is_told: bool
+) -> None:
+    of = "bin/press"
+    named = replace(about("types", 7), goal=of, hypothesis=of, action=of, prediction=of)
+    await parts.learn(replace(named, resolution=replace(named.outcome, lesson=Lesson("", "bin/press"))))
+    assert bool(await advisor(parts).find_lesson(text, ALICE, by_name=by_name)) is is_told
+
+
 @pytest.mark.parametrize("prompt", ["", "go on", "fix the pool", "draw the owl in the meadow at midnight"])
 async def test_a_prompt_saying_little_or_something_else_is_shown_nothing(parts: Parts, prompt: str) -> None:
     assert await advisor(parts).find_lesson(prompt, ALICE) is None
