@@ -30,6 +30,7 @@ _DATA: Final = {
     "failures": {"--data": _SESSIONS},
     "freshness": {"--data": "releases"},
     "lessons": {"--sessions": _SESSIONS, "--entries": _ENTRIES},
+    "names": {"--entries": _ENTRIES},
     "questions": {"--data": "questions-demo.json"},
     "replay": {"--data": _ENTRIES},
     "recurrence": {"--sessions": _SESSIONS, "--entries": _ENTRIES},

@@ -1,10 +1,10 @@
-"""What the hooks say of lessons: `python -m benchmarks.lessons [--sessions FILE] [--entries FILE]`.
+"""What the hooks say of lessons: `python -m benchmarks.lessons [--sessions FILE ...] [--entries FILE]`.
 
 - right: `benchmarks/data/lessons.json` has lessons, and what a later agent runs before it knows. Each is one of a store
   with all of them, and with twelve others. Commands are run plainly and in the ways that agents write them, some of
   which hide that the command fails: at which of its failures the lesson is told. And whether a prompt alone tells it.
 - ties: an entry is open in each of these sessions, with its task as its texts, and resolved at its end: what its errors
-  are tied to is told in later ones. Then 500 lines that a lesson knows are printed in the folder of another project.
+  are tied to is told in later ones. Then each line that a lesson knows is printed in the folder of another project.
 - wrong: recorded sessions over stores of other projects, in which no lesson bears on anything: how many sessions are
   told one, at the prompt or at a command, and the moments.
 """
@@ -52,30 +52,28 @@ _ALSO: Final = (
     ("Make {} start faster", "{} is slow because of its size", "{} reads the whole configuration at each start"),
 )
 """What two other lessons are about."""
-_FOREIGN: Final = 500
 _TIED: Final = "Learned from this error"
 
 
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sessions", type=Path)
+    parser.add_argument("--sessions", type=Path, nargs="*", default=[])
     parser.add_argument("--entries", type=Path)
     options = parser.parse_args()
     configure_logging("error")
     asyncio.run(run(options.sessions, options.entries))
 
 
-async def run(sessions: Path | None, entries: Path | None) -> None:
+async def run(sessions: Sequence[Path], entries: Path | None) -> None:
     """Print both tables."""
     rows = json.loads(DATA.read_text("utf-8"))["lessons"]
-    lessons = [_entry(number, row) for number, row in enumerate(rows)]
+    lessons = [lesson_of(number, row) for number, row in enumerate(rows)]
     others = [replace(member, project="shop") for group in groups() for member in group.members]
     await print_right("all", rows, lessons, None)
     await print_right("with twelve others", rows, lessons, others)
     await print_right("met, one of three about its tool", rows, lessons, others, of_three=True)
-    if sessions:
-        recorded = read_sessions(sessions)
+    for recorded in map(read_sessions, sessions):
         await print_ties(recorded)
         await print_wrong("the values' experiences", recorded, others)
         await print_wrong("these lessons", recorded, lessons)
@@ -214,11 +212,12 @@ async def print_ties(sessions: Sequence[Session]) -> None:
                 known |= {each.line: entry.id for each in entry.errors}
             tied = [each for entry in services.collector.list_resolved() for each in entry.errors if each.is_tied]
             elsewhere = 0
-            for number, line in enumerate(list(known)[:_FOREIGN]):
+            for number, line in enumerate(known):
                 event = Event(AFTER_FAILURE, f"{number:016}", command="make report", error=f"Exit code 1\n{line}")
                 elsewhere += _TIED in await services.hooks.answer(event, Caller("foreign", f"{number:016}"))
     print(
-        f"ties: {len(tied)} of {len(known)} lines are tied; {len(told)} told in {len(sessions)} sessions, {elsewhere} elsewhere"
+        f"ties: {len(tied)} of {len(known)} lines are tied; {len(told)} told in {len(sessions)} sessions, "
+        f"{elsewhere} of {len(known)} elsewhere"
     )
     for session, event, text in told:
         said = json.loads(text)["hookSpecificOutput"]["additionalContext"]
@@ -243,7 +242,7 @@ async def filled(entries: Sequence[Ghap]) -> AsyncIterator[Services]:
         yield services
 
 
-def _entry(number: int, row: dict[str, Any]) -> Ghap:
+def lesson_of(number: int, row: dict[str, Any]) -> Ghap:
     """Return a lesson as an agent recorded it whose guess was wrong."""
     made = entry(10_000 + number, row["goal"], row["hypothesis"], "f", row["result"], against=False)
     end = replace(
