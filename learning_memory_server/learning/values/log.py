@@ -20,7 +20,6 @@ from learning_memory_server.errors import (
     StorageUnavailableError,
 )
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
-from learning_memory_server.index.ranking.threshold import ALIKE
 from learning_memory_server.journal.codec import VALUE, VERDICT
 from learning_memory_server.journal.records import Forgetting, Records
 from learning_memory_server.model import limits
@@ -236,15 +235,6 @@ class Likeness:
 
     value: Value
     similarity: float
-
-
-async def values_like(index: VectorIndex, vector: Vectors, values: Sequence[Value]) -> tuple[Likeness, ...]:
-    """Return at most five indexed values similar to a text, most similar first; none without an engine."""
-    try:
-        near = await nearest_values(index, vector, values, limits.ALIKE_SHOWN)
-    except (StorageUnavailableError, EmbeddingUnavailableError):
-        return ()
-    return tuple(each for each in near if each.similarity >= ALIKE)
 
 
 async def nearest_values(index: VectorIndex, vector: Vectors, values: Iterable[Value], limit: int) -> list[Likeness]:

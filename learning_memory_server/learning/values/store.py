@@ -17,7 +17,7 @@ from learning_memory_server.errors import (
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import Filter
 from learning_memory_server.index.ranking.hybrid import Match, Query, mode_for
-from learning_memory_server.index.ranking.threshold import MEAN, NEAR
+from learning_memory_server.index.ranking.threshold import ALIKE, MEAN, NEAR
 from learning_memory_server.learning.values.log import (
     Closest,
     Likeness,
@@ -27,7 +27,6 @@ from learning_memory_server.learning.values.log import (
     document_of,
     nearest_values,
     ordered,
-    values_like,
     weigh_all,
 )
 from learning_memory_server.model import limits
@@ -217,13 +216,15 @@ class ValueStore:
     async def _similar(
         self, vector: Vectors, axis: Axis, request: float, besides: str | None = None
     ) -> tuple[Likeness, ...]:
+        """Return at most five values of the axis similar to a text, most similar first; none without an engine."""
         others = [value for value in self.log.current(axis) if value.id != besides]
         index = self.index.with_budget(Budget(request, index=timeouts.VALIDATING))
         try:
             async with index.limited():
-                return await values_like(index, vector, others)
-        except StorageUnavailableError:
+                near = await nearest_values(index, vector, others, limits.ALIKE_SHOWN)
+        except (EmbeddingUnavailableError, StorageUnavailableError):
             return ()
+        return tuple(each for each in near if each.similarity >= ALIKE)
 
     def judge(self, caller: Caller, value_id: str, ghap_id: str, stance: Stance) -> Judgement:
         """Record what an entry says about a value. The last verdict on a pair replaces earlier ones."""
