@@ -110,7 +110,7 @@ _OUTSIDE: Final = 0.1  # The share of points that may be off the topic
 _LEAST_PARTED: Final = 0.25  # The lowest score of the best level in a store about several topics
 _VOTERS: Final = 10  # Neighbours that vote on where a noise point belongs
 _LEAST_SHARE: Final = 0.5  # The minimum share of all votes
-_LEAST_SIMILARITY: Final = 0.4  # The minimum cosine to the centroid; decision 11 has variants
+_LEAST_SIMILARITY: Final = 0.4  # The minimum cosine to the centroid
 
 
 def joined(
