@@ -15,8 +15,9 @@ test test-torch quick coverage: export PYTHONDONTWRITEBYTECODE =
 demo: $(INSTALLED)
 	$(BIN)/learning-memory-server demo
 
+# Twice as many at once as two cores: many tests wait for processes that they start.
 test: $(READY)
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 4 --dist worksteal
 
 # The tests that `make test` leaves out, and counts, where torch is missing.
 test-torch: $(TORCH)
