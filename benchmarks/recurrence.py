@@ -45,7 +45,7 @@ from benchmarks.recurring import PROMPT, START, Failed, Session, failures, is_ri
 from benchmarks.values import groups
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
-from learning_memory_server.index.document import axis_texts, documents_of
+from learning_memory_server.index.document import axis_texts
 from learning_memory_server.learning.advice.advisor import Related
 from learning_memory_server.learning.advice.text import related
 from learning_memory_server.model.advice import Channel
@@ -232,7 +232,7 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
                 heard["start"] = services.session_context.text(caller)
                 heard["start_ghap"] = _as_json(await services.advisor.advise(entry, Channel.START))
                 services.collector.add_resolved([entry])
-                await services.writer.write(documents_of(entry))
+                await services.persister.persist(entry)
             said.append(heard)
     return said
 

@@ -20,7 +20,6 @@ from benchmarks.measuring import Option, options_of
 from benchmarks.recorded import read_entries
 from learning_memory_server.cli.command import Stored
 from learning_memory_server.embedding.base import Embedder
-from learning_memory_server.index.document import documents_of
 from learning_memory_server.learning.advice.finder import AdviceFinder, Scored, best
 from learning_memory_server.learning.values.log import Likeness
 from learning_memory_server.learning.values.log import document_of as value_document
@@ -120,7 +119,7 @@ def at_its_start(entry: Ghap) -> Ghap:
 async def _learn(services: Services, event: Ghap | Value | Verdict) -> None:
     if isinstance(event, Ghap):
         services.collector.add_resolved([event])
-        await services.writer.write(documents_of(event))
+        await services.persister.persist(event)
     elif isinstance(event, Value):
         services.value_log.add(event)
         await services.writer.write([value_document(event)])

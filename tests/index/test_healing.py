@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import ForbiddenCollectionError
-from learning_memory_server.index.document import Collection, documents_of, point_id
+from learning_memory_server.index.document import Collection, point_id
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.index.queries import EntryQuery, ExperienceQuery, MemoryFilter, MemoryQuery
 from learning_memory_server.index.writer import IndexWriter
@@ -74,7 +74,7 @@ class Person:
         """Resolve one more entry, which the server does not take."""
         entry = about("pool", 100)
         self.services.collector.add_resolved([entry])
-        assert not await self.services.writer.write(documents_of(entry))
+        assert not await self.services.persister.persist(entry)
 
     def lose_everything(self) -> None:
         """Let the server come back without its volume."""

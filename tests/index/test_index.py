@@ -198,7 +198,7 @@ async def test_a_search_waits_three_times_at_most_and_a_write_once(services: Ser
             assert found.mode is SearchMode.HYBRID
 
     services.collector.add_resolved([numbered(500)])
-    await trips(double, lambda: services.writer.write(documents_of(numbered(500))), 1)
+    await trips(double, lambda: services.persister.persist(numbered(500)), 1)
     await trips(double, lambda: services.writer.remove([point_id("ghap", ENTRIES[0].id)]), 1)
     caller, texts = (Caller("garden", "test"), iter(f"Close the pool {number} times." for number in range(TIMES)))
     await trips(double, lambda: services.memories.add(caller, next(texts), {}), 1)

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-import structlog
 from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
+from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.service import EmbeddingService
 from learning_memory_server.errors import DeadlineExceededError, EmbeddingUnavailableError
@@ -20,6 +20,7 @@ from learning_memory_server.index.queries import ExperienceQuery
 from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.values.store import ValueStore
+from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.recall.recall import ExperienceSearcher
 from learning_memory_server.server.composition.services import Services
@@ -46,18 +47,10 @@ class FailingFollower:
     def __init__(self, failure: Exception) -> None:
         self._failure = failure
 
-    async def write(self, _given: object) -> NoReturn:
+    async def persist(self, _entry: Ghap) -> NoReturn:
         raise self._failure
 
-    find_near = write
-
-
-class PostponingWriter:
-    """Indexes nothing, and logs that."""
-
-    async def write(self, _documents: object) -> bool:
-        structlog.get_logger().warning("documents.postponed")
-        return False
+    find_near = persist
 
 
 @pytest.mark.parametrize("failure", [RuntimeError(SECRET), OSError(2, SECRET, "/etc/shadow"), KeyError(SECRET)])
@@ -97,7 +90,7 @@ async def test_a_failure_does_not_end_the_session(services: Services) -> None:
         await agent.resolve_new()
 
 
-@pytest.mark.parametrize("service", [IndexWriter, ValueStore])
+@pytest.mark.parametrize("service", [ObservationPersister, ValueStore])
 async def test_an_outcome_is_kept_and_said_to_be_whatever_fails(services: Services, service: type) -> None:
     broken = {**services.injectable(), service: FailingFollower(KeyError(SECRET))}
     with capture_logs() as logs:
@@ -109,15 +102,6 @@ async def test_an_outcome_is_kept_and_said_to_be_whatever_fails(services: Servic
     assert reply["warning"].startswith("The entry is saved.")
     assert [each["id"] for each in found["results"]] == [ghap_id]
     assert "resolution.unfinished" in {each["event"] for each in logs}
-
-
-async def test_what_is_logged_while_an_entry_is_indexed_names_it(services: Services) -> None:
-    broken = {**services.injectable(), IndexWriter: PostponingWriter()}
-    with capture_logs(processors=[merge_contextvars]) as logs:
-        async with agent_of(broken) as agent:
-            ghap_id = (await agent.call("start_ghap", **ENTRY))["id"]
-            assert (await agent.call("resolve_ghap", **CONFIRMED))["indexed"] is False
-    assert [line["ghap_id"] for line in logs if line["event"] == "documents.postponed"] == [ghap_id]
 
 
 async def test_a_missed_deadline_is_a_timeout(services: Services) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import StorageUnavailableError
-from learning_memory_server.index.document import Collection, documents_of
+from learning_memory_server.index.document import Collection
 from learning_memory_server.index.queries import ExperienceQuery, MemoryQuery
 from learning_memory_server.model.vocabulary import Axis, SearchMode
 from learning_memory_server.server.composition.services import Services
@@ -69,7 +69,7 @@ async def start_and_resolve(services: Services) -> None:
 async def persist(services: Services) -> None:
     entry = about("pool", 100 + next(NUMBERS))
     services.collector.add_resolved([entry])
-    assert not await services.writer.write(documents_of(entry))
+    assert not await services.persister.persist(entry)
 
 
 async def add_memory(services: Services) -> None:

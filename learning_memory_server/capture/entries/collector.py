@@ -9,6 +9,8 @@ from datetime import datetime
 from threading import Lock
 from typing import TYPE_CHECKING, Unpack
 
+from structlog.contextvars import bound_contextvars
+
 from learning_memory_server.capture.entries.open_entries import OpenEntries
 from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.errors import JournalUnavailableError, NotFoundError
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from learning_memory_server.capture.entries.open_entries import Owner
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
+    from learning_memory_server.index.writer import IndexWriter
     from learning_memory_server.journal.journal import Journal
     from learning_memory_server.journal.records import Forgetting
     from learning_memory_server.model.caller import Caller
@@ -322,6 +325,19 @@ class ObservationCollector:
             return None
         still_open = (entry for entry in self._open.by_id.values() if caller.request in entry.requests)
         return next(still_open, None) or self._resolved.find_by_request(caller.request)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservationPersister:
+    """Writes resolved entries to the index."""
+
+    writer: IndexWriter
+
+    async def persist(self, entry: Ghap) -> bool:
+        """Index the entry. Return whether it is in the index now; if not, it is pending."""
+        # Also in the lines that are logged about later attempts.
+        with bound_contextvars(ghap_id=entry.id):
+            return await self.writer.write(documents_of(entry))
 
 
 def _with(caller: Caller, entry: Ghap | None = None) -> tuple[str, ...]:

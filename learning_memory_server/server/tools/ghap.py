@@ -5,15 +5,12 @@ from typing import Annotated, Any, Final, NotRequired, Required, TypeVar, cast
 
 import structlog
 from pydantic import Field
-from structlog.contextvars import bound_contextvars
 from typing_extensions import TypedDict  # pydantic refuses typing's own before Python 3.12
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
 from learning_memory_server.capture.entries.open_entries import Owner, named
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.index.document import documents_of
 from learning_memory_server.index.queries import EntryQuery
-from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice import text
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
@@ -222,7 +219,7 @@ async def update_ghap(
 async def resolve_ghap(
     collector: ObservationCollector,
     citing: Citing,
-    writer: IndexWriter,
+    persister: ObservationPersister,
     values: ValueStore,
     anchoring: Anchoring,
     ties: Ties,
@@ -261,10 +258,8 @@ async def resolve_ghap(
         citing.advice.mark(entry, cited.shown, entry.outcome.resolved_at)
     anchoring.anchor(entry, caller)
     has_written()
-    # A server is asked for both at once. The id is also in the lines that are logged about later attempts.
-    with bound_contextvars(ghap_id=entry.id):
-        indexing = writer.write(documents_of(entry))
-        done = await asyncio.gather(indexing, values.find_near(entry), return_exceptions=True)
+    # A server is asked for both at once.
+    done = await asyncio.gather(persister.persist(entry), values.find_near(entry), return_exceptions=True)
     indexed, near = _or_none(done[0]), _or_none(done[1])
     cites = next((found for name in helped or () if (found := citing.values.find(name))), None)
     told = fields(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.contextvars import merge_contextvars
 from structlog.testing import capture_logs
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -200,8 +201,8 @@ async def test_an_entry_is_on_each_of_its_axes(parts: Parts) -> None:
 
 async def test_an_entry_persisted_twice_is_there_once(parts: Parts) -> None:
     await parts.index.open()
-    assert await parts.writer.write(documents_of(numbered(1)))
-    assert await parts.writer.write(documents_of(numbered(1)))
+    assert await parts.persister.persist(numbered(1))
+    assert await parts.persister.persist(numbered(1))
 
     assert (await parts.index.counts())[Collection.EXPERIENCES_FULL] == 1
 
@@ -210,10 +211,10 @@ async def test_an_entry_that_cannot_be_indexed_is_pending_and_not_an_error(parts
     await parts.index.open()
     parts.store.down = DiskFullError("full")
 
-    with capture_logs() as logs:
-        assert not await parts.writer.write(documents_of(numbered(1)))
+    with capture_logs(processors=[merge_contextvars]) as logs:
+        assert not await parts.persister.persist(numbered(1))
     assert parts.writer.pending == 2
-    assert [line["event"] for line in logs] == ["documents.postponed"]
+    assert [(line["event"], line["ghap_id"]) for line in logs] == [("documents.postponed", numbered(1).id)]
 
 
 async def test_the_source_is_every_resolved_entry_on_every_axis(parts: Parts) -> None:

@@ -15,7 +15,7 @@ from learning_memory_server.cli.doctor import Finding, Level
 from learning_memory_server.cli.doctor.storage import _compared, check_engine, check_server
 from learning_memory_server.errors import EmbeddingUnavailableError, ForbiddenCollectionError
 from learning_memory_server.hub.connections import describe
-from learning_memory_server.index.document import Collection, documents_of
+from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import CollectionSpec
 from learning_memory_server.index.engines.owner import open_owner
 from learning_memory_server.server.composition.backends import load_model
@@ -175,7 +175,7 @@ async def test_why_points_are_missing_and_when_that_is_tried_again_is_said(
         double.refuse(recorded("strict mode: write rate"), only=lambda each: each.method == "PUT")
         entry = numbered(1)
         services.collector.add_resolved([entry])
-        assert not await services.writer.write(documents_of(entry))
+        assert not await services.persister.persist(entry)
         why = "limits how often it is asked"
         stats = (await services.statistics.collect())["index"]
         assert why in stats["refused"]

@@ -13,7 +13,6 @@ import pytest
 
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import EmbeddingUnavailableError, InvalidSettingsError, JournalUnavailableError
-from learning_memory_server.index.document import documents_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from learning_memory_server.server.composition.services import Services
@@ -84,7 +83,7 @@ async def test_sessions_go_on_while_secrets_are_replaced(tmp_path: Path) -> None
         while not work.done():
             start(services.collector)
             entry = services.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="Passed.")
-            await services.writer.write(documents_of(entry))
+            await services.persister.persist(entry)
             added.append(entry.id)
             await services.memories.add(ALICE, f"Note {len(added)} of a session.", {})
             await asyncio.sleep(0)
