@@ -41,7 +41,7 @@ from learning_memory_server.system.paths import APPLICATION, LOCK, config_file
 _CACHES: Final = (*("index", "map", "model-scales.json", "dashboard.html"), *(LOG, f"{LOG}.1", f"{LOG}.2", "hub.json"))
 """What is in the storage folder and can be made again."""
 _DATA: Final = (
-    *("backups", SHARED, "claims", FOUND),
+    *("backups", SHARED, "claims", "claims.json", FOUND),
     *("sessions.json", "qdrant-owner.json", "archive.key", "outdated-points.json"),
 )
 _REFUSAL: Final = "Nothing is changed without a terminal to ask on. To agree to everything, add --yes."

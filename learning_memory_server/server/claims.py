@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
@@ -17,11 +19,12 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from learning_memory_server.embedding.work_queue import in_daemon_thread
 from learning_memory_server.index.engines.owner import machine_id
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
 from learning_memory_server.server.facts import FactFiles, Facts
@@ -61,11 +64,12 @@ class Claims:
     """Knows which folders are which projects."""
 
     folder: Path
+    _is_read_in: bool = False
 
     def find(self, directory: Path, is_stored: Callable[[str], bool] | None = None) -> Belonging:
         """Return the project of a folder, and bind it if it `is_stored`: if sessions here have stored entries."""
         place = Place.of(directory)
-        here, numbered = self._files.of(_at(place.top)), self._files.of(_numbered(place))
+        here, numbered = self._known(_at(place.top)), self._known(_numbered(place))
         own = _own_name(place, len(here.every("id")))
         try:
             known = next(chain(self._still(place, here), self._still(place, numbered, by_path=False)), None)
@@ -81,7 +85,7 @@ class Claims:
         """Keep the root commits of a folder for its project, unless it has some on record."""
         place = Place.of(directory)
         with suppress(OSError):
-            if not self._files.of(_project(project)).first("roots") and (roots := place.roots()):
+            if not self._known(_project(project)).first("roots") and (roots := place.roots()):
                 self._files.learn(_project(project), roots=roots)
                 for root in roots:
                     self._files.learn(f"root {root}", id=project)
@@ -89,12 +93,12 @@ class Claims:
     def claimed(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
         """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
         place, found = Place.of(directory), self.find(directory)
-        here = self._files.of(_at(place.top))
+        here = self._known(_at(place.top))
         with suppress(OSError):
             if not here.every("declined"):
                 label = place.label()
-                ids = [*reversed(here.every("id")), *self._files.of(_label(label)).every("id"), label]
-                ids += [each for root in place.roots() for each in self._files.of(f"root {root}").every("id")]
+                ids = [*reversed(here.every("id")), *self._known(_label(label)).every("id"), label]
+                ids += [each for root in place.roots() for each in self._known(f"root {root}").every("id")]
                 likely = [each for each in ids if each and (each != found.project or not found.is_told)]
                 return next(filter(is_stored, likely), None)
         return None
@@ -102,19 +106,21 @@ class Claims:
     def stamp(self, directory: Path) -> object:
         """Return what changes when something else may be found for a folder."""
         place = Place.of(directory)
-        return place.stamp(), self._files.of(_at(place.top)).lines
+        return place.stamp(), self._known(_at(place.top)).lines
 
     def find_unreadable(self, directory: Path) -> Path | None:
         """Return a file of what is known of a folder, if it cannot be read."""
         place = Place.of(directory)
-        found = map(self._files.of, (_at(place.top), _numbered(place)))
+        found = map(self._known, (_at(place.top), _numbered(place)))
         return next((each.file for each in found if not each.is_whole), None)
 
     def confirm(self, directory: Path, project: str) -> None:
         """Note that a person says that a folder is the project's. What cannot be read is put aside."""
+        if not self._read_in():
+            self._former.rename(self._former.with_suffix(f"{SET_ASIDE}{time.time_ns()}"))
         place = Place.of(directory)
         for subject in (_at(place.top), _numbered(place), _project(project)):
-            if not self._files.of(subject).is_whole:
+            if not self._known(subject).is_whole:
                 self._files.set_aside(subject)
         self._files.learn(_at(place.top), id=project, confirmed=place.number)
         self.record_roots(directory, project)
@@ -135,7 +141,7 @@ class Claims:
     def _still(self, place: Place, known: Facts, *, by_path: bool = True) -> Iterator[str]:
         """Yield the projects that a place is, of those that it is known as by its path or its number, latest first."""
         for line in reversed(known.lines):
-            roots = self._files.of(_project(line["id"])).first("roots") if "id" in line else None
+            roots = self._known(_project(line["id"])).first("roots") if "id" in line else None
             if "confirmed" in line:
                 is_still = line["confirmed"] in {None, place.number}
             elif place.git is None or not roots:
@@ -151,12 +157,12 @@ class Claims:
     ) -> Belonging:
         """Return the project whose label a folder has, if it begins as that does, else one of its own."""
         label = place.label()
-        known = self._files.of(_label(label))
+        known = self._known(_label(label))
         if label is None or not known.is_whole:
             return Belonging(own, is_told=label is None)
         if project := known.first("id"):
             is_first = known.first("at") == str(place.top) and project == label
-            is_same = is_first and not self._files.of(_at(place.top)).first("id")
+            is_same = is_first and not self._known(_at(place.top)).first("id")
             is_same = is_same or not set(place.roots()).isdisjoint(self._roots_of(project, known.first("at")))
             return Belonging(project if is_same else own, is_told=True)
         if is_again or is_stored is None or is_stored(label):
@@ -167,21 +173,54 @@ class Claims:
 
     def _roots_of(self, project: str, at: str | None) -> list[str]:
         """Return the root commits of a project, also if they are not on record yet."""
-        if at and not self._files.of(_project(project)).first("roots"):
+        if at and not self._known(_project(project)).first("roots"):
             self.record_roots(Path(at), project)
-        return list(self._files.of(_project(project)).first("roots") or ())
+        return list(self._known(_project(project)).first("roots") or ())
 
     def _bind(self, place: Place, project: str) -> None:
         for subject in dict.fromkeys((_at(place.top), _at(place.worktree), _numbered(place))):
-            if next(reversed(self._files.of(subject).every("id")), None) != project:
+            if next(reversed(self._known(subject).every("id")), None) != project:
                 self._files.learn(subject, id=project)
         # What a known project is called by its remote now, for other clones.
-        if (label := place.label()) and not self._files.of(_label(label)).first("id"):
+        if (label := place.label()) and not self._known(_label(label)).first("id"):
             self._files.learn(_label(label), id=project, at=str(place.top))
 
     @property
     def _files(self) -> FactFiles:
         return FactFiles(self.folder)
+
+    @property
+    def _former(self) -> Path:
+        return self.folder.with_suffix(".json")
+
+    def _known(self, subject: str) -> Facts:
+        if not self._read_in():
+            return Facts(self._former, is_whole=False)
+        return self._files.of(subject)
+
+    def _read_in(self) -> bool:
+        """Keep what was kept in one file once, in files of their own. Return whether that could be read."""
+        if self._is_read_in:
+            return True
+        try:
+            none: dict[str, Any] = {"names": {}, "folders": {}, "roots": {}, "confirmed": []}
+            kept = none | json.loads(self._former.read_bytes())
+            facts: list[tuple[str, dict[str, Any]]] = []
+            for place, project in [*((each, name) for each, (_, name) in kept["names"].items()), *kept["confirmed"]]:
+                facts += [(_at(place.rpartition(" ")[0].removesuffix("/.git")), {"id": project})]
+                facts += [(_project(project), {"roots": kept["folders"][place]})] if place in kept["folders"] else []
+            for project, roots in kept["roots"].items():
+                facts += [(_project(project), {"roots": roots}), (_label(project), {"id": project})]
+                facts += [(f"root {root}", {"id": project}) for root in roots]
+            for subject, fact in facts:
+                self._files.learn(subject, **fact)
+            self._former.unlink(missing_ok=True)
+        except FileNotFoundError:
+            pass
+        except (OSError, ValueError, TypeError, AttributeError, KeyError):
+            return False
+        self._is_read_in = True
+        return True
 
 
 @dataclass(slots=True)

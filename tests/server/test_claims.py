@@ -1,5 +1,6 @@
 """What is kept of folders and projects: by many processes at once, and where it cannot be read."""
 
+import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 
 from learning_memory_server.cli.doctor.settings import check_claim
 from learning_memory_server.server.claims import Belonging, Claims, caller_of
+from learning_memory_server.server.places import Place
 from learning_memory_server.server.settings import Settings
 from tests.model.test_identity import SHOP
 from tests.server.test_places import cloned, repository
@@ -136,3 +138,50 @@ def test_a_project_whose_roots_cannot_be_read_is_not_a_new_one(tmp_path: Path, c
     assert bound(claims, evil).project != SHOP
     shop.rename(tmp_path / "moved")
     assert bound(claims, tmp_path / "moved").project != SHOP
+
+
+def test_what_was_kept_in_one_file_is_read_in_once(tmp_path: Path, claims: Claims, shop: Path) -> None:
+    def place(folder: Path) -> str:
+        return f"{folder}/.git {(folder / '.git').stat().st_ino}"
+
+    labelled = repository(tmp_path / "labelled", "labelled", SHOP)
+    shallow = repository(tmp_path / "shallow", "shallow")
+    roots = {folder: roots_of(folder) for folder in (shop, labelled)}
+    kept = {
+        "roots": {SHOP: roots[labelled]},
+        "folders": {place(shop): roots[shop], place(labelled): roots[labelled]},
+        "names": {place(shop): ["shop", "shop-named"]},
+        "confirmed": [[place(shallow), "github.com/acme/more"]],
+        "since": 5.0,
+    }
+    former = tmp_path / "data" / "claims.json"
+    former.parent.mkdir()
+    former.write_text(json.dumps(kept))
+
+    assert bound(claims, shop) == ("shop-named", True)
+    assert not former.exists()
+    assert bound(claims, shop.rename(tmp_path / "moved")) == ("shop-named", True)
+    assert bound(claims, labelled) == (SHOP, True)
+    assert bound(claims, shallow) == ("github.com/acme/more", True)
+    assert bound(claims, repository(tmp_path / "evil", "another", SHOP)).project != SHOP
+
+
+def roots_of(folder: Path) -> list[str]:
+    return Place.of(folder).roots()
+
+
+def test_one_file_that_cannot_be_read_silences_all_until_a_person_says_yes(
+    tmp_path: Path, claims: Claims, shop: Path
+) -> None:
+    former = tmp_path / "data" / "claims.json"
+    former.parent.mkdir()
+    former.write_text('{"names": {')
+    name, is_told = bound(claims, shop)
+    assert not is_told
+    assert claims.find_unreadable(shop) == former
+    assert former.exists()
+
+    claims.confirm(shop, name)
+
+    assert bound(claims, shop) == (name, True)
+    assert not former.exists()
