@@ -11,9 +11,10 @@ from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.learning.calibration import ENOUGH
 from learning_memory_server.server.views import calibration_views
 
-_INTERVAL: Final = "\t{interval[0]:.2f} to {interval[1]:.2f}"
-_BIN: Final = "{from:.1f} to {to:.1f}\t{count:,}\t{confidence:.2f}\t{share:.2f}" + _INTERVAL
-_RATE: Final = "{name}\t{held:,}\t{total:,}\t{share:.2f}" + _INTERVAL
+_INTERVAL: Final = "{interval[0]:.2f} to {interval[1]:.2f}"
+_BIN: Final = ("{from:.1f} to {to:.1f}", "{count:,}", "{confidence:.2f}", "{share:.2f}", _INTERVAL)
+_RATE: Final = ("{name}", "{held:,}", "{total:,}", "{share:.2f}", _INTERVAL)
+"""The cells of a row."""
 
 commands = Commands()
 
@@ -62,11 +63,9 @@ def _show(document: dict[str, Any]) -> None:
         _show_table([group, "held", "of", "share", "95 % interval"], _RATE, document[f"by_{group}"])
 
 
-def _show_table(headers: Sequence[str], row: str, parts: Sequence[dict[str, Any]]) -> None:
+def _show_table(headers: Sequence[str], cells: Sequence[str], parts: Sequence[dict[str, Any]]) -> None:
     _separate()
-    # The first cell may be a name with a tabulator.
-    rows = [row.format(**part).rsplit("\t", len(headers) - 1) for part in parts]
-    out.table(headers, rows, numbers=headers[1:-1])
+    out.table(headers, [[cell.format(**part) for cell in cells] for part in parts], numbers=headers[1:-1])
 
 
 def _separate() -> None:

@@ -27,10 +27,7 @@ _SDK_PASSES: Final = frozenset({"HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USE
 """The environment that the TypeScript SDK's stdio client passes by default."""
 _CODEX_PASSES: Final = _SDK_PASSES | {"__CF_USER_TEXT_ENCODING", "LANG", "LC_ALL", "TMPDIR", "TZ"}
 _WINDOWS_NEEDS: Final = frozenset(
-    (
-        *("APPDATA", "HOMEDRIVE", "HOMEPATH", "LOCALAPPDATA", "PATH", "PATHEXT"),
-        *("SYSTEMDRIVE", "SYSTEMROOT", "TEMP", "USERNAME", "USERPROFILE"),
-    )
+    "APPDATA HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT SYSTEMDRIVE SYSTEMROOT TEMP USERNAME USERPROFILE".split()
 )
 """What every client passes on Windows."""
 

@@ -85,11 +85,9 @@ async def search_experiences(
     where = EntryQuery(domain, outcome, strategy, projects.named(project, caller), moment)
     depth = min(offset + limit, limits.SEARCH_DEPTH_MAX)
     asked = ExperienceQuery(query, axis, where, depth, min_score)
-    none: list[Standing] = []  # Values come with the first page
     # At once: a server far away is waited for only once.
     result, matching = await asyncio.gather(
-        searcher.search_experiences(asked),
-        values.matching(query, where.project) if offset == 0 else asyncio.sleep(0, none),
+        searcher.search_experiences(asked), values.matching(query, where.project) if offset == 0 else _no_values()
     )
     notes = await validity.judged_notes((found.entry for found in result.found[offset:]), caller)
     shown = [
@@ -107,6 +105,11 @@ async def search_experiences(
         "results", shown, offset=offset, mode=result.mode.value, note=" ".join(said) or None, values=matched or None
     )
     return cast("FoundExperiences", reply)
+
+
+async def _no_values() -> list[Standing]:
+    """Return no values: they come with the first page."""
+    return []
 
 
 Similarity = Annotated[float, Field(ge=0, le=1, description="The least cosine, 0-1.")]

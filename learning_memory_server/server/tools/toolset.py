@@ -223,7 +223,7 @@ class Tool:
         """The docstring, which is the model's prompt."""
         return inspect.getdoc(self.function) or ""
 
-    @property
+    @cached_property
     def services(self) -> tuple[type, ...]:
         """The types of the services, in order."""
         return tuple(kind for each, kind in _parameters(self.function) if each.kind is each.POSITIONAL_ONLY)
