@@ -2,7 +2,7 @@
 
 import shutil
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from typer.core import TyperCommand, TyperGroup
@@ -10,7 +10,6 @@ from typer.core import TyperCommand, TyperGroup
 _WIDEST: Final = 100
 _LEFT: Final = 26  # Columns of names at most; longer ones have a line of their own
 _NARROW: Final = 60  # Below this many columns, every name has
-_HYPHEN: Final = "\N{NON-BREAKING HYPHEN}"  # In place of each, while lines are wrapped: words are copied whole
 
 
 class _Plain:
@@ -29,18 +28,14 @@ class _Plain:
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        formatter.width = max(min(shutil.get_terminal_size().columns, _WIDEST), 20)
-        call = f"Usage: {ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
-        formatter.write(textwrap.fill(call, formatter.width, subsequent_indent="  "))
-        formatter.write_paragraph()
-        formatter.write_paragraph()
-        formatter.write_text((self.help or "").strip().replace("-", _HYPHEN))
+        width = max(min(shutil.get_terminal_size().columns, _WIDEST), 20)
+        usage = f"Usage: {ctx.command_path} {' '.join(self.collect_usage_pieces(ctx))}"
+        parts = [*_filled(usage, width, "", "  "), ""]
+        for paragraph in (self.help or "").strip().split("\n\n"):
+            parts += [*_filled(paragraph, width, "", ""), ""]
         program, _, called = ctx.command_path.partition(" ")
         if not self.shown(ctx):
-            formatter.write_paragraph()
-            example = f"Example: {program} {called} {self.epilog}".replace("-", _HYPHEN)
-            formatter.write(textwrap.fill(example, formatter.width, subsequent_indent="  "))
-            formatter.write_paragraph()
+            parts += [*_filled(f"Example: {program} {called} {self.epilog}", width, "", "  "), ""]
         heading = "Commands"
         listed: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.shown(ctx).items():
@@ -51,10 +46,8 @@ class _Plain:
             listed[title] = [(_name(each), about(each)) for each in shown if each.param_type_name == kind]
         for title, rows in listed.items():
             if rows:
-                whole = [(name, text.replace("-", _HYPHEN)) for name, text in rows]
-                with formatter.section(title):
-                    formatter.write_dl(whole, _LEFT if formatter.width >= _NARROW else 2)
-        formatter.buffer[:] = [formatter.getvalue().replace(_HYPHEN, "-")]
+                parts += [f"{title}:", *_columns(rows, width), ""]
+        formatter.write("\n".join(parts).rstrip())
 
     def shown(self, ctx: Any) -> dict[str, Any]:  # noqa: ARG002 - a group may depend on it
         """Return the commands that the help lists, by name."""
@@ -92,3 +85,23 @@ def _name(parameter: Any) -> str:
         return str(parameter.metavar or parameter.name.upper())
     names = ", ".join(sorted(parameter.opts, key=len))
     return names if parameter.is_flag else f"{names} {parameter.metavar or parameter.opts[0].lstrip('-').upper()}"
+
+
+def _columns(rows: Iterable[tuple[str, str]], width: int) -> Iterator[str]:
+    rows = list(rows)
+    left = min(max(len(name) for name, _ in rows), _LEFT)
+    if width < _NARROW:
+        left = 2
+    indent = " " * (left + 4)
+    for name, text in rows:
+        if len(name) > left:
+            yield f"  {name}"
+            yield from _filled(text, width, indent, indent)
+        else:
+            yield from _filled(text, width, f"  {name:<{left}}  ", indent)
+
+
+def _filled(text: str, width: int, first: str, rest: str) -> list[str]:
+    return textwrap.wrap(
+        " ".join(text.split()), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False
+    )
