@@ -80,8 +80,7 @@ async def hook(
         return {"text": ""}
     heard = Event(
         event,
-        # Of any length; what is remembered of a session is found by it.
-        session_hash(session) if session else caller.session,
+        session_hash(session) if session else caller.session,  # What is remembered of a session is found by it
         folder,
         prompt,
         kind,
@@ -97,8 +96,7 @@ async def hook(
         is_again=again == "true",
         is_unknown=unknown == "true",
         is_alone=alone == "true",
-        # Claude Code says [] of a file that is new.
-        is_edit=bool(patch or old or new),
+        is_edit=bool(patch or old or new),  # Claude Code says [] of a file that is new
     )
     return {"text": await hooks.answer(heard, caller)}
 
