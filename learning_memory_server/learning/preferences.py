@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from learning_memory_server.journal.answers import Answers
+from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.failures.refusals import can_be_kept
 from learning_memory_server.learning.review import Kind, Waiting
@@ -48,9 +49,18 @@ class PreferenceLog:
             yield Waiting(*given, is_told=memory.id in told)
 
     def found(self) -> list[Memory]:
-        """Return the refusals of past sessions that wait, as the memories that a yes makes of them."""
-        with suppress(OSError, msgspec.MsgspecError):
+        """Return the refusals of past sessions that wait, as the memories that a yes makes of them.
+
+        A damaged file is set aside.
+        """
+        try:
             return msgspec.json.decode(self.file.read_bytes(), type=list[Memory])
+        except msgspec.MsgspecError:
+            # Nothing that a person may still answer is overwritten.
+            with suppress(OSError):
+                self.file.rename(f"{self.file}{SET_ASIDE}{self.clock():%Y%m%dT%H%M%S%f}")
+        except OSError:
+            pass  # None were found yet
         return []
 
     def new(self, given: Iterable[Memory]) -> list[Memory]:

@@ -40,13 +40,10 @@ class Kind(NamedTuple):
 
     def is_named_in(self, text: str) -> bool:
         """Return whether a prompt names the file, or a program with its sub-command and a named operand."""
-        if self.file:
-            name = re.escape(PurePath(self.file).name)
-            return re.search(rf"(?<![\w.-]){name}(?![\w-])", text, re.IGNORECASE) is not None
-        said = frozenset(terms(text))
-        return any(said >= frozenset(terms(" ".join(name))) for name in self.steps) and (
-            not self.named or bool(self.named & said)
-        )
+        names = [(PurePath(self.file).name,)] if self.file else self.steps
+        spelt = (r"[\s:]{1,9}".join(map(re.escape, words)) for words in names)
+        is_named = any(re.search(rf"(?<![\w.-]){name}(?![\w-])", text, re.IGNORECASE) for name in spelt)
+        return is_named and (not self.named or not self.named.isdisjoint(terms(text)))
 
 
 def kind_of(refusal: Refusal) -> Kind:

@@ -58,6 +58,19 @@ def test_refusals_with_words_are_shown_and_wait_for_a_person(learn: Any, run: An
     assert (storage / "refusals.json").stat().st_mode & 0o777 == 0o600
 
 
+def test_a_damaged_file_is_set_aside_and_found_again_in_the_sessions(
+    learn: Any, run: Any, storage: Path, past: Path
+) -> None:
+    assert past.exists()
+    learn("--yes")
+    damaged = (storage / "refusals.json").read_bytes()[:-9]
+    (storage / "refusals.json").write_bytes(damaged)
+    assert waiting(run) == []
+    (aside,) = storage.glob("refusals.json.corrupt-*")
+    assert aside.read_bytes() == damaged
+    assert len(learn("--yes")["refusals"]) == len(waiting(run)) == 2
+
+
 def test_imitations_and_the_setting_find_none(learn: Any, own: Path, tmp_path: Path) -> None:
     for number, (_, lines) in enumerate(imitations()):
         said = "".join(f"{line}\n" for line in lines).replace("/work/shop", str(tmp_path / "shop"))
