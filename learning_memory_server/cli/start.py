@@ -25,6 +25,7 @@ from learning_memory_server.cli.setup import remove_from, set_up
 from learning_memory_server.cli.sharing import offer_join
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.learning.advice.text import UNCONFIRMED
 from learning_memory_server.learning.failures.transcripts import projects_folder
 from learning_memory_server.learning.preferences import FOUND
@@ -228,7 +229,8 @@ def _remove_data(settings: Settings, folder: Path, document: dict[str, Any], *, 
         out.say(f"Exported. To have it back: {APPLICATION} import {_shown(made.path)}", is_line=True)
     if not out.agrees("Remove all data for good?", _REFUSAL, yes=yes):
         return
-    _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA)], document)
+    aside = settings.storage_path.glob(f"*{SET_ASIDE}*")
+    _remove([settings.journal_directory, *(settings.storage_path / name for name in _DATA), *aside], document)
     (settings.storage_path / LOCK).unlink(missing_ok=True)
     with suppress(OSError):
         settings.storage_path.rmdir()  # Whatever else is in it is not ours
