@@ -130,7 +130,20 @@ def test_the_index_of_decisions_lists_every_page_with_its_title() -> None:
     for page in sorted(folder.glob("[0-9]*.md")):
         number, title = page.read_text("utf-8").splitlines()[0].removeprefix("# ").split(". ", 1)
         assert int(page.name.split("-")[0]) == int(number)
-        assert f"| [{number}]({page.name}) | {title} |" in index
+        assert f"{number}. [{title}]({page.name})" in index
+
+
+def test_a_decision_that_the_code_names_has_evidence() -> None:
+    named = {
+        int(number)
+        for path in (ROOT / PACKAGE).rglob("*.py")
+        for number in re.findall(r"\b[Dd]ecision\s+(\d+)", path.read_text("utf-8"))
+    }
+    pages = (ROOT / "docs" / "explain" / "decisions").glob("[0-9]*.md")
+    with_evidence = {int(page.name.split("-")[0]) for page in pages if "**Evidence" in page.read_text("utf-8")}
+
+    assert named
+    assert named <= with_evidence
 
 
 def test_the_projects_address_is_written_in_one_place() -> None:

@@ -4,7 +4,7 @@ The score of a text is weight * closeness + 0.55 * contrast * bm25**2 / (bm25**2
 
 The weight of meaning is 2 * the nearest closeness - 3 * the usual one, at most 0.45, times 0.15 + 0.85 * how well the
 model reads the query. The contrast of the words is 1 - the 25th best BM25 score / the best, or 1 with fewer texts. Both
-depend on the search, so scores of two searches cannot be compared. Decision 9 has figures and variants.
+depend on the search, so scores of two searches cannot be compared. Decision 9 has figures.
 """
 
 from collections.abc import Mapping, Sequence
