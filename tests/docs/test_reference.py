@@ -8,6 +8,7 @@ from typing import Any, Final
 import pytest
 
 from learning_memory_server import errors
+from learning_memory_server.cli.app import declared
 from learning_memory_server.embedding.base import DEFAULT_MODEL
 from learning_memory_server.errors import LearningMemoryError
 from learning_memory_server.model import limits
@@ -16,11 +17,13 @@ from learning_memory_server.model.vocabulary import OutcomeStatus, RootCauseCate
 from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from learning_memory_server.server.tools.catalog import TOOLS
+from tests.docs.test_documents import CODE, DOCUMENTS, ROOT, prose
 from tests.server.agent import ENTRY, agent_of, only_text
 from tests.server.conftest import services, settings  # noqa: F401 - fixtures
 from tests.support import NOON, ghap
 
 REFERENCE: Final = Path(__file__).parents[2] / "docs" / "reference"
+CLI: Final = REFERENCE / "cli.md"
 TIERS: Final = REFERENCE / "tiers.md"
 ERRORS: Final = REFERENCE / "errors.md"
 DIFFERENCES: Final = REFERENCE / "differences.md"
@@ -71,6 +74,39 @@ def test_the_page_of_errors_has_every_type_and_class() -> None:
     written = {row[0].strip("`"): {name.strip("` ") for name in row[1].split(",")} for row in tables(ERRORS)[0]}
     # Tests of other rooms may have errors of their own.
     assert {kind: names & set(vars(errors)) for kind, names in expected.items()} == written
+
+
+def commands(group: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, command in group.items():
+        yield f"{path}{name}", command
+        yield from commands(getattr(command, "commands", {}), f"{path}{name} ")
+
+
+def flags(command: Any) -> set[str]:
+    options = (each for each in command.params if each.param_type_name == "option")
+    return {flag for each in options for flag in (*each.opts, *each.secondary_opts)}
+
+
+def test_the_page_of_commands_has_every_flag_and_no_other() -> None:
+    written = {}
+    for section in CLI.read_text("utf-8").split("\n## ")[1:]:
+        name, *lines = section.splitlines()
+        cells = " ".join(line.split(" | ")[0] for line in lines if line.startswith("| `"))
+        written[name] = {word for word in CODE.findall(cells) if word.startswith("-")}
+
+    assert written == {path: flags(command) for path, command in commands(declared())}
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_flag_named_with_its_command_is_a_flag_of_it(page: Path) -> None:
+    """Such as `forget --purge`, without the program's name."""
+    known = dict(commands(declared()))
+    for span in CODE.findall(prose(page)):
+        words = span.split()
+        path = max((name for name in known if words[: len(name.split())] == name.split()), key=len, default="")
+        if path:
+            given = {word.split("=")[0] for word in words if word.startswith("--")}
+            assert given <= flags(known[path]) | {"--help"}, span
 
 
 NARROW: Final = {"date_from": "2026-02-02", "date_to": "2026-02-01"}
