@@ -1,7 +1,6 @@
 """The embedding model as the services see it: loaded in the background, and used from threads."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
@@ -15,6 +14,7 @@ from learning_memory_server.embedding.tokens import reading
 from learning_memory_server.embedding.work_queue import DaemonThread, WorkQueue, in_daemon_thread
 from learning_memory_server.errors import EmbeddingUnavailableError, LearningMemoryError, ModelServerAwayError
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.recent import Recent
 from learning_memory_server.system.waiting import BACKGROUND, Backoff, Budget, Circuit, is_own_delay, limited
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class EmbeddingService:
         reach: Callable[[], object] | None = None,
     ) -> None:
         self.listeners: list[Callable[[], None]] = []
-        self._cached: OrderedDict[tuple[EmbeddingIdentity, str], Vectors] = OrderedDict()
+        self._cached: Recent[tuple[EmbeddingIdentity, str], Vectors] = Recent(_CACHED)
         thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedding")
         self._here = self._queries = self._documents = _LocalModel(thread)
         self._served: list[_ServedModel] = []
@@ -231,7 +231,6 @@ class EmbeddingService:
         if self.state is ModelState.READY:
             known = (self.start().result().identity, text)
             if known in self._cached:
-                self._cached.move_to_end(known)
                 return self._cached[known]
         async with self._queries.use(budget):
             model = await self._model.get()
@@ -240,8 +239,6 @@ class EmbeddingService:
         # Later callers get this same array from the cache.
         vector.flags.writeable = False
         self._cached[model.identity, text] = vector
-        if len(self._cached) > _CACHED:
-            self._cached.popitem(last=False)
         return vector
 
     def reading(self, text: str) -> float:

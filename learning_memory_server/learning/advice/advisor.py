@@ -1,7 +1,6 @@
 """Advice at the moment of belief: the choice, and its effects."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Awaitable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import KW_ONLY, dataclass, field, replace
@@ -29,12 +28,12 @@ from learning_memory_server.model.moment import Clock
 from learning_memory_server.model.value import Value
 from learning_memory_server.sharing.shared import SharedLessons
 from learning_memory_server.system import timeouts
+from learning_memory_server.system.recent import Recent
 
 _PROMPT_MAX: Final = 2_000  # Characters of a prompt that are used: the model reads no more
 _TERMS_LEAST: Final = 3  # The least number of distinct terms of a prompt: "run the tests" has too few
 _LOOK: Final = 0.02  # Seconds between looks at an index that is not open yet
 _WRONG: Final = 5  # How many of the hypotheses about a file are looked at: the newest
-_SESSIONS: Final = 1_000  # Sessions whose advice before their first entry is remembered
 
 log = structlog.get_logger()
 
@@ -55,23 +54,16 @@ class Told:
     A subagent sees nothing of what the main agent was told.
     """
 
-    _names: dict[str, str] = field(default_factory=dict, init=False)
-    _ids: OrderedDict[tuple[str, str], set[str]] = field(default_factory=OrderedDict, init=False)
+    _names: Recent[str, str] = field(default_factory=Recent, init=False)
+    _ids: Recent[tuple[str, str], set[str]] = field(default_factory=Recent, init=False)
 
     def heard(self, session: str, name: str) -> None:
         """Note what a client calls a session now: it is another one, and knows nothing, once it was cleared."""
         self._names[session] = name
-        if len(self._names) > _SESSIONS:
-            self._names.pop(next(iter(self._names)))
 
     def to(self, session: str, agent: str | None) -> set[str]:
         """Return the ids of the things shown to an agent, to read or to add to."""
-        key = self._names.get(session, session), agent or MAIN_AGENT
-        found = self._ids.setdefault(key, set())
-        self._ids.move_to_end(key)
-        if len(self._ids) > _SESSIONS:
-            self._ids.popitem(last=False)
-        return found
+        return self._ids.of((self._names.get(session, session), agent or MAIN_AGENT), set)
 
 
 @dataclass(eq=False)
@@ -88,14 +80,12 @@ class Advisor:
     within: float | None = timeouts.ADVICE  # seconds that it may take; None for no limit
     told: Told = field(default_factory=Told)
     # What agents were shown, or would have been, before they had an entry.
-    _ahead: dict[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=dict, init=False)
-    _rules: dict[str, set[str]] = field(default_factory=dict, init=False)
+    _ahead: Recent[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=Recent, init=False)
+    _rules: Recent[str, set[str]] = field(default_factory=Recent, init=False)
 
     def loaded(self, session: str) -> set[str]:
         """Return the ids of the promoted rules that a session's client has loaded, to read or to add to."""
-        if len(self._rules) > _SESSIONS:
-            self._rules.pop(next(iter(self._rules)))
-        return self._rules.setdefault(session, set())
+        return self._rules.of(session, set)
 
     def never(self) -> set[str]:
         """Return the ids of what a person wants told to no agent unasked."""
@@ -218,10 +208,8 @@ class Advisor:
         if entry := self.collector.find_current(caller):
             self._record(entry, channel, items)
         else:
-            ahead = self._ahead.setdefault((caller.project, caller.session, caller.agent or ""), {})
+            ahead = self._ahead.of((caller.project, caller.session, caller.agent or ""), dict)
             ahead[channel] = _joined(ahead.get(channel, ()), items)
-            if len(self._ahead) > _SESSIONS:
-                self._ahead.pop(next(iter(self._ahead)))
         may = self.trials.may_tell(caller)
         if may:
             self.told.to(caller.session, caller.agent).update(item.id for item in items)

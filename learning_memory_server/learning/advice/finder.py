@@ -34,6 +34,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Item, Kind, Reason
 from learning_memory_server.model.vocabulary import Axis, OutcomeStatus
 from learning_memory_server.sharing.shared import SharedLessons
+from learning_memory_server.system.recent import Recent
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
@@ -227,7 +228,7 @@ class AdviceFinder:
     answers: Answers | None = None  # what a person has said of things
     shared: SharedLessons = field(default_factory=SharedLessons)
     background: int = BACKGROUND  # how many of the newest entries are the background
-    _terms: dict[str, tuple[Ghap, frozenset[str]]] = field(default_factory=dict, init=False)
+    _terms: Recent[str, tuple[Ghap, frozenset[str]]] = field(default_factory=lambda: Recent(_REMEMBERED), init=False)
 
     def has(self, entry: Ghap, any_of: AbstractSet[str]) -> bool:
         """Return whether an entry's text has one of these terms."""
@@ -325,9 +326,5 @@ class AdviceFinder:
         known = self._terms.get(entry.id)
         # A redaction replaces an entry by another one with the same id.
         if known is None or known[0] is not entry:
-            known = entry, frozenset(terms(axis_text(entry, Axis.FULL)))
-            self._terms.pop(entry.id, None)
-            self._terms[entry.id] = known
-            if len(self._terms) > _REMEMBERED:
-                self._terms.pop(next(iter(self._terms)))
+            self._terms[entry.id] = known = entry, frozenset(terms(axis_text(entry, Axis.FULL)))
         return known[1]

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,6 +28,7 @@ from learning_memory_server.model.entry import Anchor, Ghap
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
+from learning_memory_server.system.recent import Recent
 
 _OPEN: Final = 200  # Open entries whose files are remembered: those that were at work last
 _LOOKED_AT: Final = 3 * limits.ANCHORS_MAX  # Files that are looked at for an entry: some are ignored, or not to be kept
@@ -53,7 +53,7 @@ class Anchoring:
 
     collector: ObservationCollector
     redaction: RedactionGate
-    _touched: OrderedDict[str, dict[str, Anchor]] = field(default_factory=OrderedDict, init=False)
+    _touched: Recent[str, dict[str, Anchor]] = field(default_factory=lambda: Recent(_OPEN), init=False)
     _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
 
     def touch(self, caller: Caller, name: str, new: str | None) -> None:
@@ -61,15 +61,12 @@ class Anchoring:
         entry = self.collector.find_current(caller)
         if entry is None or self.collector.is_ambiguous(caller):
             return
-        files = self._touched.setdefault(entry.id, {})
-        self._touched.move_to_end(entry.id)
+        files = self._touched.of(entry.id, dict)
         before = files.pop(name, Anchor(name, is_read=True))
         lines = [*split_digests(before.lines), *digests((new or "").encode("utf-8", "replace").splitlines())]
         files[name] = before._replace(lines=_kept(lines), is_read=before.is_read and new is None)
         if len(files) > _LOOKED_AT:
             del files[next((each for each in files if files[each].is_read), next(iter(files)))]
-        if len(self._touched) > _OPEN:
-            self._touched.popitem(last=False)
 
     def anchor(self, entry: Ghap, caller: Caller) -> None:
         """Anchor a resolved entry soon, to touched files and those that its texts name."""

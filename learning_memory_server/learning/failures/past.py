@@ -4,7 +4,7 @@ More is said here than agents are told: a person can judge it.
 """
 
 import re
-from collections import OrderedDict, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -119,7 +119,7 @@ class Past:
 
     def __init__(self) -> None:
         self._cases: list[_Case] = []
-        self._open: OrderedDict[tuple[str, str], list[_Case]] = OrderedDict()
+        self._open: dict[tuple[str, str], list[_Case]] = {}
 
     def saw(self, ran: Ran) -> None:
         """Take a command."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,6 +17,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.failure import During, Failure, failure_id, line_digest
 from learning_memory_server.redaction.gate import RedactionGate
+from learning_memory_server.system.recent import Recent
 
 WITHIN: Final = 5  # How many commands after one that failed can mend it, and after each that fails with the same error
 _SESSIONS: Final = 200  # How many sessions are followed at once: those that ran a command last
@@ -93,7 +93,7 @@ class PendingFailures:
 
     def __init__(self, redaction: RedactionGate) -> None:
         self._redaction = redaction
-        self._sessions: OrderedDict[tuple[str, str, str], list[_Pending]] = OrderedDict()
+        self._sessions: Recent[tuple[str, str, str], list[_Pending]] = Recent(_SESSIONS)
 
     async def saw(self, ran: Ran) -> Seen:
         """Take a command, and return what it has shown."""
@@ -126,8 +126,6 @@ class PendingFailures:
             remedies = _remedies(pending, text.command)
         if pending := [each for each in pending if each.age < WITHIN and each.failure.id not in remedies]:
             self._sessions[about] = pending
-            if len(self._sessions) > _SESSIONS:
-                self._sessions.popitem(last=False)
         return Seen(failure, remedies, text.line)
 
 

@@ -11,24 +11,26 @@ import json
 import os
 import re
 import zlib
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.learning.failures.outcomes import exit_status
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.learning.failures.sanitize import ends
+from learning_memory_server.model.moment import parse_moment
+from learning_memory_server.system.recent import Recent
 
 LINE_MAX: Final = 4 * 1024 * 1024  # Bytes of a line that are read; longer lines are images
 SHELLS: Final = frozenset({"Bash", "PowerShell"})  # Claude Code's tools that run commands
 _SUFFIXES: Final = (".jsonl", ".jsonl.gz")
 _BEGINNING: Final = 200  # Lines in which the beginning of a session is looked for. It is in the first or second one.
-_WAITING: Final = 1_000  # The most running commands; those of an interrupted session never end
 _RELEVANT: Final = (b'"tool_use"', b'"tool_result"')
 _SAYS: Final = b'"message"'
 _MADE: Final = ("<command-", "<local-command", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
@@ -127,7 +129,7 @@ def commands_in(path: Path, passed: Passed, read: Callable[[int], object] = lamb
 
     Commands in the background, and refused or interrupted ones, are left out. `read` gets the number of bytes read.
     """
-    waiting = OrderedDict[str, str]()
+    waiting = Waiting()
     try:
         for line in _lines(path, read):
             if line and not any(mark in line for mark in _RELEVANT):
@@ -165,27 +167,33 @@ def task_in(path: Path) -> Task | None:
     return Task(session, folder, prompt, *last) if prompt and last else None
 
 
-def _ended(record: dict[str, Any], path: Path, waiting: OrderedDict[str, str]) -> Iterator[Ran]:
-    """Yield the commands that a line says have ended, and keep what has begun, by the ids of the calls."""
-    agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
+# The tool and the command or file of calls without a result, by their ids: in an interrupted session, some never end.
+Waiting = Recent[str, tuple[str, str]]
+
+
+def _results(record: dict[str, Any], waiting: Waiting) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yield the results in a line, each after the id, the tool and the command or file of its call; keep new calls."""
     for part in _message(record):
-        if part.get("type") == "tool_use" and part.get("name") in SHELLS:
-            given = part.get("input")
-            if isinstance(given, dict) and (asked := _text(given.get("command"))):
-                waiting[_text(part.get("id"))] = asked
-                if len(waiting) > _WAITING:
-                    waiting.popitem(last=False)
-        elif part.get("type") == "tool_result":
-            asked, is_error = waiting.pop(_text(part.get("tool_use_id")), ""), part.get("is_error") is True
-            at = _moment(record.get("timestamp"))
-            if asked and at is not None:
-                output = ends(_joined(_parts(part.get("content"))))
-                result = record.get("toolUseResult")
-                is_over = not (
-                    isinstance(result, dict) and (result.get("interrupted") or result.get("backgroundTaskId"))
-                )
-                if not is_over or (is_error and exit_status(output) is None):
-                    continue
+        kinds = record.get("type"), part.get("type")
+        if kinds == ("assistant", "tool_use") and isinstance(given := part.get("input"), dict):
+            keys = ("command", "file_path", "notebook_path")
+            call = next(filter(None, (_text(given.get(key)) for key in keys)), "")
+            waiting[_text(part.get("id"))] = _text(part.get("name")), call
+        elif kinds == ("user", "tool_result"):
+            name = _text(part.get("tool_use_id"))
+            if asked := waiting.pop(name, None):
+                yield name, *asked, part
+
+
+def _ended(record: dict[str, Any], path: Path, waiting: Waiting) -> Iterator[Ran]:
+    """Yield the commands that a line says have ended."""
+    agent = _text(record.get("agentId")) or ("side" if record.get("isSidechain") is True else "")
+    at, result = _moment(record.get("timestamp")), record.get("toolUseResult")
+    is_over = not (isinstance(result, dict) and (result.get("interrupted") or result.get("backgroundTaskId")))
+    for _, tool, asked, part in _results(record, waiting):
+        if tool in SHELLS and asked and at and is_over:
+            output, is_error = ends(_joined(_parts(part.get("content")))), part.get("is_error") is True
+            if not is_error or exit_status(output) is not None:
                 folder = _text(record.get("cwd")) or None
                 yield Ran("", _session(record, path), asked, output, is_error, at, folder, agent)
 
@@ -202,9 +210,6 @@ class Refused(NamedTuple):
     session: str
 
 
-Waiting = OrderedDict[str, tuple[str, str]]  # The tool and the command or file of calls without a result, by their ids
-
-
 def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:
     """Yield the calls that a person refused, as far as lines of a transcript tell, and keep those that wait.
 
@@ -212,19 +217,11 @@ def refused_in(lines: Iterable[bytes], waiting: Waiting) -> Iterator[Refused]:
     """
     for line in lines:
         record = _record(line) if b'"tool_use"' in line or _REJECTED in line else {}
-        for part in _message(record):
-            if record.get("type") == "assistant" and isinstance(given := part.get("input"), dict):
-                keys = ("command", "file_path", "notebook_path")
-                call = next(filter(None, (_text(given.get(key)) for key in keys)), "")
-                waiting[_text(part.get("id"))] = _text(part.get("name")), call
-                if len(waiting) > _WAITING:
-                    waiting.popitem(last=False)
-            elif record.get("type") == "user" and part.get("type") == "tool_result" and part.get("is_error") is True:
-                asked, at = waiting.pop(_text(part.get("tool_use_id")), None), _moment(record.get("timestamp"))
-                words = _words_of(record, _joined(_parts(part.get("content"))))
-                if asked and at and words is not None and not asked[0].startswith(_DECIDED):
-                    folder, session = _text(record.get("cwd")), _text(record.get("sessionId"))
-                    yield Refused(_text(part.get("tool_use_id")), *asked, words.strip(), at, folder, session)
+        for name, tool, call, part in _results(record, waiting):
+            at, words = _moment(record.get("timestamp")), _words_of(record, _joined(_parts(part.get("content"))))
+            if part.get("is_error") is True and at and words is not None and not tool.startswith(_DECIDED):
+                folder, session = _text(record.get("cwd")), _text(record.get("sessionId"))
+                yield Refused(name, tool, call, words.strip(), at, folder, session)
 
 
 def refusals_in(path: Path) -> Iterator[Refused]:
@@ -291,8 +288,6 @@ def _text(value: object) -> str:
 
 
 def _moment(value: object) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(_text(value))
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
-    except (ValueError, OverflowError):
-        return None
+    with suppress(InvalidInputError):
+        return parse_moment("timestamp", _text(value))
+    return None

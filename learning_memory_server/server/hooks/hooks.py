@@ -6,7 +6,7 @@ Nothing is said that is not worth an agent's attention, and nothing twice: most 
 import asyncio
 import json
 import os
-from collections import OrderedDict, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -50,8 +50,9 @@ from learning_memory_server.sharing.check import told_name
 from learning_memory_server.sharing.promote import LEARNED, promoted
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.files import read
+from learning_memory_server.system.recent import Recent
 
-_MOST: Final = 500  # Sessions that are remembered: those that were heard of last
+_MOST: Final = 500  # What was told last that is kept
 _TASKS: Final = 16  # Tasks of a session's subagents that are kept until these start: those that were given last
 _AT_ONCE: Final = timedelta(seconds=2)  # Within this a start that a client may say late is that of the first prompt
 _BOTH_MAX: Final = 400  # Characters of a remedy and a lesson up to which both are said
@@ -100,17 +101,13 @@ class Hooks:
     clock: Clock
     check_in_calls: int = 0
     said: deque[Said] = field(default_factory=lambda: deque(maxlen=_MOST), init=False)
-    _sessions: OrderedDict[str, SessionMemory] = field(default_factory=OrderedDict, init=False)
+    _sessions: Recent[str, SessionMemory] = field(default_factory=Recent, init=False)
     # A thread for each folder: others must not wait for one that hangs.
     _disks: defaultdict[str, DaemonThread] = field(default_factory=lambda: defaultdict(DaemonThread), init=False)
 
     def session(self, name: str) -> SessionMemory:
         """Return what is remembered of a session."""
-        found = self._sessions.setdefault(name, SessionMemory())
-        self._sessions.move_to_end(name)
-        if len(self._sessions) > _MOST:
-            self._sessions.popitem(last=False)
-        return found
+        return self._sessions.of(name, SessionMemory)
 
     async def answer(self, event: Event, caller: Caller) -> str:
         """Return what a client's hook prints, JSON or nothing, and keep what the event teaches."""

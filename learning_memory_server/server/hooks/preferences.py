@@ -5,11 +5,10 @@ Nothing is ever denied here, and only a refusal that was heard here becomes a pr
 
 import asyncio
 import secrets
-from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import structlog
 
@@ -27,10 +26,10 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.hooks import event as kinds
 from learning_memory_server.server.hooks.event import Event
 from learning_memory_server.system.files import read_on
+from learning_memory_server.system.recent import Recent
 
 log = structlog.get_logger()
 
-_MOST: Final = 500  # Sessions that are followed, calls of each that are known to have run, and refusals to be kept
 _READ_MAX: Final = 4 << 20  # Bytes of a transcript that are read at an event, of those since the last event
 _FILES: Final = 8  # Subagents of a session whose transcripts are read at each event
 _ASKED: Final = 3  # Refusals in one question
@@ -40,7 +39,6 @@ _QUESTION: Final = (
     "If that says how to work here from now on, keep it: add_memory with this `refusal` and, as text, when it applies. "
     "If it proved a belief of yours wrong, resolve that entry so."
 )
-T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -49,7 +47,7 @@ class _Session:
 
     ends: dict[str, int] = field(default_factory=dict)
     waiting: Waiting = field(default_factory=Waiting)
-    ran: OrderedDict[str, None] = field(default_factory=OrderedDict)
+    ran: Recent[str, None] = field(default_factory=Recent)
     to_ask: list[str] = field(default_factory=list)
     to_show: list[str] = field(default_factory=list)
     is_begun: bool = False
@@ -76,20 +74,20 @@ class Preferences:
     redaction: RedactionGate
     may_tell: Callable[[Caller], bool]
     is_on: bool = True
-    _sessions: OrderedDict[str, _Session] = field(default_factory=OrderedDict, init=False)
-    _heard: OrderedDict[str, tuple[Refusal, str]] = field(default_factory=OrderedDict, init=False)  # with the project
+    _sessions: Recent[str, _Session] = field(default_factory=Recent, init=False)
+    _heard: Recent[str, tuple[Refusal, str]] = field(default_factory=Recent, init=False)  # with the project
     _offered: set[str] = field(default_factory=set, init=False)  # the preferences that a person was offered to promote
 
     async def told(self, text: str, event: Event, caller: Caller) -> tuple[str, str]:
         """Hear an event, and return its answer with a question or a quotation, and a line for the person."""
         if not self.is_on:
             return text, ""
-        session = _last(self._sessions, event.session, _Session())
+        session = self._sessions.of(event.session, _Session)
         if event.kind == kinds.SESSION_END:
             del self._sessions[event.session]
         try:
             if event.call and event.kind in _ENDS:
-                _last(session.ran, event.call, None)
+                session.ran[event.call] = None
             if event.transcript and caller.is_attended:
                 for refused in await asyncio.to_thread(session.hear, event):
                     await self._refused(refused, session, event, caller)
@@ -126,7 +124,7 @@ class Preferences:
                 self._change(memory, replace(kept, at=refusal.at, sessions=sessions, let_pass=0))
         if can_be_kept(refusal.words) and not is_known and caller.is_told:
             name = f"refusal_{secrets.token_hex(4)}"
-            _last(self._heard, name, (refusal, caller.project))
+            self._heard[name] = refusal, caller.project
             session.to_ask.append(name)
 
     def _ask(self, session: _Session, event: Event, caller: Caller, text: str) -> str:
@@ -173,12 +171,3 @@ class Preferences:
 def question(refusals: Iterable[tuple[Refusal, str]]) -> str:
     """Return the question about refusals, each with the id by which an agent keeps it."""
     return f"{'; '.join(f'{refusal.told} ({name})' for refusal, name in refusals)}. {_QUESTION}"
-
-
-def _last(kept: OrderedDict[str, T], name: str, new: T) -> T:
-    """Return the thing of a name, by default a new one, as the last of those that are kept."""
-    found = kept.setdefault(name, new)
-    kept.move_to_end(name)
-    if len(kept) > _MOST:
-        kept.popitem(last=False)
-    return found

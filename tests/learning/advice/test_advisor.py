@@ -15,6 +15,7 @@ from learning_memory_server.learning.advice.log import AdviceLog, Trials, counts
 from learning_memory_server.learning.values.log import document_of
 from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.entry import Ghap, Lesson
+from learning_memory_server.system.recent import Recent
 from tests.learning.advice.parts import finder_over
 from tests.learning.values.parts import value
 from tests.server.hooks.test_kept_failures import FullDisk
@@ -249,8 +250,8 @@ async def test_what_is_withheld_from_an_entry_is_withheld_from_its_sessions_cont
 async def test_only_the_newest_sessions_without_an_entry_are_remembered(
     parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("learning_memory_server.learning.advice.advisor._SESSIONS", 2)
     shows = advisor(parts)
+    monkeypatch.setattr(shows, "_ahead", Recent(2))
     for session in (ALICE.session, "b", "c"):
         assert shows.may_show(replace(ALICE, session=session), Channel.CONTEXT, THEY)
     await shows.advise(started(parts, "types"), Channel.START)

@@ -1,0 +1,32 @@
+"""A dict that keeps what was used last."""
+
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+_MOST: Final = 1_000
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Recent(dict[K, V]):
+    """A dict of at most so many things: those that were set, or read by `[]` or `of`, last."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        super().__init__()
+        self._most = most
+
+    def __getitem__(self, key: K) -> V:
+        self[key] = found = super().__getitem__(key)
+        return found
+
+    def __setitem__(self, key: K, value: V) -> None:
+        self.pop(key, None)
+        super().__setitem__(key, value)
+        if len(self) > self._most:
+            del self[next(iter(self))]
+
+    def of(self, key: K, new: Callable[[], V]) -> V:
+        """Return the value of a key, by default a new one."""
+        if key not in self:
+            self[key] = new()
+        return self[key]
