@@ -92,7 +92,7 @@ class ErrorAdvisor:
         `may_tell` is asked only if there is something to tell; what may not be told does not count as shown.
         `find_tied` returns the lesson to tell about a line.
         """
-        ran, known = ran.with_known_end(), Known()
+        known = Known()
         try:
             result = await self._pending.saw(ran)
             # Looked up when it is written: it may have been forgotten, or rewritten without a secret, meanwhile.

@@ -123,7 +123,6 @@ class Past:
 
     def saw(self, ran: Ran) -> None:
         """Take a command."""
-        ran = ran.with_known_end()
         about = ran.session, ran.agent
         cases = self._open.pop(about, [])
         for each in cases:
