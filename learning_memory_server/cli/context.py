@@ -77,7 +77,7 @@ def context() -> command.Result:
     lessons = [each for each in found if each.id not in gone]
     validity.freshness.look(lessons, caller.project, caller.folder)
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
-    still_open = stored.entries.list_orphans(caller)
+    still_open = stored.entries.still_open.others(caller, elsewhere=False)
     told = context_of(still_open, lessons, freshness=lambda entry: validity.words(entry, caller.folder), tool="")
     text = told.text if caller.is_told or not told.text else UNCONFIRMED
     if out.is_for_people():

@@ -27,7 +27,7 @@ async def test_a_full_disk_is_an_error_and_loses_nothing(tmp_path: Path) -> None
                 services.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="It held" * 200)
             assert refused.value.hint is not None
             assert "doctor" in refused.value.hint
-            assert services.collector.find_current(ALICE) == first
+            assert services.collector.still_open.current(ALICE) == first
 
             (disk / "fill").unlink()
             resolved = services.collector.resolve(ALICE, status=OutcomeStatus.CONFIRMED, result="It held")

@@ -75,8 +75,8 @@ def test_a_repository_that_tries_to_steer_does_not(claude: ClaudeCode, tmp_path:
     assert not (tmp_path / "evil" / "data").exists()
     claims = Claims(claude.memory.storage / "claims")
     collector = ObservationCollector(Journal(claude.memory.storage / "journal"), utc_now)
-    assert collector.list_orphans(Caller("shop", "-")) == []
-    assert len(collector.list_orphans(Caller(claims.find(claude.project).project, "-"))) == 2
+    assert collector.still_open.others(Caller("shop", "-"), elsewhere=False) == []
+    assert len(collector.still_open.others(Caller(claims.find(claude.project).project, "-"), elsewhere=False)) == 2
 
 
 def test_a_repository_that_claims_to_be_another_is_told_nothing_unasked(claude: ClaudeCode, tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ class Server:
         await serving
 
     def notes(self) -> tuple[str, ...]:
-        entry = self.services.collector.find_current(ALICE)
+        entry = self.services.collector.still_open.current(ALICE)
         return entry.notes if entry else ()
 
 

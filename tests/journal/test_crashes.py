@@ -132,7 +132,7 @@ Operation = tuple["Callable[[], object]", list[State]]
 
 def starting(world: World, choice: int) -> Operation:
     caller, goal = CALLERS[choice % 3], f"goal {next(world.numbers)}"
-    before, orphan = world.state, world.collector.find_current(caller)
+    before, orphan = world.state, world.collector.still_open.current(caller)
     new = told(ghap(goal=goal, project=caller.project))
     states = [before, replace(before, open={**before.open, goal: new})]
     if orphan:
@@ -147,7 +147,7 @@ def updating(world: World, choice: int) -> Operation | None:
         return None
     change: dict[str, Any] = {"note": f"note {number}"}
     after = replace(entry, notes=(*entry.notes, f"note {number}"))
-    if world.collector.find_current(caller) is None and entry.project == caller.project:
+    if world.collector.still_open.current(caller) is None and entry.project == caller.project:
         after = replace(after, orphaned=False)
     said = list(told(after))
     if choice % 2:

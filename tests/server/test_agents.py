@@ -112,8 +112,8 @@ class Kept(dict[str, str]):
 
     def _open(self) -> Iterator[Any]:
         caller = Caller("shop", self.session, "nobody")
-        yield from self._collector.list_elsewhere(caller)
-        yield from self._collector.list_orphans(caller)
+        yield from self._collector.still_open.others(caller, elsewhere=True)
+        yield from self._collector.still_open.others(caller, elsewhere=False)
 
 
 async def test_a_hook_before_a_call_says_nothing_and_keeps_nothing(services: Services) -> None:

@@ -224,7 +224,7 @@ async def test_a_run_without_an_open_entry_is_not_kept(services: Services, hooke
     await hooked.fire("PostToolUseFailure", command="pytest", error=FAILED)
 
     assert "runs" not in await hooked.call("start_ghap", **ENTRY)
-    assert services.collector.find_current(CALLER).runs == ()  # type: ignore[union-attr]
+    assert services.collector.still_open.current(CALLER).runs == ()  # type: ignore[union-attr]
 
 
 async def test_no_secret_is_kept_of_a_command_its_output_or_error(services: Services, hooked: Hooked) -> None:

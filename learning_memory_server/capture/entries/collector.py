@@ -22,7 +22,6 @@ from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
 from learning_memory_server.system.ram import without_collections
 
 if TYPE_CHECKING:
-    from learning_memory_server.capture.entries.open_entries import Owner
     from learning_memory_server.index.document import Document
     from learning_memory_server.index.engines.base import Payload
     from learning_memory_server.index.writer import IndexWriter
@@ -59,7 +58,6 @@ class ObservationCollector:
 
     def start(self, caller: Caller, **beginning: Unpack[Beginning]) -> Started:
         """Open an entry. The caller's current one, if any, stays open as an orphan."""
-        self.load()
         if done := self._done(caller):
             return Started(done, None)
         now = self._clock()
@@ -84,11 +82,10 @@ class ObservationCollector:
 
     def update(self, caller: Caller, ghap_id: str | None = None, **changes: Unpack[Changes]) -> Ghap:
         """Change an open entry: the caller's current one, or the given one, which the caller adopts if need be."""
-        self.load()
         if done := self._done(caller):
             return done
         entry = self._get_open(caller, ghap_id)
-        is_free = entry.project == caller.project and not self.owner(entry, caller).is_elsewhere
+        is_free = entry.project == caller.project and not self._open.owner(entry, caller).is_elsewhere
         # A hook that got lost must not take an entry from the agent that is known to work on it.
         is_free &= caller.agent is not None or not entry.agent or entry.agent_session != caller.session
         if is_free and self._open.current(caller) is None:
@@ -100,8 +97,8 @@ class ObservationCollector:
 
     def add_run(self, caller: Caller, run: Run) -> Ghap | None:
         """Keep how a test or build command ended with the caller's current entry, and return it, if it is known."""
-        entry = self.find_current(caller)
-        if entry is None or self.is_ambiguous(caller):
+        entry = self.still_open.current(caller)
+        if entry is None or self._open.is_ambiguous(caller):
             return None
         entry = entry.with_run(run)
         self._open.save(entry)
@@ -109,13 +106,7 @@ class ObservationCollector:
 
     def get_target(self, caller: Caller, ghap_id: str | None = None) -> Ghap:
         """Return the entry that `update` or `resolve` would change, or has changed in a repeated call."""
-        self.load()
         return self._done(caller) or self._get_open(caller, ghap_id)
-
-    def known_to(self, caller: Caller) -> Ghap | None:
-        """Return the caller's current entry, if it is known that no other one is meant."""
-        entry = self.find_current(caller)
-        return None if entry is None or self.is_ambiguous(caller) or self.list_left(caller) else entry
 
     def resolve(
         self,
@@ -125,7 +116,6 @@ class ObservationCollector:
         **outcome: Unpack[Outcome],
     ) -> Ghap:
         """Resolve an open entry with the errors it `met`. Raises as `update`; a wrong guess needs a reason."""
-        self.load()
         if (done := self._done(caller)) and done.resolution:
             return done
         entry = self._get_open(caller, ghap_id)
@@ -151,15 +141,14 @@ class ObservationCollector:
 
     def add_resolved(self, entries: Sequence[Ghap]) -> list[Ghap]:
         """Import resolved entries and return those whose ids were neither known nor forgotten."""
-        self.load()
-        new = self._resolved.add_new((entry for entry in entries if entry.id not in self._open.by_id), self._clock())
+        known = self.still_open.by_id
+        new = self._resolved.add_new((entry for entry in entries if entry.id not in known), self._clock())
         for entry in new:
             self._timeline.add(entry)
         return new
 
     def add_open(self, entries: Sequence[Ghap]) -> list[Ghap]:
         """Import open entries as orphans, and return those whose ids were new."""
-        self.load()
         unknown = self.look_up(entry.id for entry in entries).unknown
         new = {entry.id: replace(entry, orphaned=True) for entry in entries if entry.id in unknown}
         for entry in new.values():
@@ -168,9 +157,8 @@ class ObservationCollector:
 
     def rewrite_open(self, ids: Collection[str], change: Callable[[Ghap], Ghap]) -> int:
         """Change open entries with these ids on the disk and here, and return how many the change altered."""
-        self.load()
         altered = 0
-        for entry in [entry for entry in self._open.by_id.values() if entry.id in ids]:
+        for entry in [entry for entry in self.still_open.by_id.values() if entry.id in ids]:
             if (changed := change(entry)) != entry:
                 self._open.save(changed)
                 altered += 1
@@ -201,19 +189,16 @@ class ObservationCollector:
 
     def look_up(self, ids: Iterable[str]) -> Forgetting[Ghap]:
         """Return what `forget` would return, and change nothing."""
-        self.load()
-        return self._resolved.look_up(ids, self._open.by_id)
+        return self._resolved.look_up(ids, self.still_open.by_id)
 
     def look_up_project(self, project: str) -> Forgetting[Ghap]:
         """Return what `forget` would return for everything in a project, and change nothing."""
-        self.load()
-        entries = (*self._timeline, *self._open.by_id.values())
+        entries = (*self.timeline, *self._open.by_id.values())
         return self.look_up(entry.id for entry in entries if entry.project == project)
 
     def forget(self, ids: Iterable[str], at: datetime, *, unknown_too: bool = False) -> Forgetting[Ghap]:
         """Forget entries permanently, open ones included; see `Records.forget`. The caller must remove their points."""
-        self.load()
-        forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self._open.by_id)
+        forgetting = self._resolved.forget(ids, at, unknown_too=unknown_too, also=self.still_open.by_id)
         gone = {entry.id for entry in forgetting.found}
         for entry in forgetting.found:
             if entry.resolution:
@@ -249,44 +234,19 @@ class ObservationCollector:
             f"There is no entry {ghap_id}.", hint="list_ghap_entries and search_experiences show the ids."
         )
 
-    def find_current(self, caller: Caller) -> Ghap | None:
-        """Return the caller's current entry, if it has one."""
-        self.load()
-        return self._open.current(caller)
-
-    def list_orphans(self, caller: Caller) -> list[Ghap]:
-        """Return the project's other open entries that no one else works on, newest first."""
-        self.load()
-        return self._open.others(caller, elsewhere=False)
-
-    def list_elsewhere(self, caller: Caller) -> list[Ghap]:
-        """Return the project's open entries that another agent or session works on, newest first."""
-        self.load()
-        return self._open.others(caller, elsewhere=True)
-
-    def list_left(self, caller: Caller) -> list[Ghap]:
-        """Return what else is open in the caller's session, newest first, where nothing tells its agents apart."""
-        self.load()
-        current = self._open.current(caller)
-        return [] if caller.names_calls else [each for each in self._open.of_session(caller) if each is not current]
-
-    def is_ambiguous(self, caller: Caller) -> bool:
-        """Return whether any of several entries may be the caller's, because the client does not tell agents apart."""
-        self.load()
-        return len(self._open.candidates(caller)) > 1
-
-    def owner(self, entry: Ghap, caller: Caller) -> Owner:
-        """Return who works on an open entry."""
-        return self._open.owner(entry, caller)
-
     def list_resolved(self, query: EntryQuery | None = None) -> list[Ghap]:
         """Return the resolved entries that match, most recently resolved first."""
-        self.load()
         wanted = query or EntryQuery()
-        found = self._timeline.newest(wanted.project)
+        found = self.timeline.newest(wanted.project)
         # Most lists are of everything, of a project or not.
         is_narrower = wanted != EntryQuery(project=wanted.project)
         return [entry for entry in found if wanted.matches(entry)] if is_narrower else list(found)
+
+    @property
+    def still_open(self) -> OpenEntries:
+        """The open entries, for reading only."""
+        self.load()
+        return self._open
 
     @property
     def timeline(self) -> Timeline:
@@ -307,8 +267,8 @@ class ObservationCollector:
 
     def _get_open(self, caller: Caller, ghap_id: str | None) -> Ghap:
         if ghap_id is None:
-            return self._open.get_current(caller)
-        if ghap_id in self._open.by_id:
+            return self.still_open.get_current(caller)
+        if ghap_id in self.still_open.by_id:
             return self._open.by_id[ghap_id]
         if resolved := self._resolved.find(ghap_id):
             raise NotFoundError(
@@ -323,7 +283,7 @@ class ObservationCollector:
         """Return the entry that this call has already changed, if the call is repeated because its reply was lost."""
         if not (caller.request and caller.again):
             return None
-        still_open = (entry for entry in self._open.by_id.values() if caller.request in entry.requests)
+        still_open = (entry for entry in self.still_open.by_id.values() if caller.request in entry.requests)
         return next(still_open, None) or self._resolved.find_by_request(caller.request)
 
 

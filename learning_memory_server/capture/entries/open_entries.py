@@ -64,11 +64,20 @@ class OpenEntries:
 
     def candidates(self, caller: Caller) -> list[Ghap]:
         """Return the entries that may be the caller's, newest first; the newest alone if calls have no names."""
-        return [] if caller.agent is not None or not caller.names_calls else self.of_session(caller)
+        return [] if caller.agent is not None or not caller.names_calls else self._of_session(caller)
 
-    def of_session(self, caller: Caller) -> list[Ghap]:
-        """Return the open entries of the caller's session, newest first."""
-        return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
+    def is_ambiguous(self, caller: Caller) -> bool:
+        """Return whether any of several entries may be the caller's, because the client does not tell agents apart."""
+        return len(self.candidates(caller)) > 1
+
+    def left(self, caller: Caller) -> list[Ghap]:
+        """Return what else is open in the caller's session, newest first, where nothing tells its agents apart."""
+        current = self.current(caller)
+        return [] if caller.names_calls else [each for each in self._of_session(caller) if each is not current]
+
+    def known_to(self, caller: Caller) -> Ghap | None:
+        """Return the caller's current entry, if it is known that no other one is meant."""
+        return None if self.is_ambiguous(caller) or self.left(caller) else self.current(caller)
 
     def get_current(self, caller: Caller) -> Ghap:
         """Return the entry of a call without id, or raise `NoActiveGhapError`, or `InvalidInputError` for several."""
@@ -96,13 +105,16 @@ class OpenEntries:
         return Owner.SESSION if self._is_live(entry.agent_session) else Owner.NOBODY
 
     def others(self, caller: Caller, *, elsewhere: bool) -> list[Ghap]:
-        """Return the project's other entries, newest first: those that others work on, or the rest."""
+        """Return the project's other entries, newest first: those that others work on, or those that nobody does."""
         current = self.current(caller)
         return [
             entry
             for entry in self._newest(caller)
             if entry is not current and self.owner(entry, caller).is_elsewhere == elsewhere
         ]
+
+    def _of_session(self, caller: Caller) -> list[Ghap]:
+        return [entry for entry in self._newest(caller) if entry.agent_session == caller.session]
 
     def _newest(self, caller: Caller) -> list[Ghap]:
         here = (entry for entry in self.by_id.values() if entry.project == caller.project)

@@ -205,7 +205,7 @@ class Advisor:
         """
         if not items:
             return True
-        if entry := self.collector.find_current(caller):
+        if entry := self.collector.still_open.current(caller):
             self._record(entry, channel, items)
         else:
             ahead = self._ahead.of((caller.project, caller.session, caller.agent or ""), dict)

@@ -46,11 +46,11 @@ class SessionContext:
         The lessons in it are recorded as advice.
         """
         told = set() if told is None else told
-        current = self.collector.find_current(caller)
-        still_open = [*([current] if current else []), *self.collector.list_orphans(caller)]
+        current = self.collector.still_open.current(caller)
+        still_open = [*([current] if current else []), *self.collector.still_open.others(caller, elsewhere=False)]
         still_open, elsewhere = (
             [each for each in entries if _open(each) not in told]
-            for entries in (still_open, self.collector.list_elsewhere(caller))
+            for entries in (still_open, self.collector.still_open.others(caller, elsewhere=True))
         )
         advisor = self.advisor
         gone = advisor.loaded(caller.session) | advisor.validity.successors().keys() | advisor.never() | told

@@ -58,8 +58,8 @@ class Anchoring:
 
     def touch(self, caller: Caller, name: str, new: str | None) -> None:
         """Note that the caller's open entry is about a file: it was read, or lines were put in; None for a read."""
-        entry = self.collector.find_current(caller)
-        if entry is None or self.collector.is_ambiguous(caller):
+        entry = self.collector.still_open.current(caller)
+        if entry is None or self.collector.still_open.is_ambiguous(caller):
             return
         files = self._touched.of(entry.id, dict)
         before = files.pop(name, Anchor(name, is_read=True))

@@ -243,7 +243,7 @@ class Hooks:
         return f"{_OPENING} {said.strip()}" if said else ""
 
     def _check_in(self, event: Event, caller: Caller) -> str:
-        entry = self.check_in_calls and self.collector.find_current(caller)
+        entry = self.check_in_calls and self.collector.still_open.current(caller)
         if not entry:
             return ""
         session = self._memory(event, caller)
@@ -295,7 +295,7 @@ class Hooks:
         has_failed = bool(event.error) or (None if event.is_unknown else False)
         output, folder = event.error or event.output, event.folder or None
         about = (caller.project, event.session, event.command, output, has_failed, self.clock(), folder)
-        still_open = self.collector.known_to(caller)
+        still_open = self.collector.still_open.known_to(caller)
         ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "")
         if ran.has_failed is not None:
             self.advisor.trials.ended(caller, has_failed=ran.has_failed)
@@ -308,7 +308,7 @@ class Hooks:
         )
 
     async def _stop(self, event: Event, caller: Caller) -> str:
-        entry = self.collector.find_current(caller)
+        entry = self.collector.still_open.current(caller)
         session = self.session(event.session)
         # Whatever an agent does with a reminder, it stops again: it is told once.
         # Where nobody reads along, the last answer is the result: an answer to a reminder would take its place.

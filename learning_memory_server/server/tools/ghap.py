@@ -201,7 +201,7 @@ async def update_ghap(
         note=note,
         confidence=confidence,
     )
-    if not changes and entry != collector.find_current(caller):
+    if not changes and entry != collector.still_open.current(caller):
         raise InvalidInputError(
             f"{entry.id} was not adopted: you already have an open entry, it belongs to another project, or somebody "
             "else is at work on it.",
@@ -241,7 +241,7 @@ async def resolve_ghap(
     you stopped before you knew. Add a lesson, and say what helped or misled. Be honest: wrong guesses teach most.
     """
     target = collector.get_target(caller, ghap_id)
-    owner = collector.owner(target, caller)
+    owner = collector.still_open.owner(target, caller)
     cited = citing.sort(target, helped or (), misled or ())
     entry = collector.resolve(
         caller,
@@ -280,7 +280,7 @@ async def resolve_ghap(
 
 def _also_open(collector: ObservationCollector, caller: Caller, ghap_id: str | None) -> Any:
     """Return what a reply says of the session's other entries, where a call without an id was about the newest."""
-    left = [] if ghap_id else [*map(named, collector.list_left(caller)[: limits.ENTRIES_NAMED])]
+    left = [] if ghap_id else [*map(named, collector.still_open.left(caller)[: limits.ENTRIES_NAMED])]
     return {"also_open": left, **STORED_TEXT} if left else {}
 
 
@@ -299,9 +299,9 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
     Call it when you resume work. To adopt an orphaned entry, update_ghap with its id as ghap_id; to drop it,
     resolve_ghap as abandoned. `open_elsewhere` is others' work.
     """
-    entry = collector.find_current(caller)
-    orphans = collector.list_orphans(caller)
-    elsewhere = collector.list_elsewhere(caller)
+    entry = collector.still_open.current(caller)
+    orphans = collector.still_open.others(caller, elsewhere=False)
+    elsewhere = collector.still_open.others(caller, elsewhere=True)
     reply: dict[str, Any] = {"has_active": entry is not None}
     if entry is not None:
         reply |= entry_views.open_entry(entry)
@@ -309,14 +309,14 @@ async def get_active_ghap(collector: ObservationCollector, caller: Caller, /) ->
         reply["orphaned"] = [fields(entry_views.EntryKey, each) for each in reversed(orphans)]
     if elsewhere:
         reply["open_elsewhere"] = [
-            fields(entry_views.EntryKey, each) | {"owner": collector.owner(each, caller).value}
+            fields(entry_views.EntryKey, each) | {"owner": collector.still_open.owner(each, caller).value}
             for each in reversed(elsewhere)
         ]
-    if collector.is_ambiguous(caller):
+    if collector.still_open.is_ambiguous(caller):
         reply["hint"] = (
             "Several entries are open in this session: a call without ghap_id is refused. Give the id of yours in each."
         )
-    elif entry is not None and collector.list_left(caller):
+    elif entry is not None and collector.still_open.left(caller):
         reply["hint"] = "A call without ghap_id is about this entry, the newest one of this session."
     elif orphans and entry is None:
         reply["hint"] = "Give one of the orphaned ids as ghap_id to update_ghap or resolve_ghap."

@@ -35,11 +35,11 @@ def test_each_agent_of_a_session_has_its_own_entry_even_after_a_restart(
     entries = {agent: start(live, agent, goal=str(agent.agent)) for agent in (MAIN, SUB, OTHER)}
 
     for each in (live, reloaded(journal)):
-        assert {agent: each.find_current(agent) for agent in entries} == entries
+        assert {agent: each.still_open.current(agent) for agent in entries} == entries
         assert not any(entry.orphaned for entry in entries.values())
-        assert each.list_orphans(SUB) == []
-        assert ids(each.list_elsewhere(SUB)) == [entries[OTHER].id, entries[MAIN].id]
-        assert each.owner(entries[MAIN], SUB) is Owner.AGENT
+        assert each.still_open.others(SUB, elsewhere=False) == []
+        assert ids(each.still_open.others(SUB, elsewhere=True)) == [entries[OTHER].id, entries[MAIN].id]
+        assert each.still_open.owner(entries[MAIN], SUB) is Owner.AGENT
     assert confirm(live, SUB).id == entries[SUB].id
     with pytest.raises(NoActiveGhapError) as refused:
         confirm(live, SUB)
@@ -72,7 +72,7 @@ def test_an_agent_that_is_not_known_never_gets_the_entry_of_one_that_is(live: Ob
     assert refused.value.hint is not None
     assert mains.id in refused.value.hint
     start(live, ALICE)
-    assert live.find_current(MAIN) == mains
+    assert live.still_open.current(MAIN) == mains
 
 
 def test_an_agent_that_is_not_known_takes_no_entry_from_one_that_is(live: ObservationCollector) -> None:
@@ -80,7 +80,7 @@ def test_an_agent_that_is_not_known_takes_no_entry_from_one_that_is(live: Observ
 
     assert live.update(ALICE, mains.id, note="by whom?").id == mains.id
 
-    current = live.find_current(MAIN)
+    current = live.still_open.current(MAIN)
     assert current is not None
     assert (current.id, current.agent) == (mains.id, MAIN_AGENT)
 
@@ -94,7 +94,7 @@ def test_runs_go_to_the_agent_that_made_them_or_nowhere(live: ObservationCollect
 
     assert added is not None
     assert (added.id, added.runs) == (subs.id, (RUN,))
-    assert live.find_current(MAIN) == mains
+    assert live.still_open.current(MAIN) == mains
 
 
 def test_nobody_adopts_what_another_agent_or_a_live_session_is_at(live: ObservationCollector) -> None:
@@ -102,24 +102,24 @@ def test_nobody_adopts_what_another_agent_or_a_live_session_is_at(live: Observat
 
     for theirs in (alices, bobs):
         live.update(SUB, theirs.id, note="seen")
-        assert live.find_current(SUB) is None
-    assert ids(live.list_elsewhere(SUB)) == [bobs.id, alices.id]
-    assert live.owner(bobs, SUB) is Owner.SESSION
+        assert live.still_open.current(SUB) is None
+    assert ids(live.still_open.others(SUB, elsewhere=True)) == [bobs.id, alices.id]
+    assert live.still_open.owner(bobs, SUB) is Owner.SESSION
     assert confirm(live, SUB, bobs.id).id == bobs.id
-    assert live.find_current(MAIN) is not None
+    assert live.still_open.current(MAIN) is not None
 
 
 def test_what_a_session_left_that_has_ended_is_an_orphan(live: ObservationCollector) -> None:
     left = ghap(id="ghap_1", project=ALICE.project, agent_session="e" * 16, agent=MAIN_AGENT)
     live.add_open([left])
 
-    assert ids(live.list_orphans(SUB)) == [left.id]
-    assert live.list_elsewhere(SUB) == live.list_orphans(CAROL) == []
-    assert live.owner(left, SUB) is Owner.NOBODY
+    assert ids(live.still_open.others(SUB, elsewhere=False)) == [left.id]
+    assert live.still_open.others(SUB, elsewhere=True) == live.still_open.others(CAROL, elsewhere=False) == []
+    assert live.still_open.owner(left, SUB) is Owner.NOBODY
 
     adopted = live.update(SUB, left.id, note="mine now")
 
-    assert live.find_current(SUB) == adopted
+    assert live.still_open.current(SUB) == adopted
     assert (adopted.agent_session, adopted.agent) == (SUB.session, SUB.agent)
 
 

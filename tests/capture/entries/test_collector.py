@@ -42,13 +42,13 @@ def test_a_started_entry_is_current_and_on_disk(collector: ObservationCollector,
     assert started.orphan is None
     assert entry == ghap(id=entry.id, created_at=NOON + timedelta(seconds=1))
     assert entry.id.startswith("ghap_20260301_1200")
-    assert collector.find_current(ALICE) == entry
+    assert collector.still_open.current(ALICE) == entry
     assert journal.open_entries() == [entry]
 
 
 def test_nothing_is_written_before_anything_starts(collector: ObservationCollector, journal: Journal) -> None:
-    assert collector.find_current(ALICE) is None
-    assert collector.list_orphans(ALICE) == []
+    assert collector.still_open.current(ALICE) is None
+    assert collector.still_open.others(ALICE, elsewhere=False) == []
     assert collector.list_resolved() == []
     assert not journal.path.exists()
 
@@ -59,8 +59,8 @@ def test_a_new_start_orphans_the_first_and_says_so(collector: ObservationCollect
 
     assert second.orphan is not None
     assert second.orphan.id == first.id
-    assert collector.find_current(ALICE) == second.entry
-    assert ids(collector.list_orphans(ALICE)) == [first.id]
+    assert collector.still_open.current(ALICE) == second.entry
+    assert ids(collector.still_open.others(ALICE, elsewhere=False)) == [first.id]
     assert {entry.id: entry.orphaned for entry in journal.open_entries()} == {first.id: True, second.entry.id: False}
 
 
@@ -70,8 +70,8 @@ def test_an_orphan_never_becomes_current_by_itself(collector: ObservationCollect
     assert confirm(collector, ghap_id=second.id) == collector.get(second.id)
 
     for each in (collector, reloaded(journal)):
-        assert each.find_current(ALICE) is None
-        assert ids(each.list_orphans(ALICE)) == [first.id]
+        assert each.still_open.current(ALICE) is None
+        assert ids(each.still_open.others(ALICE, elsewhere=False)) == [first.id]
         with pytest.raises(NoActiveGhapError):
             confirm(each)
 
@@ -82,42 +82,42 @@ def test_only_the_newer_of_two_entries_that_a_crash_left_current_is_current(jour
     journal.save_open(newer)
     collector = reloaded(journal)
 
-    assert collector.find_current(ALICE) == newer
+    assert collector.still_open.current(ALICE) == newer
     confirm(collector, ghap_id=newer.id)
 
-    assert collector.find_current(ALICE) is None
-    assert ids(collector.list_orphans(ALICE)) == [older.id]
+    assert collector.still_open.current(ALICE) is None
+    assert ids(collector.still_open.others(ALICE, elsewhere=False)) == [older.id]
 
 
 def test_naming_an_orphan_adopts_it_once_nothing_is_current(collector: ObservationCollector) -> None:
     first = start(collector)
     second = start(collector)
     collector.update(ALICE, first.id, note="seen while busy")
-    assert collector.find_current(ALICE) != collector.update(ALICE, first.id, note="again")
+    assert collector.still_open.current(ALICE) != collector.update(ALICE, first.id, note="again")
     confirm(collector, ghap_id=second.id)
 
     adopted = collector.update(ALICE, first.id, note="back to it")
 
-    assert collector.find_current(ALICE) == adopted
+    assert collector.still_open.current(ALICE) == adopted
     assert not adopted.orphaned
     assert adopted.notes == ("seen while busy", "again", "back to it")
-    assert collector.list_orphans(ALICE) == []
+    assert collector.still_open.others(ALICE, elsewhere=False) == []
 
 
 def test_each_of_two_callers_of_a_project_has_a_current_entry(collector: ObservationCollector) -> None:
     alices = start(collector, ALICE)
     bobs = start(collector, BOB)
 
-    assert collector.find_current(ALICE) == alices
-    assert collector.find_current(BOB) == bobs
-    assert ids(collector.list_orphans(ALICE)) == [bobs.id]
-    assert ids(collector.list_orphans(BOB)) == [alices.id]
+    assert collector.still_open.current(ALICE) == alices
+    assert collector.still_open.current(BOB) == bobs
+    assert ids(collector.still_open.others(ALICE, elsewhere=False)) == [bobs.id]
+    assert ids(collector.still_open.others(BOB, elsewhere=False)) == [alices.id]
 
     collector.update(BOB, hypothesis="something else altogether")
     confirm(collector, BOB)
 
-    assert collector.find_current(ALICE) == alices
-    assert collector.find_current(BOB) is None
+    assert collector.still_open.current(ALICE) == alices
+    assert collector.still_open.current(BOB) is None
 
 
 def test_projects_do_not_see_each_other_s_open_entries(collector: ObservationCollector) -> None:
@@ -125,9 +125,9 @@ def test_projects_do_not_see_each_other_s_open_entries(collector: ObservationCol
     carols = start(collector, CAROL)
     elsewhere = Caller(CAROL.project, ALICE.session)
 
-    assert collector.list_orphans(ALICE) == []
-    assert collector.find_current(elsewhere) is None
-    assert ids(collector.list_orphans(elsewhere)) == [carols.id]
+    assert collector.still_open.others(ALICE, elsewhere=False) == []
+    assert collector.still_open.current(elsewhere) is None
+    assert ids(collector.still_open.others(elsewhere, elsewhere=False)) == [carols.id]
     with pytest.raises(NoActiveGhapError) as caught:
         collector.update(elsewhere, note="n")
     assert caught.value.hint is not None
@@ -143,28 +143,28 @@ def test_another_caller_s_entry_can_be_changed_by_id_and_stays_theirs_while_one_
     updated = collector.update(BOB, alices.id, note="from the side")
 
     assert updated == replace(alices, notes=("from the side",))
-    assert collector.find_current(ALICE) == updated
-    assert collector.find_current(BOB) == bobs
+    assert collector.still_open.current(ALICE) == updated
+    assert collector.still_open.current(BOB) == bobs
 
 
 def test_after_a_restart_an_id_adopts_the_entry(collector: ObservationCollector, journal: Journal) -> None:
     entry = start(collector)
     again = reloaded(journal)
-    assert again.find_current(AFTER_RESTART) is None
-    assert ids(again.list_orphans(AFTER_RESTART)) == [entry.id]
+    assert again.still_open.current(AFTER_RESTART) is None
+    assert ids(again.still_open.others(AFTER_RESTART, elsewhere=False)) == [entry.id]
 
     adopted = again.update(AFTER_RESTART, entry.id, note="resumed")
 
-    assert again.find_current(AFTER_RESTART) == adopted
+    assert again.still_open.current(AFTER_RESTART) == adopted
     assert adopted.agent_session == AFTER_RESTART.session
-    assert reloaded(journal).find_current(AFTER_RESTART) == adopted
+    assert reloaded(journal).still_open.current(AFTER_RESTART) == adopted
 
 
 def test_orphans_come_newest_first(collector: ObservationCollector) -> None:
     entries = [start(collector) for _ in range(4)]
 
-    assert ids(collector.list_orphans(ALICE)) == ids(entries[2::-1])
-    assert ids(collector.list_orphans(BOB)) == ids(entries[::-1])
+    assert ids(collector.still_open.others(ALICE, elsewhere=False)) == ids(entries[2::-1])
+    assert ids(collector.still_open.others(BOB, elsewhere=False)) == ids(entries[::-1])
 
 
 def test_the_order_of_orphans_survives_a_clock_that_was_set_back(journal: Journal) -> None:
@@ -172,9 +172,9 @@ def test_the_order_of_orphans_survives_a_clock_that_was_set_back(journal: Journa
     for _ in range(3):
         start(collector)
 
-    live = ids(collector.list_orphans(BOB))
+    live = ids(collector.still_open.others(BOB, elsewhere=False))
 
-    assert live == ids(reloaded(journal).list_orphans(BOB))
+    assert live == ids(reloaded(journal).still_open.others(BOB, elsewhere=False))
 
 
 def test_without_a_current_entry_the_hint_names_the_open_ones(collector: ObservationCollector) -> None:
@@ -219,7 +219,7 @@ def test_an_update_is_on_the_disk(collector: ObservationCollector, journal: Jour
     before = Revision(entry.created_at + timedelta(seconds=1), entry.hypothesis, entry.action, entry.prediction)
     changed = replace(entry, hypothesis="a new one", strategy=Strategy.ASK_USER, notes=("caf\u00e9\n\u2028",))
     assert updated == replace(changed, history=(before,))
-    assert reloaded(journal).find_current(ALICE) == updated
+    assert reloaded(journal).still_open.current(ALICE) == updated
 
 
 def test_a_resolution_is_kept_completely_and_moves_from_open_to_entries(
@@ -241,7 +241,7 @@ def test_a_resolution_is_kept_completely_and_moves_from_open_to_entries(
     assert entry.tier is Tier.GOLD
     assert list((journal.path / "open").iterdir()) == []
     assert reloaded(journal).list_resolved() == [entry]
-    assert reloaded(journal).find_current(ALICE) is None
+    assert reloaded(journal).still_open.current(ALICE) is None
 
 
 def test_falsified_without_its_explanation_leaves_the_entry_open(collector: ObservationCollector) -> None:
@@ -250,7 +250,7 @@ def test_falsified_without_its_explanation_leaves_the_entry_open(collector: Obse
     with pytest.raises(InvalidInputError, match="surprise and root_cause: required"):
         collector.resolve(ALICE, status=OutcomeStatus.FALSIFIED, result="No.")
 
-    assert collector.find_current(ALICE) == entry
+    assert collector.still_open.current(ALICE) == entry
     assert collector.list_resolved() == []
 
 
@@ -260,7 +260,7 @@ def test_a_resolved_orphan_is_no_longer_an_orphan(collector: ObservationCollecto
 
     assert not confirm(collector, BOB, first.id).orphaned
     assert not reloaded(journal).list_resolved()[0].orphaned
-    assert collector.find_current(ALICE) == second
+    assert collector.still_open.current(ALICE) == second
 
 
 def test_a_resolution_that_cannot_be_written_leaves_the_entry_open(
@@ -271,7 +271,7 @@ def test_a_resolution_that_cannot_be_written_leaves_the_entry_open(
 
     with pytest.raises(JournalUnavailableError):
         confirm(collector)
-    assert collector.find_current(ALICE) == entry
+    assert collector.still_open.current(ALICE) == entry
     assert collector.list_resolved() == []
 
     (journal.path / "entries").unlink()
@@ -289,8 +289,8 @@ def test_a_start_that_is_not_written_is_no_start(collector: ObservationCollector
     with pytest.raises(JournalUnavailableError):
         collector.update(ALICE, note="lost")
 
-    assert collector.find_current(ALICE) == first
-    assert collector.list_orphans(ALICE) == []
+    assert collector.still_open.current(ALICE) == first
+    assert collector.still_open.others(ALICE, elsewhere=False) == []
 
 
 def test_a_resolution_succeeds_though_the_open_file_cannot_be_removed(
@@ -306,7 +306,7 @@ def test_a_resolution_succeeds_though_the_open_file_cannot_be_removed(
 
     file.rmdir()
     file.write_bytes(content)
-    assert reloaded(journal).find_current(ALICE) is None
+    assert reloaded(journal).still_open.current(ALICE) is None
     assert not file.exists()
 
 
@@ -317,7 +317,7 @@ def test_an_open_file_of_a_resolved_entry_is_not_open_before_recovery(journal: J
 
     collector = ObservationCollector(Journal(journal.path), TickingClock())
 
-    assert collector.find_current(ALICE) is None
+    assert collector.still_open.current(ALICE) is None
     assert collector.list_resolved() == [resolved]
 
 

@@ -127,7 +127,7 @@ def test_an_open_entry_is_not_replaced_by_an_imported_one(collector: Observation
     entry = start(collector)
 
     assert collector.add_resolved([replace(entry, resolution=CONFIRMED)]) == []
-    assert collector.find_current(ALICE) == entry
+    assert collector.still_open.current(ALICE) == entry
 
 
 def test_starts_within_one_second_have_different_ids(journal: Journal) -> None:
@@ -180,11 +180,13 @@ def test_a_new_process_finds_what_any_calls_left(steps: list[tuple[str, Caller, 
         assert again.list_resolved() == collector.list_resolved()
         assert {entry.id for entry in again.list_resolved()} == resolved
         for caller in AGENTS:
-            entry = collector.find_current(caller)
+            entry = collector.still_open.current(caller)
             assert (entry.id if entry else None) == current[caller]
-            assert again.find_current(caller) == entry
-            assert again.list_orphans(caller) == collector.list_orphans(caller)
-            seen = {*ids(again.list_orphans(caller)), *([entry.id] if entry else [])}
+            assert again.still_open.current(caller) == entry
+            assert again.still_open.others(caller, elsewhere=False) == collector.still_open.others(
+                caller, elsewhere=False
+            )
+            seen = {*ids(again.still_open.others(caller, elsewhere=False)), *([entry.id] if entry else [])}
             assert seen == set(known) - resolved
 
 

@@ -85,8 +85,8 @@ def test_an_open_entry_can_be_forgotten(collector: ObservationCollector, journal
 
     assert journal.open_entries() == [other]
     for reader in (collector, reloaded(journal)):
-        assert reader.find_current(ALICE) is None
-        assert ids(reader.list_orphans(ALICE)) == [other.id]
+        assert reader.still_open.current(ALICE) is None
+        assert ids(reader.still_open.others(ALICE, elsewhere=False)) == [other.id]
         with pytest.raises(NoActiveGhapError):
             confirm(reader, ALICE)
         with pytest.raises(NotFoundError, match="was forgotten"):
@@ -100,7 +100,7 @@ def test_an_open_file_that_outlives_its_tombstone_is_not_an_entry(
     collector.forget([entry.id], NOON)
     journal.save_open(entry)
 
-    assert ObservationCollector(journal, TickingClock()).find_current(ALICE) is None
+    assert ObservationCollector(journal, TickingClock()).still_open.current(ALICE) is None
     journal.recover(NOON)
     assert journal.open_files() == []
 
@@ -119,8 +119,8 @@ def test_a_project_is_forgotten_with_its_open_entries_and_no_other(
     assert forget_project(collector, ALICE.project) == Forgetting()
     for reader in (collector, reloaded(journal)):
         assert reader.list_resolved() == [theirs]
-        assert reader.find_current(CAROL) == kept
-        assert reader.find_current(ALICE) is None
+        assert reader.still_open.current(CAROL) == kept
+        assert reader.still_open.current(ALICE) is None
 
 
 def test_an_import_brings_no_forgotten_entry_back(collector: ObservationCollector, journal: Journal) -> None:
@@ -141,7 +141,7 @@ def test_a_forgotten_project_can_be_used_again(collector: ObservationCollector) 
 
     entry = start(collector, ALICE)
 
-    assert collector.find_current(ALICE) == entry
+    assert collector.still_open.current(ALICE) == entry
     assert collector.list_resolved() == []
 
 
@@ -167,5 +167,5 @@ def test_nothing_is_forgotten_that_could_not_be_written_to_the_journal(
         full.forget([FOUR[0].id, opened.id], NOON)
 
     assert len(full.list_resolved()) == len(FOUR)
-    assert full.find_current(ALICE) == opened
+    assert full.still_open.current(ALICE) == opened
     assert full.are_forgotten([FOUR[0].id]) == set()

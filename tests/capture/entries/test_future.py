@@ -55,11 +55,11 @@ def test_an_open_entry_that_is_dated_in_the_future_is_not_the_newest_for_ever(tm
     for number, at in enumerate(FUTURES):
         journal.save_open(replace(numbered(number), created_at=at, resolution=None, orphaned=True))
     first = ObservationCollector(journal, utc_now)
-    seen = [entry.id for entry in first.list_orphans(ALICE)]
+    seen = [entry.id for entry in first.still_open.others(ALICE, elsewhere=False)]
     later = replace(numbered(9), created_at=utc_now(), resolution=None, orphaned=True)
     journal.save_open(later)
     again = ObservationCollector(journal, utc_now)
-    assert [entry.id for entry in again.list_orphans(ALICE)] == [later.id, *seen]
+    assert [entry.id for entry in again.still_open.others(ALICE, elsewhere=False)] == [later.id, *seen]
 
 
 def test_a_cluster_is_recent_for_a_month_after_an_entry_of_the_future_was_seen() -> None:

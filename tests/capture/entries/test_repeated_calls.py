@@ -14,8 +14,8 @@ def test_a_call_that_is_sent_again_is_done_once_even_after_a_restart(journal: Jo
 
     restarted = ObservationCollector(journal, TickingClock())
     assert start(restarted, AGAIN) == entry
-    assert restarted.find_current(ALICE) == entry
-    assert restarted.list_orphans(ALICE) == []
+    assert restarted.still_open.current(ALICE) == entry
+    assert restarted.still_open.others(ALICE, elsewhere=False) == []
 
 
 def test_an_update_and_a_resolution_sent_again_change_nothing_more(collector: ObservationCollector) -> None:
@@ -35,4 +35,4 @@ def test_a_client_that_uses_an_id_twice_means_two_calls(collector: ObservationCo
     second = start(collector, FIRST)
 
     assert first.id != second.id
-    assert collector.find_current(ALICE) == second
+    assert collector.still_open.current(ALICE) == second

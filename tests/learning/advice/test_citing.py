@@ -82,7 +82,7 @@ async def test_an_outcome_that_lacks_something_is_refused_and_nothing_is_closed(
         for each in wrong:
             error = await agent.refused("resolve_ghap", **each, helped=[NOWHERE])
             assert error["type"] == "validation_error"
-        current = services.collector.find_current(CALLER)
+        current = services.collector.still_open.current(CALLER)
         assert current is not None
         assert current.id == entry
 

@@ -282,7 +282,7 @@ async def test_one_bad_entry_refuses_the_whole_batch(services: Services) -> None
 
 async def test_an_open_entry_is_imported_as_an_orphan_that_can_be_adopted(services: Services) -> None:
     assert await take(services, *entries(ghap(), ghap())) == [ghap().id]
-    (orphan,) = services.collector.list_orphans(ALICE)
-    assert services.collector.find_current(ALICE) is None
+    (orphan,) = services.collector.still_open.others(ALICE, elsewhere=False)
+    assert services.collector.still_open.current(ALICE) is None
     adopted = services.collector.update(ALICE, orphan.id, note="mine now")
-    assert services.collector.find_current(ALICE) == adopted
+    assert services.collector.still_open.current(ALICE) == adopted

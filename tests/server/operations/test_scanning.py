@@ -47,7 +47,7 @@ async def test_what_is_stored_is_redacted_for_everyone_at_once(tmp_path: Path) -
         services.collector.load()
         reply = await redact(services, ids)
         assert (reply["changed"], reply["indexed"], reply["notices"]) == (6, True, [])
-        current = services.collector.find_current(BOB)
+        current = services.collector.still_open.current(BOB)
         assert current
         assert current.goal == f"Replace {MARK}"
         entries = {entry.id: entry for entry in services.collector.list_resolved()}
