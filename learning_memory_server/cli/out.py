@@ -14,8 +14,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 import typer
 from rich import box
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, ProgressColumn, SpinnerColumn, Task, TextColumn, TimeElapsedColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -63,6 +64,7 @@ CLIENTS: Final = (
     *("CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "CODEX_THREAD_ID", "COPILOT_CLI"),
 )
 """Variables that clients set for the commands of agents."""
+_CONTROL: Final = re.compile(r"[\x7f-\x9f\u2028\u2029]")  # Those that JSON need not escape
 _IS_FOR_PROGRAMS: Final = ContextVar("is_for_programs", default=False)
 
 
@@ -110,7 +112,8 @@ def document(document: Mapping[str, Any]) -> None:
     is_unicode = (getattr(stream, "encoding", None) or "").lower().startswith("utf")
     text = json.dumps(document, ensure_ascii=not is_unicode, indent=2)
     # Escaped, they are seen, and programs read the text as it was.
-    write_line(shown(text, lambda character: json.dumps(character)[1:-1]))
+    text = shown(text, lambda character: json.dumps(character)[1:-1])
+    write_line(_CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
 def failure(error: LearningMemoryError) -> None:
@@ -158,7 +161,7 @@ def agrees(question: str, otherwise: str = "", *, yes: bool = False) -> bool:
     if yes or not is_for_people():
         return yes
     if can_ask():
-        return typer.confirm(question, err=True)
+        return typer.confirm(text_lines(question), err=True)
     if otherwise:
         notice(otherwise)
     return False
@@ -351,9 +354,20 @@ def readable_size(size: int) -> str:
     return f"{size / _KIB:,.1f} KiB"
 
 
+class _Console(Console):
+    """A console that shows no control character of a text, nor one that would hide something, whoever prints it."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for each in super().render(renderable, options):
+            is_plain = each.control or each.text.isprintable()
+            yield (
+                each if is_plain else each._replace(text="\n".join(map(without_controls, shown(each.text).split("\n"))))
+            )
+
+
 def _console(*, stderr: bool = False, quiet: bool = False) -> Console:
     # No markup: agents wrote the texts, which may contain any bracket.
-    console = Console(markup=False, emoji=False, highlight=False, stderr=stderr, quiet=quiet)
+    console = _Console(markup=False, emoji=False, highlight=False, stderr=stderr, quiet=quiet)
     if not console.is_terminal:
         console.width = _UNWRAPPED
     return console

@@ -209,7 +209,7 @@ def change_rules(top: Path, rules: Sequence[Rule], gone: Container[str]) -> bool
     after = with_rules(before, rules, gone)
     if not (change := patch(before, after)):
         return False
-    typer.echo(change, nl=False)
+    out.say(change.removesuffix("\n"), is_line=True) if out.stdout().is_terminal else typer.echo(change, nl=False)
     if not (out.is_a_person() and out.agrees(f"Change {LEARNED}?")):
         return True
     if after:
