@@ -121,7 +121,7 @@ class Review:
             found is not None
             and found.said is not Said.UNDO
             and not (found.said is Said.LATER and found.created_at + _AGAIN <= now)
-            and not (folder and found.files and found.files != files_of(item.text, folder))
+            and not (folder and item.kind is Kind.CURE and found.files != files_of(item.text, folder))
         )
 
     def _cures(self, project: str) -> Iterator[Waiting]:

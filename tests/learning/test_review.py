@@ -139,25 +139,60 @@ async def test_what_may_do_harm_needs_more_than_a_yes(queue: Queue, cure: str) -
         queue.answer(replace(item, is_risky=is_risky(cure)))
 
 
+THERE = (
+    "x.sh x.py bin/check dir/x.py dir/Makefile dir/package.json Makefile package.json conf.ini pkg/__main__.py "
+    "tests/test_a.py other.mk compose.yaml ci.yml web/package.json notes.txt"
+)
+
+
 @pytest.mark.parametrize(
     ("cure", "runs"),
     [
-        ("python -W ignore tools/fix.py x", ["ignore", "tools/fix.py", "x"]),
-        ("cd web && npm run lint:fix", ["web/package.json"]),
-        ("make all", ["GNUmakefile", "makefile", "Makefile"]),
-        ("just -f ci/other.just all", ["justfile", "Justfile", ".justfile", "ci/other.just"]),
-        (
-            "docker compose -f ci.yml up",
-            ["compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml", "ci.yml"],
-        ),
-        ("uv run fix.py", ["fix.py"]),
-        ("uv run ./bin/check --all", ["./bin/check"]),
-        ("/usr/bin/python3 -m pytest", []),
-        ("uv run pytest tests", []),
+        ("python -W ignore x.py notes.txt", "notes.txt x.py"),
+        ("cd web && npm run lint:fix", "web/package.json"),
+        ("make all", "Makefile"),
+        ("make -f other.mk", "Makefile other.mk"),
+        ("docker compose -f ci.yml up", "ci.yml compose.yaml"),
+        ("uv run x.py", "x.py"),
+        ("uv run ./bin/check --all", "./bin/check"),
+        ("/usr/bin/python3 -m pytest", ""),
+        ("uv run pytest tests", ""),
+        # An option may name the folder, or the file.
+        ("make -C dir all", "Makefile dir/Makefile"),
+        ("make --directory=dir", "Makefile dir/Makefile"),
+        ("npm --prefix dir test", "dir/package.json package.json"),
+        ("uv --directory dir run x.py", "dir/x.py x.py"),
+        ("uv run --script x.py", "x.py"),
+        ("pytest -c conf.ini tests/test_a.py", "conf.ini"),
+        ("make -fother.mk", "Makefile other.mk"),
+        # So may the words after a program that runs another.
+        ("env A=1 ./x.sh", "./x.sh"),
+        ("env A=1 make", "Makefile"),
+        ("sudo -u me ./x.sh", "./x.sh"),
+        ("find dir -exec bin/check {} +", "bin/check"),
+        ("python -m pkg", "pkg/__main__.py"),
+        ("python -mpkg", "pkg/__main__.py"),
+        # And what a shell gets as a text.
+        ("bash -c './x.sh'", "./x.sh"),
+        ("sh -c \"cd dir && bash -c 'make all'\"", "dir/Makefile"),
+        ("sh < x.sh", "x.sh"),
+        ("cat x.sh | sh", "x.sh"),
+        # What a test or a linter looks at is data.
+        ("ruff check x.py", ""),
+        ("python -m pytest tests/test_a.py", ""),
     ],
 )
-def test_the_files_of_a_cure_are_those_that_it_runs(cure: str, runs: list[str], tmp_path: Path) -> None:
-    assert [each.partition(" ")[2] for each in files_of(cure, str(tmp_path))] == runs
+def test_the_files_of_a_cure_are_those_that_it_runs(cure: str, runs: str, tmp_path: Path) -> None:
+    for name in THERE.split():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    (tmp_path / "bin/check").chmod(0o700)
+    assert " ".join(each.partition(" ")[2] for each in files_of(cure, str(tmp_path))) == runs
+
+
+def test_a_link_that_leads_to_itself_is_no_file_of_a_cure(tmp_path: Path) -> None:
+    (tmp_path / "x.sh").symlink_to("x.sh")
+    assert files_of("./x.sh", str(tmp_path)) == ()
 
 
 async def test_a_yes_ends_when_a_file_that_the_cure_runs_has_changed(queue: Queue, tmp_path: Path) -> None:

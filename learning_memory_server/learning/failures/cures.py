@@ -5,6 +5,7 @@ the digest of both commands.
 """
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Final
 
 from learning_memory_server.learning.failures.changes import applied
-from learning_memory_server.learning.failures.parse import RUNNER_WORDS, Command, head, parse, program
+from learning_memory_server.learning.failures.outcomes import is_check
+from learning_memory_server.learning.failures.parse import head, parse, program
 from learning_memory_server.learning.failures.remedies import NEVER, Remedy, mended, remedy_for
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import COMMAND_MAX
@@ -44,7 +46,7 @@ _RECIPES: Final = dict(
     ).split()
 )
 """The files that say what a program runs: of several, the program reads one that is there."""
-_SCRIPTS: Final = (".py", ".sh", ".js", ".mjs", ".ts", ".rb", ".pl")
+_IS_FILE, _IS_DIR = os.path.isfile, os.path.isdir  # Of a path, a word that is too long for a name would raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,36 +154,42 @@ def ascii_of(text: str) -> str:
 
 def files_of(text: str, folder: str) -> tuple[str, ...]:
     """Return the files in a folder that a command runs, each after a digest of its content, as they are now."""
-    names = [name for name in dict.fromkeys(_run_by(parse(text))) if name[0] not in "/~"]
-    return tuple(f"{_digest(Path(folder, name), Path(folder))} {name}" for name in names)
+    names = dict.fromkeys(_run_by(text, folder)) if folder else ()
+    return tuple(f"{_digest(Path(folder, name), folder)} {name}" for name in names)
 
 
-def _run_by(command: Command) -> Iterator[str]:
-    """Yield the names of files: programs that are called by a path, scripts, and what a runner reads."""
-    below = ""
-    for step in command.steps:
+def _run_by(text: str, folder: str, below: str = "") -> Iterator[str]:
+    """Yield the names of files that are there: programs, scripts, modules, what a runner reads, what options name.
+
+    A test or a linter looks at other files, which count for every other program. An option may name the folder.
+    """
+    for step in parse(text).steps:
         if step.folder is not None:
             below = f"{Path(below, step.folder)}/"
-        elif words := step.call:
-            for runner in RUNNER_WORDS:
-                words = words[len(runner) :] if words[: len(runner)] == runner and len(words) > len(runner) else words
-            name = program(words)
-            if "/" in words[0] or words[0].endswith(_SCRIPTS):
-                yield below + words[0]
-            if name in _INTERPRETERS and "-m" not in words:
-                # Which of them is the script depends on the options.
-                yield from (below + word for word in words[1:] if not word.startswith("-"))
-            if recipes := _RECIPES.get(name) or _RECIPES.get(head(words)[1]):
-                yield from (below + recipe for recipe in recipes.split(","))
-                # An option can name another file.
-                yield from (below + word for word in words[1:] if "." in word.strip(".") and not word.startswith("-"))
+            continue
+        given = [word.strip("'\"`<> ") for word in (*step.words, *step.redirections)]
+        for word in set(given).difference(step.words):
+            yield from _run_by(word, folder, below)  # A shell gets it as a text
+        name = head(step.call or ("",))[1]
+        recipes = ",".join(_RECIPES.get(program([word]), "") for word in (*given, name))
+        places, names, before = {below}, set(recipes.split(",")), ""
+        for word in given:
+            parts = {word, word.rpartition("=")[2], word[2:] if re.match(r"-\w", word) else ""} - {""}
+            places |= {f"{below}{part}/" for part in parts if _IS_DIR(f"{folder}/{below}{part}")}
+            if is_check(name) and not before.startswith("-") and not os.access(f"{folder}/{below}{word}", os.X_OK):
+                parts -= {word}
+            names |= parts
+            names |= {f"{part.replace('.', '/')}{end}" for part in parts for end in (".py", "/__main__.py")}
+            before = word
+        found = (f"{place}{name}" for place in places for name in names if name[:1] not in {"", "/", "~"})
+        yield from sorted(each for each in found if _IS_FILE(f"{folder}/{each}"))
 
 
-def _digest(path: Path, folder: Path) -> str:
+def _digest(path: Path, folder: str) -> str:
     """Return what changes with a file; nothing if there is none."""
     with suppress(OSError, ValueError):
-        real = path.resolve()
-        if not real.is_relative_to(folder.resolve()):
+        real = Path(os.path.realpath(path))
+        if not real.is_relative_to(os.path.realpath(folder)):
             return _short(str(real))
         if real.is_file():
             about = real.stat()
