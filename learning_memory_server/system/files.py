@@ -127,7 +127,8 @@ def read_on(path: Path, start: int, most: int) -> tuple[bytes, int]:
         with os.fdopen(os.open(path, _AS_IT_IS), "rb") as file:
             said = os.fstat(file.fileno())
             if stat.S_ISREG(said.st_mode) and said.st_uid == getattr(os, "geteuid", lambda: said.st_uid)():
-                begin = file.seek(max(start, said.st_size - most))
+                # Another file is shorter, and is read from its beginning.
+                begin = file.seek(max(start if start <= said.st_size else 0, said.st_size - most))
                 content = file.read(most)
                 end = content.rfind(b"\n") + 1
                 return content[:end], begin + end

@@ -135,6 +135,8 @@ def test_what_was_written_since_is_read_in_whole_lines_and_bounded(tmp_path: Pat
     # The beginning of what is too long is left out, and nothing is read where none is wanted.
     assert files.read_on(path, 0, 7) == (b"e\nfour\n", 19)
     assert files.read_on(path, 0, 0) == (b"", 19)
+    # A shorter one is another file.
+    assert files.read_on(path, 40, 100) == (b"one\ntwo\nthree\nfour\n", 19)
     (tmp_path / "link").symlink_to(path)
     assert files.read_on(tmp_path / "link", 3, 100) == (b"", 3)
 

@@ -47,7 +47,7 @@ class _Session:
 
     ends: dict[str, int] = field(default_factory=dict)
     waiting: Waiting = field(default_factory=Waiting)
-    ran: Recent[str, None] = field(default_factory=Recent)
+    ended: Recent[str, None] = field(default_factory=Recent)  # calls that ran, or whose refusal was heard
     to_ask: list[str] = field(default_factory=list)
     to_show: list[str] = field(default_factory=list)
     is_begun: bool = False
@@ -62,7 +62,10 @@ class _Session:
             most = _READ_MAX if path in self.ends or event.kind == kinds.AGENT_STOP else 0
             lines, self.ends[path] = read_on(Path(path), self.ends.get(path, 0), most)
             found += refused_in(lines.splitlines(), self.waiting)
-        return [each for each in found if each.id not in self.ran]
+        found = [each for each in found if each.id not in self.ended]
+        for each in found:
+            self.ended[each.id] = None
+        return found
 
 
 @dataclass
@@ -87,7 +90,7 @@ class Preferences:
             del self._sessions[event.session]
         try:
             if event.call and event.kind in _ENDS:
-                session.ran[event.call] = None
+                session.ended[event.call] = None
             if event.transcript and caller.is_attended:
                 for refused in await asyncio.to_thread(session.hear, event):
                     await self._refused(refused, session, event, caller)

@@ -212,6 +212,17 @@ async def test_only_what_was_heard_in_the_project_is_kept(session: Session, work
     assert not working.memory_log.all()
 
 
+async def test_a_transcript_that_a_shorter_one_replaces_is_heard_from_its_beginning_once(session: Session) -> None:
+    session.write(*(ran(f"ls {number}") for number in range(9)), PUSHED)
+    assert WORDS in await session.fire("Stop")
+    last = session.transcript.read_text().splitlines(keepends=True)[-3:]
+    assert WORDS in "".join(last)
+    session.transcript.write_text("".join(last))
+    assert await session.fire("Stop") == ""
+    session.write(refused("git push --force", "never force"))
+    assert "never force" in await session.fire("Stop")
+
+
 async def test_a_hundred_imitations_become_no_preference(session: Session, working: Services, tmp_path: Path) -> None:
     for _, lines in imitations():
         with session.transcript.open("a") as file:
