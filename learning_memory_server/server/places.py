@@ -106,11 +106,11 @@ def _named_by(file: Path) -> Path | None:
     pointed = _read(file, "gitdir: ")
     if pointed is None:
         return None
-    if (back := _read(pointed / "gitdir")) and back.resolve() == file.resolve():
+    if (back := _read(pointed / "gitdir")) and _real(back) == _real(file):
         return pointed.parent.parent  # .../.git/worktrees/NAME
     with suppress(OSError):
         said = git(pointed, "config", "--file", str(pointed / "config"), "--get", "core.worktree")
-        if said and (pointed / os.fsdecode(said.strip())).resolve() == file.parent.resolve():
+        if said and _real(pointed / os.fsdecode(said.strip())) == _real(file.parent):
             return pointed
     return None
 
@@ -123,5 +123,10 @@ def _read(file: Path, prefix: str = "") -> Path | None:
             with file.open("rb") as opened:
                 text = os.fsdecode(opened.read(_POINTER_MAX)).strip()
             if text.startswith(prefix) and text:
-                return (file.parent / text.removeprefix(prefix)).resolve()
+                return _real(file.parent / text.removeprefix(prefix))
     return None
+
+
+def _real(path: Path) -> Path:
+    """Return a path without links, also where one leads to itself."""
+    return Path(os.path.realpath(path))

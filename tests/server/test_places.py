@@ -289,7 +289,10 @@ def test_a_submodule_and_a_bare_repository_are_projects_with_names_of_their_own(
     assert world.session(bare)[0].startswith("copy-")
 
 
-@pytest.mark.parametrize("pointer", ["gitdir: ../shop/.git", "gitdir: ../shop/.git/worktrees/feature", "gitdir: ", ""])
+@pytest.mark.parametrize(
+    "pointer",
+    ["gitdir: ../shop/.git", "gitdir: ../shop/.git/worktrees/feature", "gitdir: ", "", "gitdir: loop", "gitdir: \0"],
+)
 def test_a_file_that_names_a_repository_counts_only_if_that_names_it_back(
     world: World, shop: Path, pointer: str
 ) -> None:
@@ -297,6 +300,7 @@ def test_a_file_that_names_a_repository_counts_only_if_that_names_it_back(
     assert world.session(_worktree(shop)) == first
     evil = shop.with_name("evil")
     evil.mkdir()
+    (evil / "loop").symlink_to("loop")
     (evil / ".git").write_text(pointer + "\n")
     assert world.session(evil)[0] != first[0]
 

@@ -103,7 +103,7 @@ def find_transcripts(place: Path, passed: Passed) -> list[Path]:
             path = Path(folder, name)
             if not name.endswith(_SUFFIXES):
                 continue
-            if not path.resolve().is_relative_to(root):
+            if not Path(os.path.realpath(path)).is_relative_to(root):  # A link may lead to itself
                 passed.outside += 1
             elif path.is_file():
                 found.append(path)

@@ -74,6 +74,7 @@ def test_damaged_lines_and_unknown_records_are_passed_over(tmp_path: Path) -> No
         ["tool_use"],
         {"type": "user", "message": {"content": [{"type": "tool_result"}, None, "tool_result", {"type": "tool_use"}]}},
         {"type": "assistant", "message": {"content": [{"type": "tool_use", "name": "Bash", "id": 3, "input": []}]}},
+        {"type": "assistant", "message": {"content": [{"type": "tool_use", "name": [{}], "id": {}, "input": {}}]}},
         {"type": "user", "message": {"content": [{**result, "tool_use_id": ["x"]}]}, "timestamp": 5},
     ]
     lines = [
@@ -140,6 +141,7 @@ def test_links_out_of_the_folder_are_not_followed(tmp_path: Path) -> None:
     (place / "-work-shop" / "b.jsonl").symlink_to(other)
     (place / "-work-other").symlink_to(outside)
     (place / "-work-shop" / "c.jsonl").symlink_to(tmp_path / "nowhere.jsonl")
+    (place / "-work-shop" / "d.jsonl").symlink_to("d.jsonl")
     (place / "-work-shop" / "notes.txt").write_text("not one", "utf-8")
     (place / "-work-shop" / "folder.jsonl").mkdir()
     passed = Passed()
