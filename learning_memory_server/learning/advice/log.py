@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -25,6 +25,7 @@ class AdviceLog(Records[Advice]):
         super().__init__(log, ADVICE)
         self._marked = 0
         self._effects: tuple[tuple[int, int], dict[str, tuple[int, int]]] | None = None
+        self._shown: tuple[int, Counter[str]] | None = None
 
     def of(self, entry: Ghap) -> list[Advice]:
         """Return the advice on an entry, in the order of its iterations."""
@@ -37,8 +38,10 @@ class AdviceLog(Records[Advice]):
 
     def add(self, *things: Advice, at: datetime | None = None) -> None:
         """Write advice to the log; see `Records.add`."""
-        before = [self.find(each.id) for each in things]
+        before, shown = [self.find(each.id) for each in things], self._times_shown()
         super().add(*things, at=at)
+        shown.update(_items(things))
+        shown.subtract(_items(filter(None, before)))
         # What is shown says nothing of effects yet, and counting them again would take longer, the more there is.
         if any(item.effect for each in (*before, *things) if each for item in each.items):
             self._marked += 1
@@ -72,8 +75,13 @@ class AdviceLog(Records[Advice]):
 
     def is_worn(self, name: str) -> bool:
         """Return whether something was shown twice or more, and never helped."""
-        shown = [item for each in self.all() if not each.withheld for item in each.items if item.id == name]
-        return len(shown) > 1 and not any(item.effect is Effect.HELPED for item in shown)
+        return self._times_shown()[name] > 1 and not self.effects().get(name, (0, 0))[1]
+
+    def _times_shown(self) -> Counter[str]:
+        self._loaded()
+        if self._shown is None or self._shown[0] != len(self._tombstones):
+            self._shown = len(self._tombstones), Counter(_items(self.all()))
+        return self._shown[1]
 
     def about(self, ids: Container[str]) -> list[str]:
         """Return the ids of the advice on these entries, or that showed them or these values: forgotten with them."""
@@ -86,6 +94,11 @@ class AdviceLog(Records[Advice]):
             for each in given
             if each.ghap_id not in forgotten and not any(item.id in forgotten for item in each.items)
         )
+
+
+def _items(advice: Iterable[Advice]) -> Iterator[str]:
+    """Yield the ids of what sessions here were shown, once for each time."""
+    return (item.id for each in advice if not (each.withheld or each.imported) for item in each.items)
 
 
 def counts_of(advice: Sequence[Advice]) -> dict[str, int]:

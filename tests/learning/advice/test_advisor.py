@@ -13,7 +13,7 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Related
 from learning_memory_server.learning.advice.log import AdviceLog, Trials, counts_of
 from learning_memory_server.learning.values.log import document_of
-from learning_memory_server.model.advice import Channel, Effect, Item, Kind, Reason
+from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind, Reason
 from learning_memory_server.model.entry import Ghap, Lesson
 from learning_memory_server.system.recent import Recent
 from tests.learning.advice.parts import finder_over
@@ -155,6 +155,23 @@ async def test_effects_count_from_when_they_are_stated(parts: Parts, told: Ghap)
     assert log.effects() == {OLD.id: (1, 0)}
     log.mark(told, {}, NOON)
     assert log.effects() == {}
+
+
+async def test_what_was_shown_twice_without_helping_is_worn_also_after_changes(parts: Parts) -> None:
+    log, entries = AdviceLog(parts.journal.advice), [started(parts) for _ in range(3)]
+    for entry in entries:
+        assert log.is_worn(OLD.id) is (entry is entries[2])
+        items = (Item(OLD.id, Kind.EXPERIENCE),)
+        log.add(Advice(entry.id, 1, Channel.START, items, entry.project, NOON))
+        log.add(Advice(f"{entry.id}0", 1, Channel.START, items, entry.project, NOON, withheld=True))
+    assert log.is_worn(OLD.id) is AdviceLog(parts.journal.advice).is_worn(OLD.id) is True
+    assert not log.is_worn("ghap_other")
+    log.mark(entries[0], {OLD.id: Effect.HELPED}, NOON)
+    assert not log.is_worn(OLD.id)
+    log.mark(entries[0], {}, NOON)
+    assert log.is_worn(OLD.id)
+    log.forget(log.about({each.id for each in entries[1:]}), NOON)
+    assert not log.is_worn(OLD.id)
 
 
 async def test_advice_is_counted_once_for_an_entry_however_often_it_was_shown(parts: Parts) -> None:
