@@ -12,6 +12,12 @@ import pytest
 import typer.main
 
 from learning_memory_server.cli.app import app
+from learning_memory_server.learning.preferences import FOUND
+from learning_memory_server.server.settings import Settings
+from learning_memory_server.sharing.shared import SHARED
+from learning_memory_server.system.ipc.discovery import LOG
+from learning_memory_server.system.ipc.programs import RECORD
+from learning_memory_server.system.locations import SILENT
 
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = "learning_memory_server"
@@ -28,10 +34,12 @@ CODE: Final = re.compile(r"`([^`\n]+)`")
 FENCE: Final = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)*(?:/|\.(?:py|md|toml|txt|yml|yaml|jsonl?))")
 """A name that ends like a file, or like a folder."""
-FOLDERS_OF_A_USER: Final = re.compile(r"(?:open|entries|memories|backups|clusters|claims|\.learning-memory/lessons)/?")
+FOLDERS_OF_A_USER: Final = re.compile(
+    r"(?:open|entries|memories|backups|index|map|clusters|claims|\.learning-memory/lessons)/?"
+)
 """Folders of the journal and the data, which documents mention too."""
 MADE_ELSEWHERE: Final = re.compile(
-    r"(?:settings(?:\.local)?|\.?mcp|server|about|shared|compared|hub|sessions|qdrant-owner"
+    r"(?:settings(?:\.local)?|\.?mcp|server|about|shared|compared|hub|sessions|refusals|outdated-points|model-scales|qdrant-owner"
     r"|claude_desktop_config|learning-memory|modules|tokenizer|config_sentence_transformers)\.json"
     r"|(?:values|verdicts|advice|trials|failures|servers|clusters|projects|answers|old)\.jsonl|(?:learned|bench)\.md|config\.toml"
 )
@@ -144,6 +152,16 @@ def test_a_decision_that_the_code_names_has_evidence() -> None:
 
     assert named
     assert named <= with_evidence
+
+
+def test_the_page_of_data_names_every_file_of_the_data_folder(tmp_path: Path) -> None:
+    text = (ROOT / "docs" / "explain" / "data.md").read_text("utf-8")
+    settings = Settings(storage_path=tmp_path)
+    places = [getattr(settings, name) for name in vars(Settings) if name.endswith(("_file", "_directory", "_path"))]
+    names = {place.name for place in places if isinstance(place, Path) and place.parent == tmp_path}
+
+    assert {"archive.key", "backups", "index"} < names
+    assert [name for name in {*names, SHARED, FOUND, LOG, RECORD, SILENT} if not re.search(rf"`{name}/?`", text)] == []
 
 
 def test_the_projects_address_is_written_in_one_place() -> None:
