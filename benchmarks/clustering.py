@@ -284,7 +284,7 @@ def stability(texts: Texts, rows: Labels, others: Labels) -> Figures:
         grown = np.sort(np.concatenate([rows, others[: max(1, round(growth * len(rows)))]]))
         partition = fitted(texts.vectors(grown))
         members = list(_numbered(partition, grown).values())
-        numbers = inherit(before, members, len(before)).numbers
+        numbers = inherit(before, members, len(before))
         after = {row: number for number, rows in zip(numbers, members, strict=True) for row in rows}
         same = [after[row] == number for number, rows in before.items() for row in rows if row in after]
         name = f"{growth:.0%}"

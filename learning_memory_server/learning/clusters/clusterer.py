@@ -198,7 +198,7 @@ class LiveAxis:
             stamp, at = self.stamp(), self.owner.clock()
             try:
                 fit = await self.owner.fitting.fit(partial(self._request, index))
-                await self.owner.lineages.remember(self.axis, self.project, fit.members(), fit.matching)
+                await self.owner.lineages.remember(self.axis, self.project, fit.members())
                 log.info("axis.clustered", axis=self.axis.value, count=len(fit.clusters), total=len(fit.ids))
                 self._fit, self._fitted_at, self._fitted, self._shown = fit, at, stamp, None
             finally:

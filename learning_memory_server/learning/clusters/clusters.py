@@ -32,16 +32,6 @@ if TYPE_CHECKING:
     from learning_memory_server.model.moment import Clock
 
 
-@dataclass(frozen=True, slots=True)
-class Matching:
-    """How the clusters of a run continue those of the previous run."""
-
-    numbers: tuple[int, ...]  # the number of each current cluster, in the order given; unique
-    next_number: int  # the number of the next new cluster. It only grows.
-    split_from: Mapping[int, int]  # for a new number, the previous number that most of its known members had
-    merged_into: Mapping[int, int]  # The successor of a lost number: the number of most of its members
-
-
 @dataclass(slots=True)
 class Lineage:
     """The cluster numbers of one axis, of all projects or one."""
@@ -153,37 +143,26 @@ class LineageLog:
         """Read the log again at the next use."""
         self._lineages = None
 
-    async def remember(
-        self, axis: Axis, project: str | None, now: Mapping[int, frozenset[str]], matching: Matching
-    ) -> None:
-        """Record which experiences a fit has moved and, for people who read the journal, what split and merged."""
+    async def remember(self, axis: Axis, project: str | None, now: Mapping[int, frozenset[str]]) -> None:
+        """Record which experiences a fit has moved to which cluster."""
         lineage = await self.of(axis, project)
-        moved = await asyncio.to_thread(self._write, axis, project, lineage.number_of(), now, matching)
-        lineage.apply(moved, matching.next_number)
+        data = await asyncio.to_thread(self._write, axis, project, lineage, now)
+        lineage.apply(data["moved"], data["next_number"])
 
     def _write(
-        self,
-        axis: Axis,
-        project: str | None,
-        old: Mapping[str, int],
-        now: Mapping[int, frozenset[str]],
-        matching: Matching,
-    ) -> dict[str, int | None]:
-        new = {member: number for number, members in now.items() for member in members}
+        self, axis: Axis, project: str | None, lineage: Lineage, now: Mapping[int, frozenset[str]]
+    ) -> dict[str, Any]:
+        old, new = lineage.number_of(), {member: number for number, members in now.items() for member in members}
         moved = {
             member: new.get(member) for member in sorted(old.keys() | new.keys()) if old.get(member) != new.get(member)
         }
-        data: dict[str, Any] = {
-            "next_number": matching.next_number,
-            "moved": moved,
-            "split_from": {str(number): source for number, source in matching.split_from.items()},
-            "merged_into": {str(number): target for number, target in matching.merged_into.items()},
-        }
+        next_number = max([lineage.next_number, *(number + 1 for number in now)])
+        data: dict[str, Any] = {"next_number": next_number, "moved": moved}
         if project is not None:
             data["project"] = _digest(project)
         if moved:
             self._history.append([JournalRecord("clusters", axis.value, self._clock(), data)])
-        return moved
+        return data
 
     def _read(self) -> dict[tuple[str, str | None], Lineage]:
         lineages: dict[tuple[str, str | None], Lineage] = {}
@@ -220,7 +199,6 @@ class AxisFit:
     clusters: tuple[FittedCluster, ...]  # largest first
     ids: Sequence[str]  # every entry, in a cluster or not
     explanation: str | None  # why there are few clusters, if so
-    matching: Matching  # how its clusters continue those of the previous fit
 
     def members(self) -> dict[int, frozenset[str]]:
         """Return the members of each cluster, by number."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
@@ -12,7 +13,7 @@ from learning_memory_server.index.ranking.threshold import NEAR_COPY
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clustering.labels import label_clusters
 from learning_memory_server.learning.clustering.topic import ClusterEvidence
-from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster, Matching
+from learning_memory_server.learning.clusters.clusters import AxisFit, FittedCluster
 from learning_memory_server.model import limits
 from learning_memory_server.model.lines import counted
 from learning_memory_server.model.value import ClusterId
@@ -26,34 +27,18 @@ if TYPE_CHECKING:
 INHERITED_SHARE: Final = 0.3  # The minimum Jaccard index over members of both runs for keeping a number
 
 
-def inherit(previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int) -> Matching:
+def inherit(previous: Mapping[int, frozenset[str]], current: Sequence[frozenset[str]], next_number: int) -> list[int]:
     """Number the clusters so that each keeps the number of the previous one with which it shares most members.
 
-    The assignment maximises the sum of Jaccard indices (Hungarian method) over members of both runs. `next_number` is
-    above every number ever assigned.
+    The assignment maximises the sum of Jaccard indices (Hungarian method) over members of both runs. New numbers begin
+    with `next_number`, which is above every number ever assigned.
     """
     if previous and next_number <= max(previous):
         raise ValueError(f"next_number {next_number} is not above {max(previous)}, which is already assigned")
     known = sorted(previous)
-    overlap = _overlap([previous[number] for number in known], current)
-    inherited = _assigned(overlap)
-    numbers: list[int] = []
-    split_from: dict[int, int] = {}
-    for place in range(len(current)):
-        if place in inherited:
-            numbers.append(known[inherited[place]])
-            continue
-        numbers.append(next_number)
-        if known and overlap[:, place].any():
-            split_from[next_number] = known[int(overlap[:, place].argmax())]
-        next_number += 1
-    kept = set(inherited.values())
-    merged_into = {
-        number: numbers[int(overlap[row].argmax())]
-        for row, number in enumerate(known)
-        if row not in kept and overlap[row].any()
-    }
-    return Matching(tuple(numbers), next_number, split_from, merged_into)
+    inherited = _assigned(_overlap([previous[number] for number in known], current))
+    new = count(next_number)
+    return [known[inherited[place]] if place in inherited else next(new) for place in range(len(current))]
 
 
 def _overlap(before: Sequence[frozenset[str]], now: Sequence[frozenset[str]]) -> NDArray[np.int64]:
@@ -165,13 +150,13 @@ def fit(request: FitRequest, clusterer: Clusterer) -> AxisFit:
         {ids[row]: cosine for row, cosine in zip(each.members.tolist(), each.similarities.tolist(), strict=True)}
         for each in partition.clusters
     ]
-    matching = inherit(request.before, list(map(frozenset, members)), request.next_number)
+    numbers = inherit(request.before, list(map(frozenset, members)), request.next_number)
     clusters = []
-    for cluster, number, label, cosines in zip(partition.clusters, matching.numbers, labels, members, strict=True):
+    for cluster, number, label, cosines in zip(partition.clusters, numbers, labels, members, strict=True):
         name = ClusterId(request.axis, number)
         evidence = ClusterEvidence.of(str(name), vectors[cluster.members], cluster.weights)
         clusters.append(FittedCluster(name, label, cosines, evidence))
-    return AxisFit(request.axis, tuple(clusters), ids, explain(partition), matching)
+    return AxisFit(request.axis, tuple(clusters), ids, explain(partition))
 
 
 _SIZE_SETTING: Final = "hdbscan_min_cluster_size"

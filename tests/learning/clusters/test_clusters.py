@@ -13,7 +13,6 @@ from learning_memory_server.learning.clusters.clusters import (
     AxisFit,
     FittedCluster,
     Lineage,
-    Matching,
     Outcomes,
     clusters_of,
 )
@@ -23,7 +22,6 @@ from learning_memory_server.model.vocabulary import Axis, OutcomeStatus, RootCau
 from tests.support import CONFIRMED, NOON, about, numbered
 
 EVIDENCE = ClusterEvidence.of("full_0", np.eye(3, dtype=np.float32), np.ones(3))
-MATCHING = Matching((), 0, {}, {})
 ENTRIES = [
     numbered(number, goal=f"Launch the moonshot {number}" if number == 1 else "Fill the pool") for number in range(9)
 ]
@@ -34,7 +32,7 @@ def fit_of(members: int, total: int, explanation: str | None = None, label: str 
     """A fit of the first entries, the first few of them in a cluster, each farther from its centre than the last."""
     cosines = {name: 0.9 - place / 100 for place, name in enumerate(NAMES[:members])}
     cluster = FittedCluster(ClusterId(Axis.FULL, 0), label, cosines, EVIDENCE)
-    return AxisFit(Axis.FULL, (cluster,) if members else (), NAMES[:total], explanation, MATCHING)
+    return AxisFit(Axis.FULL, (cluster,) if members else (), NAMES[:total], explanation)
 
 
 def standing(fit: AxisFit, entries: list[Ghap] = ENTRIES, stale: int = 0) -> AxisClusters:
@@ -82,7 +80,7 @@ def test_an_error_names_the_ten_largest_clusters() -> None:
     clusters = tuple(
         FittedCluster(ClusterId(Axis.FULL, number), "", {NAMES[number % 9]: 0.5}, EVIDENCE) for number in range(12)
     )
-    found = standing(AxisFit(Axis.FULL, clusters, NAMES, None, MATCHING))
+    found = standing(AxisFit(Axis.FULL, clusters, NAMES, None))
     with pytest.raises(NotFoundError, match=r"the 10 largest clusters of full are: full_0, .*full_9[.]$"):
         found.get(ClusterId(Axis.FULL, 40))
 

@@ -6,7 +6,6 @@ from sklearn.metrics import adjusted_mutual_info_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.density import unit_rows
-from learning_memory_server.learning.clusters.clusters import Matching
 from learning_memory_server.learning.clusters.fitting import FitRequest, explain, fit, inherit, without_task
 from learning_memory_server.model.vocabulary import Axis
 from tests.learning.clustering.parts import causes_in_tasks, directions, mixture
@@ -51,45 +50,33 @@ def letters(text: str) -> frozenset[str]:
 @pytest.mark.parametrize(
     ("before", "now", "expected"),
     [
-        pytest.param({}, ["abc", "de"], Matching((0, 1), 2, {}, {}), id="the first are numbered in their order"),
+        pytest.param({}, ["abc", "de"], [0, 1], id="the first are numbered in their order"),
         pytest.param(
-            {4: "abcd", 7: "wxyz"},
-            ["wxyz12345", "abc"],
-            Matching((7, 4), 8, {}, {}),
-            id="a number stays whatever the place and size",
+            {4: "abcd", 7: "wxyz"}, ["wxyz12345", "abc"], [7, 4], id="a number stays whatever the place and size"
         ),
-        pytest.param({0: "abc"}, ["abc", "xyz"], Matching((0, 1), 2, {}, {}), id="a new topic gets a new number"),
-        pytest.param(
-            {2: "abcdefgh"}, ["abc", "defgh"], Matching((3, 2), 4, {3: 2}, {}), id="the larger part of a split"
-        ),
-        pytest.param(
-            {0: "abc", 1: "defgh"}, ["abcdefgh"], Matching((1,), 2, {}, {0: 1}), id="the larger one of a merger"
-        ),
-        pytest.param(
-            {0: "abc", 1: "xyz"}, ["abc"], Matching((0,), 2, {}, {}), id="what scattered into noise leaves no trace"
-        ),
+        pytest.param({0: "abc"}, ["abc", "xyz"], [0, 1], id="a new topic gets a new number"),
+        pytest.param({2: "abcdefgh"}, ["abc", "defgh"], [3, 2], id="the larger part of a split"),
+        pytest.param({0: "abc", 1: "defgh"}, ["abcdefgh"], [1], id="the larger one of a merger"),
+        pytest.param({0: "abc", 1: "xyz"}, ["abc"], [0], id="what scattered into noise leaves no trace"),
         # Giving 0 the first, which it is most like, leaves 1 with nothing.
         pytest.param(
-            {0: "abcdef", 1: "ghij"},
-            ["abcghij", "def"],
-            Matching((1, 0), 2, {}, {}),
-            id="the assignment is optimal and not greedy",
+            {0: "abcdef", 1: "ghij"}, ["abcghij", "def"], [1, 0], id="the assignment is optimal and not greedy"
         ),
     ],
 )
-def test_numbers_are_inherited(before: dict[int, str], now: list[str], expected: Matching) -> None:
+def test_numbers_are_inherited(before: dict[int, str], now: list[str], expected: list[int]) -> None:
     earlier = {number: letters(members) for number, members in before.items()}
     assert inherit(earlier, [letters(members) for members in now], max(before, default=-1) + 1) == expected
 
 
 def test_a_new_number_is_the_next_and_not_the_first_that_is_free() -> None:
-    assert inherit({0: letters("abc")}, [letters("xyz")], 5) == Matching((5,), 6, {}, {})
+    assert inherit({0: letters("abc")}, [letters("xyz")], 5) == [5]
 
 
 def test_a_share_below_three_tenths_does_not_inherit() -> None:
     quarters = [letters(members) for members in ("abc", "def", "gh", "ij")]
-    assert inherit({0: letters("abcdefghij")}, quarters, 1).numbers == (0, 1, 2, 3)
-    assert 0 not in inherit({0: letters("abcdefgh")}, [letters(pair) for pair in ("ab", "cd", "ef", "gh")], 1).numbers
+    assert inherit({0: letters("abcdefghij")}, quarters, 1) == [0, 1, 2, 3]
+    assert 0 not in inherit({0: letters("abcdefgh")}, [letters(pair) for pair in ("ab", "cd", "ef", "gh")], 1)
 
 
 def test_an_assigned_number_is_refused_as_the_next() -> None:
@@ -117,20 +104,14 @@ def test_over_any_history_numbers_are_unique_and_never_reused(history: list[list
     for placed in history:
         current = groups_of(placed)
         found = inherit(previous, current, next_number)
-        fresh = set(found.numbers) - set(previous)
+        fresh = set(found) - set(previous)
 
-        assert len(found.numbers) == len(current)
-        assert len(set(found.numbers)) == len(current)
+        assert len(set(found)) == len(found) == len(current)
         assert not fresh & ever
-        assert found.next_number == next_number + len(fresh)
-        assert set(found.split_from) <= fresh
-        assert set(found.split_from.values()) <= set(previous)
-        assert set(found.merged_into) <= set(previous) - set(found.numbers)
-        assert set(found.merged_into.values()) <= set(found.numbers)
 
         ever |= fresh
-        previous = dict(zip(found.numbers, current, strict=True))
-        next_number = found.next_number
+        previous = dict(zip(found, current, strict=True))
+        next_number += len(fresh)
 
 
 @given(runs)
@@ -139,9 +120,9 @@ def test_an_unchanged_clustering_keeps_every_number(history: list[list[int]]) ->
     current = groups_of(history[0])
     first = inherit({}, current, 10)
 
-    again = inherit(dict(zip(first.numbers, current, strict=True)), current[::-1], first.next_number)
+    again = inherit(dict(zip(first, current, strict=True)), current[::-1], 10 + len(first))
 
-    assert again == Matching(first.numbers[::-1], first.next_number, {}, {})
+    assert again == first[::-1]
 
 
 def agreement(vectors: np.ndarray, truth: np.ndarray) -> float:

@@ -45,9 +45,8 @@ async def grow(log: LineageLog, groupings: Sequence[Sequence[int]]) -> list[dict
         groups = groups_of(places)
         lineage = await log.of(Axis.FULL, None)
         before = {number: frozenset(members) for number, members in lineage.members.items()}
-        matching = inherit(before, groups, lineage.next_number)
-        fits.append(dict(zip(matching.numbers, groups, strict=True)))
-        await log.remember(Axis.FULL, None, fits[-1], matching)
+        fits.append(dict(zip(inherit(before, groups, lineage.next_number), groups, strict=True)))
+        await log.remember(Axis.FULL, None, fits[-1])
     return fits
 
 
@@ -141,13 +140,14 @@ async def test_a_chain_of_mergers_leads_to_the_current_cluster(log: LineageLog) 
     assert (found.clusters, found.loose, found.forgotten) == ({2: 3}, 0, 0)
 
 
-async def test_splits_and_mergers_are_recorded(log: LineageLog, journal: Journal) -> None:
+async def test_who_moved_where_is_recorded(log: LineageLog, journal: Journal) -> None:
     # The last three part from the first, and then join the others.
     await grow(log, [[0] * 8 + [1] * 9, [0] * 5 + [2] * 3 + [1] * 9, [0] * 5 + [1] * 12])
 
-    lines = [record.data for record in journal.clusters.read().records]
-    assert [line["split_from"] for line in lines] == [{}, {"2": 0}, {}]
-    assert [line["merged_into"] for line in lines] == [{}, {}, {"2": 1}]
+    parted = ["e05", "e06", "e07"]
+    _, second, third = (record.data for record in journal.clusters.read().records)
+    assert second == {"next_number": 3, "moved": dict.fromkeys(parted, 2)}
+    assert third == {"next_number": 3, "moved": dict.fromkeys(parted, 1)}
 
 
 async def test_a_fit_that_moves_no_entry_is_not_recorded(log: LineageLog, journal: Journal) -> None:
@@ -161,12 +161,12 @@ async def test_projects_share_numbers_of_an_axis_and_their_names_are_not_journal
     for project in (None, "acme/secret", None):
         lineage = await log.of(Axis.FULL, project)
         groups = [frozenset({"a", "b"}), frozenset({"c", "d"})]
-        matching = inherit(
+        numbers = inherit(
             {number: frozenset(each) for number, each in lineage.members.items()},
             groups,
             await log.next_number(Axis.FULL),
         )
-        await log.remember(Axis.FULL, project, dict(zip(matching.numbers, groups, strict=True)), matching)
+        await log.remember(Axis.FULL, project, dict(zip(numbers, groups, strict=True)))
 
     again = LineageLog(journal.clusters, TickingClock())
     assert (await again.of(Axis.FULL, None)).members.keys() == {0, 1}
