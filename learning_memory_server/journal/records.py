@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -90,9 +90,18 @@ class Records(Generic[T]):
         self.add(*new, at=at)
         return new
 
-    def points_of(self, _forgetting: Forgetting[T]) -> list[str]:
-        """Return the point ids of things forgotten now or earlier: none, unless the kind is indexed."""
-        return []
+    def points_of(self, forgetting: Forgetting[T]) -> list[str]:
+        """Return the point ids of things forgotten now or earlier."""
+        gone = (*(each.id for each in forgetting.found), *forgetting.before)
+        return [point for name in gone for point in self.points(name)]
+
+    def forgotten(self) -> Iterator[str]:
+        """Yield the point ids of everything that is forgotten."""
+        return (point for name in self.forgotten_ids() for point in self.points(name))
+
+    def points(self, _name: str) -> Iterable[str]:
+        """Return the point ids of a thing that is forgotten: none, unless the kind is indexed."""
+        return ()
 
     def look_up(self, ids: Iterable[str], also: Mapping[str, T] = _NOTHING) -> Forgetting[T]:
         """Return what `forget` would return, and change nothing. Duplicate ids count once."""

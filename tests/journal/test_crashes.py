@@ -106,7 +106,7 @@ class World:
         entries = {entry.goal: entry for entry in (*collector.list_resolved(), *opened)}
         self.ids |= {goal: entry.id for goal, entry in entries.items()}
         self.ids |= {value.text: value.id for value in values.all()}
-        gone = collector.are_forgotten(self.ids.values()) | set(values.look_up(self.ids.values()).before)
+        gone = set(collector.look_up(self.ids.values()).before) | set(values.look_up(self.ids.values()).before)
         return State(
             {goal: told(entry) for goal, entry in entries.items() if not entry.resolution},
             {goal: told(entry) for goal, entry in entries.items() if entry.resolution},

@@ -219,10 +219,6 @@ class ObservationCollector:
         """Return the ids of all forgotten entries."""
         return self._resolved.forgotten_ids()
 
-    def are_forgotten(self, ids: Iterable[str]) -> set[str]:
-        """Return the forgotten ones among the ids."""
-        return set(self._resolved.look_up(ids).before)
-
     def get(self, ghap_id: str) -> Ghap:
         """Return an entry, open or resolved."""
         looked = self.look_up([ghap_id])
@@ -275,7 +271,7 @@ class ObservationCollector:
                 f"{ghap_id} is already resolved ({resolved.outcome.status}) and cannot be changed.",
                 hint="Call start_ghap for a new hypothesis.",
             )
-        if self.are_forgotten([ghap_id]):
+        if self.look_up([ghap_id]).before:
             raise NotFoundError(f"{ghap_id} was forgotten.", hint="Call start_ghap for a new hypothesis.")
         raise NotFoundError(f"There is no entry {ghap_id}.", hint="Call get_active_ghap to see the open entries.")
 

@@ -16,7 +16,7 @@ from learning_memory_server.errors import LearningMemoryError, NotFoundError
 from learning_memory_server.index.memory_chunks import documents_of, point_ids
 from learning_memory_server.index.ranking.terms import terms
 from learning_memory_server.journal.codec import MEMORY
-from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.journal.records import Records
 from learning_memory_server.model.memory import REFUSAL, Chunking, Memory, checked_metadata, date_of, new_memory_id
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ram import trim_heap
@@ -50,11 +50,6 @@ class MemoryLog(Records[Memory]):
         """Divide a text into chunks. May take seconds; safe in any thread. See `Chunker.chunk`."""
         return self._chunker().chunk(text, should_stop)
 
-    def points_of(self, forgetting: Forgetting[Memory]) -> list[str]:
-        """Return the point ids of memories forgotten now or earlier."""
-        gone = [*(memory.id for memory in forgetting.found), *forgetting.before]
-        return [point for name in gone for point in self._forgotten_points(name)]
-
     def chunks_of(self, memory: Memory) -> int:
         """Return the number of a memory's chunks."""
         return len(self._chunking_of(memory).spans)
@@ -72,17 +67,13 @@ class MemoryLog(Records[Memory]):
         for memory in self.all():
             yield from self.documents_of(memory)
 
-    def forgotten(self) -> Iterator[str]:
-        """Yield the point ids of the memories that are forgotten."""
-        for memory_id in self.forgotten_ids():
-            yield from self._forgotten_points(memory_id)
-
     def knows(self, payload: Payload) -> bool:
         """Return whether a point is of a memory that is in the journal, or forgotten."""
         return self.has_had(str(payload.get("memory_id")))
 
-    def _forgotten_points(self, memory_id: str) -> Iterable[str]:
-        return point_ids(memory_id, int(self._tombstones[memory_id].get("chunks", 0)))
+    def points(self, name: str) -> Iterable[str]:
+        """Return the point ids of a memory that is forgotten."""
+        return point_ids(name, int(self._tombstones[name].get("chunks", 0)))
 
     def _tombstone_details(self, memory: Memory | None) -> dict[str, Any]:
         # Once its text is purged, nothing else records how many points it had.

@@ -21,7 +21,7 @@ from learning_memory_server.errors import (
 )
 from learning_memory_server.index.document import Collection, Document, WholeDocument, point_id
 from learning_memory_server.journal.codec import VALUE, VERDICT
-from learning_memory_server.journal.records import Forgetting, Records
+from learning_memory_server.journal.records import Records
 from learning_memory_server.model import limits
 from learning_memory_server.model.moment import as_seen
 from learning_memory_server.model.value import Status, Support, Value, ValueOrder, Verdict, verdict_id
@@ -42,10 +42,9 @@ class ValueLog(Records[Value]):
     def __init__(self, log: Log) -> None:
         super().__init__(log, VALUE)
 
-    def points_of(self, forgetting: Forgetting[Value]) -> list[str]:
-        """Return the point ids of values forgotten now or earlier."""
-        gone = [*(value.id for value in forgetting.found), *forgetting.before]
-        return [point_id("value", value_id) for value_id in gone]
+    def points(self, name: str) -> Iterable[str]:
+        """Return the point id of a value."""
+        return (point_id("value", name),)
 
     def citing(self, ghap_ids: Iterable[str]) -> list[Value]:
         """Return the values whose evidence includes one of the entries, oldest first."""
@@ -86,10 +85,6 @@ class ValueLog(Records[Value]):
     def documents(self) -> Iterator[Document]:
         """Return the values as documents for the index."""
         return map(document_of, self.all())
-
-    def forgotten(self) -> Iterator[str]:
-        """Return the point ids of forgotten values."""
-        return (point_id("value", value_id) for value_id in self.forgotten_ids())
 
     def knows(self, payload: Payload) -> bool:
         """Return whether a point is of a value that is in the journal, or forgotten."""

@@ -87,15 +87,6 @@ class Stored:
     is_new: bool = True  # whether this call stored it; if not, the same value already existed
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """A verdict that was recorded, and the value's standing with it."""
-
-    ghap_id: str
-    stance: Stance
-    standing: Standing
-
-
 @dataclass(eq=False)
 class ValueStore:
     """Tests texts against clusters, keeps those on topic as values, records verdicts on them, and finds them."""
@@ -226,8 +217,8 @@ class ValueStore:
             return ()
         return tuple(each for each in near if each.similarity >= ALIKE)
 
-    def judge(self, caller: Caller, value_id: str, ghap_id: str, stance: Stance) -> Judgement:
-        """Record what an entry says about a value. The last verdict on a pair replaces earlier ones."""
+    def judge(self, caller: Caller, value_id: str, ghap_id: str, stance: Stance) -> Standing:
+        """Record what an entry says about a value, and return its standing. The last verdict on a pair counts."""
         value = self.log.find(value_id)
         if value is None:
             raise NotFoundError(f"There is no value {value_id}.", hint="Call list_values to see the ids.")
@@ -235,7 +226,7 @@ class ValueStore:
         if not done:
             require_resolved("ghap_id", [ghap_id], self.collector)
             self.verdicts.record(caller, value, self.clock(), {ghap_id: stance})
-        return Judgement(ghap_id, stance, self._standing(value))
+        return self._standing(value)
 
     async def find_near(self, entry: Ghap) -> Value | None:
         """Return the value that an entry is most likely relevant to, without superseded and judged ones; or None."""

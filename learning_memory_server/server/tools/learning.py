@@ -190,8 +190,8 @@ async def judge_value(
 
     Call it when an outcome supports or contradicts a value.
     """
-    judged = values.judge(caller, value_id, ghap_id, verdict)
-    return cast("value_views.JudgedValue", value_views.judged(judged))
+    standing = values.judge(caller, value_id, ghap_id, verdict)
+    return cast("value_views.JudgedValue", value_views.judged(ghap_id, verdict, standing))
 
 
 @toolset.tool("List values", changes=False)

@@ -16,8 +16,9 @@ from learning_memory_server.server.views import fields
 if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.clusters import ExperienceCluster
     from learning_memory_server.learning.values.log import Likeness, Standing
-    from learning_memory_server.learning.values.store import Judgement, Validation
+    from learning_memory_server.learning.values.store import Validation
     from learning_memory_server.model.value import Value
+    from learning_memory_server.model.vocabulary import Stance
 
 
 class Exemplar(TypedDict):
@@ -272,14 +273,14 @@ def similar(found: Iterable[Likeness]) -> list[dict[str, Any]]:
     return [fields(SimilarValue, each.value, similarity=round(each.similarity, 4)) for each in found]
 
 
-def judged(judgement: Judgement) -> dict[str, Any]:
+def judged(ghap_id: str, stance: Stance, standing: Standing) -> dict[str, Any]:
     """Return a verdict that was recorded, and the value's standing."""
-    standing = judgement.standing
     return fields(
         JudgedValue,
-        judgement,
+        standing,
         value_id=standing.value.id,
-        verdict=judgement.stance,
+        ghap_id=ghap_id,
+        verdict=stance,
         standing=standing.support.status,
         support=_support(standing),
     )

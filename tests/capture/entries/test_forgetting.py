@@ -43,7 +43,7 @@ def test_a_forgotten_entry_is_gone_from_every_reading_and_stays_gone(
         assert {document.payload["ghap_id"] for document in documents} == {FOUR[0].id, FOUR[2].id}
         found = search_lexical(reader.list_resolved(), ExperienceQuery("goal1 goal3 of the checkout")).found
         assert {one.entry.id for one in found} <= {FOUR[0].id, FOUR[2].id}
-        assert reader.are_forgotten(entry.id for entry in FOUR) == {FOUR[1].id, FOUR[3].id}
+        assert set(reader.look_up(entry.id for entry in FOUR).before) == {FOUR[1].id, FOUR[3].id}
 
 
 def test_a_preview_says_the_same_changing_nothing(collector: ObservationCollector, journal: Journal) -> None:
@@ -74,7 +74,7 @@ def test_forgetting_twice_is_forgetting_once(collector: ObservationCollector, jo
 def test_an_id_naming_nothing_leaves_no_tombstone(collector: ObservationCollector, journal: Journal) -> None:
     assert collector.forget(["ghap_unknown"], NOON).unknown == ("ghap_unknown",)
 
-    assert collector.are_forgotten(["ghap_unknown"]) == set()
+    assert set(collector.look_up(["ghap_unknown"]).before) == set()
     assert not journal.path.exists()
 
 
@@ -168,4 +168,4 @@ def test_nothing_is_forgotten_that_could_not_be_written_to_the_journal(
 
     assert len(full.list_resolved()) == len(FOUR)
     assert full.still_open.current(ALICE) == opened
-    assert full.are_forgotten([FOUR[0].id]) == set()
+    assert set(full.look_up([FOUR[0].id]).before) == set()

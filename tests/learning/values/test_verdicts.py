@@ -36,13 +36,13 @@ async def test_the_last_verdict_on_a_pair_counts(tmp_path: Path) -> None:
         parts.values.add(value("v"))
         judge = values_over(parts)
         one, two, _ = (entry.id for entry in ENTRIES)
-        assert judge.judge(ALICE, "v", one, YES).standing.support == Support(1, 0)
-        assert judge.judge(ALICE, "v", two, YES).standing.support == Support(2, 0)
-        assert judge.judge(ALICE, "v", one, NO).standing.support == Support(1, 1)
-        assert judge.judge(ALICE, "v", two, NEITHER).standing.support == Support(0, 1)
+        assert judge.judge(ALICE, "v", one, YES).support == Support(1, 0)
+        assert judge.judge(ALICE, "v", two, YES).support == Support(2, 0)
+        assert judge.judge(ALICE, "v", one, NO).support == Support(1, 1)
+        assert judge.judge(ALICE, "v", two, NEITHER).support == Support(0, 1)
         assert lines(parts.journal) == 4
 
-        assert judge.judge(ALICE, "v", two, NEITHER).standing.support == Support(0, 1)
+        assert judge.judge(ALICE, "v", two, NEITHER).support == Support(0, 1)
         assert lines(parts.journal) == 4
 
     again = VerdictLog(Journal(parts.journal.path).verdicts).all()
@@ -60,7 +60,7 @@ async def test_a_call_that_is_repeated_after_a_later_verdict_changes_nothing(par
     fresh = replace(values_over(parts), verdicts=VerdictLog(parts.journal.verdicts))
     repeated = fresh.judge(replace(first, again=True), "v", ENTRIES[0].id, YES)
 
-    assert repeated.standing.support == Support(0, 1)
+    assert repeated.support == Support(0, 1)
     assert lines(parts.journal) == 2
 
 
@@ -79,7 +79,7 @@ async def test_only_a_resolved_entry_and_a_known_value_can_be_judged(parts: Part
     assert parts.verdicts.all() == []
 
     confirm(parts.collector, ghap_id=still_open.id)
-    assert values_over(parts).judge(ALICE, "v", still_open.id, YES).standing.support == Support(1)
+    assert values_over(parts).judge(ALICE, "v", still_open.id, YES).support == Support(1)
 
 
 async def test_a_value_is_stored_with_its_verdicts_or_unattested(store: ValueStore, parts: Parts) -> None:
