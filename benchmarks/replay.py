@@ -48,7 +48,7 @@ def main() -> None:
         entries, values, verdicts = read_entries(options.data), list[Value](), list[Verdict]()
     else:
         stored = Stored(settings)
-        entries, values, verdicts = stored.entries.list_resolved(), stored.values.all(), stored.verdicts.all()
+        entries, values, verdicts = stored.collector.list_resolved(), stored.value_log.all(), stored.verdicts.all()
     document = document_of(*asyncio.run(walk(settings, entries, values, verdicts)), judged)
     if options.judgements:
         write_judgements(options.judgements, judged, document["cases"])

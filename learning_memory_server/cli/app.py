@@ -97,12 +97,8 @@ class _Commands(FailuresAsSentences, PlainGroup):
 
     def shown(self, ctx: Any) -> dict[str, Any]:
         """Return the commands that the help shows: the first ones, or all."""
-        everything = super().shown(ctx)
-        return (
-            everything
-            if ctx.meta.get(_SHOWS_ALL)
-            else {name: everything[name] for name in everything if name in _FIRST}
-        )
+        everything = super().shown(ctx).items()
+        return {name: command for name, command in everything if ctx.meta.get(_SHOWS_ALL) or name in _FIRST}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that the arguments name."""

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rich.text import Text
-
 from learning_memory_server.cli import out
 from learning_memory_server.cli.command import Commands, ProjectOption, Result, Stored, chosen_project, open_settings
 from learning_memory_server.index.queries import EntryQuery
@@ -30,7 +28,7 @@ def calibration(project: ProjectOption = None) -> Result:
     """
     stored = Stored(open_settings())
     project = chosen_project(project, stored)
-    entries = stored.entries.list_resolved(EntryQuery(project=project))
+    entries = stored.collector.list_resolved(EntryQuery(project=project))
     trials = [each for each in stored.trials.all() if project in {None, each.project}]
     document = calibration_views.calibration(entries, trials)
     _show(document)
@@ -40,12 +38,12 @@ def calibration(project: ProjectOption = None) -> Result:
 def _show(document: dict[str, Any]) -> None:
     overall = document["overall"]
     if not overall["total"]:
-        out.stdout().print(
+        out.say(
             "No entry was confirmed or falsified yet. Once agents have resolved some, this says how often they were right, "
             "and whether they knew."
         )
         return
-    out.stdout().print(Text(_verdict(overall, document["last"]), "bold"))
+    out.say(_verdict(overall, document["last"]), "bold")
     out.facts(
         [
             (
@@ -64,14 +62,10 @@ def _show(document: dict[str, Any]) -> None:
 
 
 def _show_table(headers: Sequence[str], cells: Sequence[str], parts: Sequence[dict[str, Any]]) -> None:
-    _separate()
-    out.table(headers, [[cell.format(**part) for cell in cells] for part in parts], numbers=headers[1:-1])
-
-
-def _separate() -> None:
     # In a terminal, tables have blank lines around them.
     if not out.stdout().is_terminal:
-        out.stdout().print()
+        out.say()
+    out.table(headers, [[cell.format(**part) for cell in cells] for part in parts], numbers=headers[1:-1])
 
 
 def _stated(score: dict[str, Any]) -> str:

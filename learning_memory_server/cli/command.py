@@ -9,26 +9,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import wraps
-from itertools import chain
-from typing import Annotated, Any, Final, overload
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import typer
 
-from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.cli import out
 from learning_memory_server.cli.help import PlainCommand, PlainGroup
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.index.engines.server_log import urls_of
-from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.codec import MEMORY
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import FailureLog, Records
-from learning_memory_server.learning.advice.log import AdviceLog, Trials
+from learning_memory_server.journal.records import Records
 from learning_memory_server.learning.advice.validity import Validity
-from learning_memory_server.learning.preferences import FOUND, PreferenceLog
 from learning_memory_server.learning.review import Review
-from learning_memory_server.learning.values.log import Standing, ValueLog, VerdictLog, weigh_all
+from learning_memory_server.learning.values.log import Standing, weigh_all
 from learning_memory_server.model.caller import folder_of
 from learning_memory_server.model.failure import Failure
 from learning_memory_server.model.limits import PROJECT_MAX, checked_text
@@ -37,16 +32,19 @@ from learning_memory_server.model.moment import parse_moment, utc_now
 from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
+from learning_memory_server.server.composition.kept import Kept
 from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
 
+_Name = TypeVar("_Name", str, str | None)
+
 
 def _projects(incomplete: str) -> list[str]:
     """Return the projects that Tab offers."""
     try:
-        known = Stored(load_settings()).projects()
+        known = Stored(load_settings()).projects.all()
     except LearningMemoryError:
         return []
     return [name for name in ("current", *known) if name.startswith(incomplete)]
@@ -132,17 +130,13 @@ def folders_here(settings: Settings) -> dict[str, str]:
     return {current_project(settings): str(folder_of(os.environ))}
 
 
-@overload
-def chosen_project(name: str, stored: "Stored") -> str: ...
-@overload
-def chosen_project(name: str | None, stored: "Stored") -> str | None: ...
-def chosen_project(name: str | None, stored: "Stored") -> str | None:
+def chosen_project(name: _Name, stored: "Stored") -> _Name:
     """Return the project that `--project` names, also by an unambiguous short name; `current` may be empty."""
     if name is None:
         return None
     # Empty, as an unset variable of a shell is.
     project = checked_text("--project", name, PROJECT_MAX)
-    known = stored.projects()
+    known = stored.projects.all()
     alike = [project] if project in known else [each for each in known if short_name(each) == project]
     if len(alike) == 1:
         return alike[0]
@@ -184,47 +178,27 @@ def open_settings() -> Settings:
     return settings
 
 
-class Stored:
+class Stored(Kept):
     """What is in the journal, for reading only, which is safe while another process writes it."""
 
     def __init__(self, settings: Settings) -> None:
-        self.settings = settings
-        self.journal = Journal(settings.journal_directory)
-        self.entries = ObservationCollector(self.journal, utc_now)
-        self.values = ValueLog(self.journal.values)
-        self.verdicts = VerdictLog(self.journal.verdicts)
-        self.memories = Records(self.journal.memories, MEMORY)
-        self.failures = FailureLog(self.journal.failures)
-        self.advice = AdviceLog(self.journal.advice)
-        self.validity = Validity(self.advice, self.entries)
-        self.trials = Trials(self.journal.trials, utc_now)
-        self.answers = Answers(self.journal.answers)
-        self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice.effects)
-        self.preferences = PreferenceLog(self.memories, self.answers, settings.storage_path / FOUND, utc_now)
-        self.review = Review(self.answers, self.failures, self.entries, self.shared, [self.preferences.waiting])
+        journal = Journal(settings.journal_directory)
+        super().__init__(settings, journal, utc_now, Records(journal.memories, MEMORY))
+        self.validity = Validity(self.advice_log, self.collector)
+        self.shared = SharedLessons(settings.storage_path / SHARED, effects=self.advice_log.effects)
+        self.review = Review(self.answers, self.failure_log, self.collector, self.shared, [self.preference_log.waiting])
 
     def standings(self, values: Sequence[Value]) -> list[Standing]:
         """Return values with the verdicts on them."""
-        return weigh_all(values, self.values, self.verdicts, self.entries)
+        return weigh_all(values, self.value_log, self.verdicts, self.collector)
 
     def errors(self, project: str | None) -> list[list[Failure]]:
         """Return the failures of each error, of one project or of all."""
-        return [known for known in self.failures.errors() if project in {None, known[-1].project}]
+        return [known for known in self.failure_log.errors() if project in {None, known[-1].project}]
 
     def counts(self) -> Counter[str]:
         """Return the number of entries of each project that has some."""
-        return Counter(each.project for each in (*self.journal.open_entries(), *self.entries.list_resolved()))
-
-    def has(self, project: str) -> bool:
-        """Return whether sessions here have stored anything of a project, by its id."""
-        entries = self.entries.list_resolved(), self.journal.open_entries()
-        others = (log.all() for log in (self.values, self.memories, self.failures))
-        return self.journal.names.have_own(project, chain(*entries, *others))
-
-    def projects(self) -> list[str]:
-        """Return the projects with anything stored, by name."""
-        parts = (self.values.all(), self.memories.all(), self.failures.all())
-        return sorted({*self.counts()}.union(each.project for part in parts for each in part))
+        return Counter(each.project for each in (*self.journal.open_entries(), *self.collector.list_resolved()))
 
 
 def holder_of(settings: Settings) -> dict[str, object] | None:

@@ -14,24 +14,16 @@ from learning_memory_server.model.caller import folder_of, place_in
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.model.project import short_name
 from learning_memory_server.server.claims import caller_of
-from learning_memory_server.server.hooks.event import (
-    AFTER_FAILURE,
-    AFTER_TOOL,
-    AGENT_START,
-    AGENT_STOP,
-    PROMPT,
-    SESSION_START,
-    STOP,
-)
+from learning_memory_server.server.hooks import event
 
 _RULES: Final = {
-    SESSION_START: "At its start: what is open, and lessons that name the branch, a changed file or the folder",
-    PROMPT: "At a prompt: the lesson that is nearest to it, or names the same thing",
-    AGENT_START: "At a subagent's start: the lesson that is nearest to its task, or names the same thing",
-    AFTER_FAILURE: "At a command that failed: what fixed its error, or the lesson that its author learned from it",
-    AFTER_TOOL: "After a tool: what failed or was refused before, or a wrong belief about the file that was read",
-    STOP: "At its end: the entry that is still open",
-    AGENT_STOP: "At a subagent's end: the entry that is still open",
+    event.SESSION_START: "At its start: what is open, and lessons that name the branch, a changed file or the folder",
+    event.PROMPT: "At a prompt: the lesson that is nearest to it, or names the same thing",
+    event.AGENT_START: "At a subagent's start: the lesson that is nearest to its task, or names the same thing",
+    event.AFTER_FAILURE: "At a command that failed: what fixed its error, or the lesson that its author learned from it",
+    event.AFTER_TOOL: "After a tool: what failed or was refused before, or a wrong belief about the file that was read",
+    event.STOP: "At its end: the entry that is still open",
+    event.AGENT_STOP: "At a subagent's end: the entry that is still open",
 }
 """By what rule an agent is told something at an event of its client."""
 
@@ -68,16 +60,16 @@ def context() -> command.Result:
     settings = command.open_settings()
     caller = caller_of(os.environ, settings)
     stored = command.Stored(settings)
-    names = Names(stored.entries, stored.answers, lambda project: stored.shared.allowed(project, stored.answers))
+    names = Names(stored.collector, stored.answers, lambda project: stored.shared.allowed(project, stored.answers))
     names.look(caller.folder)
     validity = stored.validity
     gone = validity.successors()
     found = names.at(place_in(folder_of(os.environ)), caller)
-    found += helped_most(stored.entries, stored.advice.effects(), caller.project)
+    found += helped_most(stored.collector, stored.advice_log.effects(), caller.project)
     lessons = [each for each in found if each.id not in gone]
     validity.freshness.look(lessons, caller.project, caller.folder)
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.
-    still_open = stored.entries.still_open.others(caller, elsewhere=False)
+    still_open = stored.collector.still_open.others(caller, elsewhere=False)
     told = context_of(still_open, lessons, freshness=lambda entry: validity.words(entry, caller.folder), tool="")
     text = told.text if caller.is_told or not told.text else UNCONFIRMED
     if out.is_for_people():

@@ -1,6 +1,6 @@
 """`dashboard`: one page that shows what was learned, in a file."""
 
-import stat
+import os
 import webbrowser
 import zlib
 from base64 import b64decode
@@ -61,11 +61,5 @@ def _require_replaceable(path: Path) -> None:
     shown = one_line(str(path))
     if not path.absolute().parent.is_dir():
         raise InvalidInputError(f"{shown} cannot be written: its folder does not exist.", hint="Create it first.")
-    try:
-        if stat.S_ISREG(path.lstat().st_mode):
-            return
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise InvalidInputError(f"{shown} cannot be written: {error.strerror}.") from error
-    raise InvalidInputError(f"{shown} cannot be written: it is there and not a file.", hint="Name a file.")
+    if os.path.lexists(path) and (path.is_symlink() or not path.is_file()):
+        raise InvalidInputError(f"{shown} cannot be written: it is there and not a file.", hint="Name a file.")

@@ -141,8 +141,8 @@ def status() -> command.Result:
     """Show what is stored, where, and which process is using it."""
     settings = command.open_settings()
     stored = command.Stored(settings)
-    journal, values, failures = stored.journal, stored.values, stored.failures
-    resolved, still_open = stored.entries.list_resolved(), journal.open_entries()[::-1]
+    journal, values, failures = stored.journal, stored.value_log, stored.failure_log
+    resolved, still_open = stored.collector.list_resolved(), journal.open_entries()[::-1]
     server, holder, hub = (
         _found(lambda: _server(settings)),
         _found(lambda: command.holder_of(settings)),
@@ -168,7 +168,7 @@ def status() -> command.Result:
         "failures": len(failures.all()),
         "errors": len(failures.errors()),
         "waiting": _waiting(stored),
-        "told": calibration_views.told(stored.advice.all(), failures.all(), stored.trials.all()),
+        "told": calibration_views.told(stored.advice_log.all(), failures.all(), stored.trials.all()),
     }
     out.facts(_status_facts(document, still_open, hub, settings.storage_path / LOG))
     return command.Result(document)
@@ -177,7 +177,7 @@ def status() -> command.Result:
 def _waiting(stored: command.Stored) -> int:
     """Return how many things wait for a yes; 0 if a newer version has written what this one does not understand."""
     with suppress(LearningMemoryError):
-        projects = {*stored.projects(), *(each.project for each in stored.shared.joined.values())}
+        projects = {*stored.projects.all(), *(each.project for each in stored.shared.joined.values())}
         return sum(len(stored.review.waiting(project, utc_now())) for project in projects)
     return 0
 

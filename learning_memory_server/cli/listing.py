@@ -43,7 +43,7 @@ def list_(
     stored = command.Stored(command.open_settings())
     named, start = command.chosen_project(project, stored), command.chosen_time(since)
     query = EntryQuery(domain=domain, outcome=outcome, project=named, since=start)
-    entries = stored.entries.list_resolved(query)
+    entries = stored.collector.list_resolved(query)
     is_none = not entries and query == EntryQuery()
     nothing = f"No resolved entries yet. {next_step(stored)}" if is_none else "No resolved entries match."
     notes = notes_here(entries[:limit], stored)
@@ -66,7 +66,7 @@ def next_step(stored: command.Stored) -> str:
     machine = this_machine()
     try:
         has_begun = (
-            bool(stored.projects())
+            bool(stored.projects.all())
             or claude_code.find_installed(machine) is not None
             or any(find_entry(client, machine) is not None for client in CLIENTS.values())
         )
@@ -183,7 +183,7 @@ def values(
     at least as many against it as for it.
     """
     stored = command.Stored(command.open_settings())
-    standings = stored.standings(stored.values.current(axis, superseded=superseded))
+    standings = stored.standings(stored.value_log.current(axis, superseded=superseded))
     results = [value_views.value(standing) for standing in ordered(standings, sort)]
     out.records(map(value_record, results))
     if not results:

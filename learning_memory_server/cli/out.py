@@ -218,7 +218,7 @@ def records(records: Iterable[Record]) -> None:
         for lead, each in zip((_GAP, arrow.lstrip()), said, strict=True):
             rest = f" (the rest: show {next(ids, 'ID')})" if len(each) > _RECORD_MAX else ""
             if each:
-                hanging(console, Text(lead), Text(f"{first_of(each, _RECORD_MAX)}{rest}"))
+                hanging(Text(lead), Text(f"{first_of(each, _RECORD_MAX)}{rest}"))
 
 
 def _show_stacked(
@@ -228,7 +228,7 @@ def _show_stacked(
         for cell, width, is_number in zip(row, widths, are_numbers, strict=False):
             cell.align("right" if is_number else "left", width)
         console.print(Text(_GAP).join(row), overflow="fold")
-        hanging(console, Text(_GAP), last)
+        hanging(Text(_GAP), last)
 
 
 def facts(facts: Iterable[tuple[str, Cell | None]]) -> None:
@@ -237,11 +237,12 @@ def facts(facts: Iterable[tuple[str, Cell | None]]) -> None:
     width = max((len(name) for name, _ in shown), default=0)
     for name, value in shown:
         content = value if isinstance(value, Text) else Text(text_lines(str(value)))
-        hanging(stdout(), Text(f"{name:<{width}}  ", "bold"), content)
+        hanging(Text(f"{name:<{width}}  ", "bold"), content)
 
 
-def hanging(console: Console, lead: Text, content: Text) -> None:
+def hanging(lead: Text, content: Text) -> None:
     """Print a lead and a text, in a terminal with a hanging indent."""
+    console = stdout()
     if not console.is_terminal:
         console.print(Text.assemble(lead, content))
         return

@@ -46,19 +46,18 @@ class Account(NamedTuple):
         ran = f"In {out.counted(self.sessions, 'session')} your agents ran {out.counted(self.commands, 'command')}"
         out.say(f"{ran}, of which {self.failed:,} failed.", "bold")
         for each in self.losses:
-            out.hanging(out.stdout(), Text(f"{each.failed:>5,}  ", "red"), Text(one_line(each.sentence)))
+            out.hanging(Text(f"{each.failed:>5,}  ", "red"), Text(one_line(each.sentence)))
         if not self.losses:
             out.say("No command failed in the same way in two sessions, but for work in progress.")
         if any(each.is_instead for each in self.losses):
             out.say(fixes, "dim")
         for words in self.refusals[:_LATEST]:
-            out.hanging(out.stdout(), Text("   no  ", "red"), Text(shortened(words, 2 * _TEXT_MAX)))
+            out.hanging(Text("   no  ", "red"), Text(shortened(words, 2 * _TEXT_MAX)))
         if self.refusals:
             refusals = out.counted(len(self.refusals), "call")
             out.say(f"You refused {refusals} with words. To let agents know them: {APPLICATION} review", "dim")
         for asked in self.asked:
             out.hanging(
-                out.stdout(),
                 Text(f"{out.date(asked.at)}  ", "dim"),
                 Text(f"asked: {asked.prompt}\n") + Text(f"ended: {asked.ending}", "dim"),
             )

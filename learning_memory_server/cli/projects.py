@@ -33,7 +33,7 @@ def list_projects() -> Result:
     names = stored.journal.names
     entries = stored.counts()
     rows: list[dict[str, Any]] = []
-    for name in stored.projects():
+    for name in stored.projects.all():
         ids = sorted(each for each in {name, *found, *(said.id for said in names.all())} if names.of(each) == name)
         folders = sorted(map(str, chain.from_iterable(found.get(each, ()) for each in ids)))
         rows.append({"project": name, "ids": ids, "entries": entries[name], "folders": folders})
@@ -52,7 +52,7 @@ def rename(called: NameArgument, name: Annotated[str, typer.Argument(metavar="NA
     What was written keeps its project, so this can be undone.
     """
     stored = Stored(open_settings())
-    before, known = chosen_project(called, stored), stored.projects()
+    before, known = chosen_project(called, stored), stored.projects.all()
     checked_text("NAME", name, limits.PROJECT_MAX)
     _say(stored.settings, lambda names: names.rename(before, name, known, utc_now()))
     out.say(f"{before} is called {name} now.")

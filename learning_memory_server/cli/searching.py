@@ -139,7 +139,7 @@ async def search(
     )
     found = await find(wanted, stored, by_words=lexical)
     _show(found, limit, show_all=show_all)
-    if not found.views(Kind.ENTRIES) and not stored.projects():
+    if not found.views(Kind.ENTRIES) and not stored.projects.all():
         out.say(f"Nothing is stored yet. {listing.next_step(stored)}")
     entries, *others = (found.views(kind) for kind in Kind)
     named_others = dict(zip(("values", "memories", "errors"), others, strict=True))
@@ -151,7 +151,7 @@ async def find(wanted: Wanted, stored: Stored, *, by_words: bool = False) -> Fin
     by_words = by_words or not wanted.kinds & {Kind.ENTRIES, Kind.MEMORIES}
     found = _scan(wanted, stored) if by_words else await _search_index_or_scan(wanted, stored)
     # With what became of their files.
-    notes = listing.notes_here(stored.entries.look_up(each["id"] for each in found["entries"]).found, stored)
+    notes = listing.notes_here(stored.collector.look_up(each["id"] for each in found["entries"]).found, stored)
     entries = [{**each, **notes.get(each["id"], {})} for each in found["entries"]]
     views = {Kind.ENTRIES: entries, Kind.MEMORIES: found["memories"], **_by_words(wanted, stored)}
     hits = [Hit(kind, view) for kind, things in views.items() for view in things]
@@ -176,7 +176,7 @@ def _by_words(wanted: Wanted, stored: Stored) -> dict[Kind, list[listing.View]]:
     query, named = wanted.memories, wanted.memories.where.project
     others: dict[Kind, list[listing.View]] = {}
     if Kind.VALUES in wanted.kinds:
-        values = [value_views.value(each) for each in stored.standings(stored.values.current(None, named))]
+        values = [value_views.value(each) for each in stored.standings(stored.value_log.current(None, named))]
         others[Kind.VALUES] = _best(query, values, lambda value: value["text"])
     if Kind.ERRORS in wanted.kinds:
         errors = listing.error_views(stored.errors(named), stored.settings)
@@ -226,7 +226,7 @@ def _scan(wanted: Wanted, stored: Stored) -> dict[str, Any]:
     found: dict[str, Any] = {"entries": [], "memories": [], "mode": "lexical"}
     if Kind.ENTRIES in wanted.kinds:
         shared = SharedLessons(stored.settings.storage_path / SHARED).matching(entries.where)
-        result = search_lexical([*stored.entries.list_resolved(entries.where), *shared], entries)
+        result = search_lexical([*stored.collector.list_resolved(entries.where), *shared], entries)
         found["entries"] = found_views(entries, result, explain=wanted.explain)
     if Kind.MEMORIES in wanted.kinds:
         kept = MemoryLog(stored.journal.memories, chunkers(stored.settings))
@@ -254,7 +254,7 @@ def _show(found: Findings, limit: int, *, show_all: bool) -> None:
         kind = [Text(name, "bold")] if are_mixed else []
         out.records([record._replace(facts=[*record.facts, *kind, Text(word, "dim")])])
         if parts := hit.view.get("explanation"):
-            out.hanging(out.stdout(), Text("  score  ", "dim"), Text(_explained(parts, found.mode)))
+            out.hanging(Text("  score  ", "dim"), Text(_explained(parts, found.mode)))
     weak = len(found.hits) - max(len(strong), len(shown))
     left = f"; {out.counted(weak, 'weak one')}: --all" if weak > 0 else ""
     out.say(f"{len(shown)} found, mode: {found.mode}{left}" if shown else f"Nothing found ({found.mode}).", "dim")
@@ -282,7 +282,7 @@ def memories(
     stored = Stored(open_settings())
     named = command.chosen_project(project, stored)
     where = MemoryFilter(tuple(tags or ()), source, command.chosen_time(since), None, named)
-    kept = stored.memories.all()
+    kept = stored.memory_log.all()
     found = [memory for memory in reversed(kept) if where.matches(memory)]
     shown = [memory_views.memory(memory) for memory in found[:limit]]
     nothing = "No memories match." if kept else f"No memories yet. {listing.next_step(stored)}"

@@ -13,6 +13,7 @@ from learning_memory_server.cli.clients import catalog, claude_code
 from learning_memory_server.cli.clients.change import (
     Change,
     addition,
+    copy_path,
     find_entry,
     hooks_change,
     packaged,
@@ -105,7 +106,7 @@ def set_up(
     entry, shared = _wanted(client, settings_to, is_plugin=is_plugin)
     change = None if client.own_command else addition(client, machine, entry)
     existing = _own_entry(client, machine, yes=yes)
-    todo = _prepare_settings(shared)
+    todo = _prepare(settings_addition(config_file(), shared)) if shared else []
     if is_plugin:
         todo += _prepare_plugin(machine, existing)
     else:
@@ -197,10 +198,6 @@ def _wanted(
     return catalog.new_entry(client, launch, variables.written), shared
 
 
-def _prepare_settings(values: Mapping[str, Any]) -> list[Callable[[], None]]:
-    return _prepare(settings_addition(config_file(), values)) if values else []
-
-
 def _prepare(change: Change) -> list[Callable[[], None]]:
     """Show a change of a file, without our own secrets, and return what makes it, as each `_prepare` does."""
     if not change.is_needed:
@@ -214,7 +211,7 @@ def _prepare(change: Change) -> list[Callable[[], None]]:
     elif change.restores:
         out.say(f"{change.path} will be what it was before `setup`.")
     elif change.copy is not None:
-        out.say(f"A copy of the file will be kept: {change.copy_path}")
+        out.say(f"A copy of the file will be kept: {copy_path(change.path)}")
     return [change.apply]
 
 

@@ -120,7 +120,7 @@ async def join() -> None:
             out.notice(f"{one_line(name) or top}: left out, because {reason}.")
         items = [each for each in Stored(settings).review.waiting(project, utc_now()) if each.kind is Kind.SHARED]
         for each in items:
-            out.hanging(out.stdout(), Text(f"{each.fared}: "), Text(one_line(each.text)))
+            out.hanging(Text(f"{each.fared}: "), Text(one_line(each.text)))
         if items and out.agrees(f"Tell agents of {'it' if len(items) == 1 else f'all {len(items)}'} unasked?"):
             ids = [each.id for each in items]
             await connection.run("answer", ids=ids, said=Said.YES, project=project, folder=str(top), anyway=False)
@@ -180,7 +180,7 @@ def promote() -> None:
     settings, top = open_settings(), repository()
     before = rules_of(top)
     stored = Stored(settings)
-    standings = stored.standings(stored.values.all())
+    standings = stored.standings(stored.value_log.all())
     redactor = secrets_finder(settings)
     sound = {
         rule.id: rule
@@ -196,7 +196,10 @@ def promote() -> None:
         if name not in sound
         and stored.answers.said(name) is not Said.RULE
         and (
-            name in known or stored.answers.find(name) or stored.entries.find_resolved(name) or stored.shared.find(name)
+            name in known
+            or stored.answers.find(name)
+            or stored.collector.find_resolved(name)
+            or stored.shared.find(name)
         )
     ]
     if not change_rules(top, list(sound.values()), gone):
@@ -244,7 +247,7 @@ def _wanted(
         yield about.name, "", files.verdict(kind, about)
     stored, corrects = Stored(settings), about.content if about else ""
     for name in ids:
-        entry, value = next(iter(stored.entries.look_up([name]).found), None), stored.values.find(name)
+        entry, value = next(iter(stored.collector.look_up([name]).found), None), stored.value_log.find(name)
         if value and not kind:
             yield name, value.project, files.of_value(value, corrects)
         elif entry and entry.resolution and entry.learned and entry.weight > WEIGHTS[Tier.ABANDONED]:
@@ -311,11 +314,11 @@ def _earned(project: str, standings: list[Standing], stored: Stored) -> Iterator
             yield Rule(each.value.id, text, f"{since}, supported by {len(each.supporting)} entries")
     cited: defaultdict[tuple[str, Effect], dict[str, str]] = defaultdict(dict)
     for later, name, effect in stored.validity.said():
-        if told := stored.entries.find_resolved(later):
+        if told := stored.collector.find_resolved(later):
             cited[name, effect][later] = told.agent_session
     for (name, effect), by in sorted(cited.items(), key=lambda item: (-len(item[1]), item[0])):
         # What others have shared is theirs to promote.
-        entry = stored.entries.find_resolved(name)
+        entry = stored.collector.find_resolved(name)
         sessions = len(set(by.values()))
         if effect is Effect.MISLED or (name, Effect.MISLED) in cited:
             continue

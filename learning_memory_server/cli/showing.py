@@ -80,10 +80,10 @@ def _find(name: str, stored: command.Stored) -> Ghap | Standing | Memory | Clust
     known: dict[str, tuple[str, Ghap | Value | Memory | list[Failure], str]] = {
         # A crash can leave the open file of an entry that is resolved; the later one counts.
         **{each.id: ("open entry", each, each.goal) for each in stored.journal.open_entries()},
-        **{each.id: ("entry", each, each.goal) for each in stored.entries.list_resolved()},
-        **{each.id: ("value", each, each.text) for each in stored.values.all()},
-        **{each.id: ("memory", each, each.title or each.text) for each in stored.memories.all()},
-        **{each[-1].error: ("error", each, each[-1].signature) for each in stored.failures.errors()},
+        **{each.id: ("entry", each, each.goal) for each in stored.collector.list_resolved()},
+        **{each.id: ("value", each, each.text) for each in stored.value_log.all()},
+        **{each.id: ("memory", each, each.title or each.text) for each in stored.memory_log.all()},
+        **{each[-1].error: ("error", each, each[-1].signature) for each in stored.failure_log.errors()},
     }
     found = [name] if name in known else [each for each in sorted(known) if each.startswith(name)]
     if not found:
@@ -102,7 +102,7 @@ def _find(name: str, stored: command.Stored) -> Ghap | Standing | Memory | Clust
 
 
 def _nothing(name: str, kinds: Sequence[str], stored: command.Stored) -> NotFoundError:
-    forgotten = (stored.entries.all_forgotten(), stored.values.forgotten_ids(), stored.memories.forgotten_ids())
+    forgotten = (stored.collector.all_forgotten(), stored.value_log.forgotten_ids(), stored.memory_log.forgotten_ids())
     if any(name in ids for ids in forgotten):
         return NotFoundError(f"{one_line(name)} was forgotten.")
     places = ", ".join(

@@ -69,7 +69,7 @@ async def start(
     _show_step(1, "the clients on this machine")
     clients = _set_up_clients(yes=yes)
     _show_step(2, f"what past sessions of {short_name(project)} teach")
-    is_first = project not in Stored(settings).projects()
+    is_first = project not in Stored(settings).projects.all()
     is_read = is_attended(os.environ)
     lesson = (
         await read_lesson(settings) if is_read else Lesson(projects_folder(os.environ), here=folders_here(settings))

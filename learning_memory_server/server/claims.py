@@ -27,7 +27,8 @@ from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import SET_ASIDE
 from learning_memory_server.journal.names import Names
 from learning_memory_server.model.caller import Caller, folder_of, readable_name, session_of
-from learning_memory_server.server.facts import FactFiles, Facts
+from learning_memory_server.server import facts
+from learning_memory_server.server.facts import Facts
 from learning_memory_server.server.places import Place
 from learning_memory_server.system.locations import is_attended
 
@@ -86,9 +87,9 @@ class Claims:
         place = Place.of(directory)
         with suppress(OSError):
             if not self._known(_project(project)).first("roots") and (roots := place.roots()):
-                self._files.learn(_project(project), roots=roots)
+                facts.learn(self.folder, _project(project), roots=roots)
                 for root in roots:
-                    self._files.learn(f"root {root}", id=project)
+                    facts.learn(self.folder, f"root {root}", id=project)
 
     def claimed(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
         """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
@@ -121,18 +122,18 @@ class Claims:
         place = Place.of(directory)
         for subject in (_at(place.top), _numbered(place), _project(project)):
             if not self._known(subject).is_whole:
-                self._files.set_aside(subject)
-        self._files.learn(_at(place.top), id=project, confirmed=place.number)
+                facts.set_aside(self.folder, subject)
+        facts.learn(self.folder, _at(place.top), id=project, confirmed=place.number)
         self.record_roots(directory, project)
 
     def decline(self, directory: Path, project: str) -> None:
         """Note that a person says that a folder is not the project's."""
-        self._files.learn(_at(Place.of(directory).top), declined=project)
+        facts.learn(self.folder, _at(Place.of(directory).top), declined=project)
 
     def folders(self) -> dict[str, list[Path]]:
         """Return the folders of each project that one here is, or was, by its id."""
         found: dict[str, list[Path]] = {}
-        for subject, known in self._files.all():
+        for subject, known in facts.every(self.folder):
             for project in known.every("id")[-1:]:
                 here = [Path(subject.removeprefix(_at("")))] if subject.startswith(_at("")) else []
                 found.setdefault(project, []).extend(here)
@@ -168,7 +169,7 @@ class Claims:
         if is_again or is_stored is None or is_stored(label):
             return Belonging(label, is_told=False)
         # Somebody else may be first.
-        self._files.learn(_label(label), id=label, at=str(place.top))
+        facts.learn(self.folder, _label(label), id=label, at=str(place.top))
         return self._labelled(place, own, is_stored, is_again=True)
 
     def _roots_of(self, project: str, at: str | None) -> list[str]:
@@ -180,14 +181,10 @@ class Claims:
     def _bind(self, place: Place, project: str) -> None:
         for subject in dict.fromkeys((_at(place.top), _at(place.worktree), _numbered(place))):
             if next(reversed(self._known(subject).every("id")), None) != project:
-                self._files.learn(subject, id=project)
+                facts.learn(self.folder, subject, id=project)
         # What a known project is called by its remote now, for other clones.
         if (label := place.label()) and not self._known(_label(label)).first("id"):
-            self._files.learn(_label(label), id=project, at=str(place.top))
-
-    @property
-    def _files(self) -> FactFiles:
-        return FactFiles(self.folder)
+            facts.learn(self.folder, _label(label), id=project, at=str(place.top))
 
     @property
     def _former(self) -> Path:
@@ -196,7 +193,7 @@ class Claims:
     def _known(self, subject: str) -> Facts:
         if not self._read_in():
             return Facts(self._former, is_whole=False)
-        return self._files.of(subject)
+        return facts.of(self.folder, subject)
 
     def _read_in(self) -> bool:
         """Keep what was kept in one file once, in files of their own. Return whether that could be read."""
@@ -205,15 +202,15 @@ class Claims:
         try:
             none: dict[str, Any] = {"names": {}, "folders": {}, "roots": {}, "confirmed": []}
             kept = none | json.loads(self._former.read_bytes())
-            facts: list[tuple[str, dict[str, Any]]] = []
+            said: list[tuple[str, dict[str, Any]]] = []
             for place, project in [*((each, name) for each, (_, name) in kept["names"].items()), *kept["confirmed"]]:
-                facts += [(_at(place.rpartition(" ")[0].removesuffix("/.git")), {"id": project})]
-                facts += [(_project(project), {"roots": kept["folders"][place]})] if place in kept["folders"] else []
+                said += [(_at(place.rpartition(" ")[0].removesuffix("/.git")), {"id": project})]
+                said += [(_project(project), {"roots": kept["folders"][place]})] if place in kept["folders"] else []
             for project, roots in kept["roots"].items():
-                facts += [(_project(project), {"roots": roots}), (_label(project), {"id": project})]
-                facts += [(f"root {root}", {"id": project}) for root in roots]
-            for subject, fact in facts:
-                self._files.learn(subject, **fact)
+                said += [(_project(project), {"roots": roots}), (_label(project), {"id": project})]
+                said += [(f"root {root}", {"id": project}) for root in roots]
+            for subject, fact in said:
+                facts.learn(self.folder, subject, **fact)
             self._former.unlink(missing_ok=True)
         except FileNotFoundError:
             pass

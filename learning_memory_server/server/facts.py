@@ -42,48 +42,46 @@ class Facts:
         return [line[name] for line in self.lines if name in line]
 
 
-class FactFiles:
-    """The files of a folder."""
+def of(folder: Path, subject: str) -> Facts:
+    """Return what a folder of facts has of a subject."""
+    file = _file(folder, subject)
+    lines: list[dict[str, Any]] = []
+    try:
+        for line in file.read_bytes().splitlines():
+            fact = json.loads(line)
+            if fact[_SUBJECT] != subject:
+                return Facts(file, tuple(lines), is_whole=False)
+            lines.append(fact)
+    except FileNotFoundError:
+        return Facts(file)
+    except (OSError, ValueError, TypeError, KeyError):
+        return Facts(file, tuple(lines), is_whole=False)
+    return Facts(file, tuple(lines), is_whole=bool(lines))  # No file is created empty
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
 
-    def of(self, subject: str) -> Facts:
-        """Return what is known of a subject."""
-        file = self._file(subject)
-        lines: list[dict[str, Any]] = []
-        try:
-            for line in file.read_bytes().splitlines():
-                fact = json.loads(line)
-                if fact[_SUBJECT] != subject:
-                    return Facts(file, tuple(lines), is_whole=False)
-                lines.append(fact)
-        except FileNotFoundError:
-            return Facts(file)
-        except (OSError, ValueError, TypeError, KeyError):
-            return Facts(file, tuple(lines), is_whole=False)
-        return Facts(file, tuple(lines), is_whole=bool(lines))  # No file is created empty
+def every(folder: Path) -> Iterator[tuple[str, Facts]]:
+    """Yield each subject of which something can be read, and what is known of it."""
+    for file in sorted(folder.glob("*.jsonl")):
+        with suppress(OSError, ValueError, TypeError, LookupError):
+            subject = json.loads(file.read_bytes().splitlines()[0])[_SUBJECT]
+            yield subject, of(folder, subject)
 
-    def all(self) -> Iterator[tuple[str, Facts]]:
-        """Yield each subject of which something can be read, and what is known of it."""
-        for file in sorted(self._folder.glob("*.jsonl")):
-            with suppress(OSError, ValueError, TypeError, LookupError):
-                subject = json.loads(file.read_bytes().splitlines()[0])[_SUBJECT]
-                yield subject, self.of(subject)
 
-    def learn(self, subject: str, **facts: object) -> None:
-        """Keep what holds from now on, unless something else is known already."""
-        line = json.dumps({_SUBJECT: subject, **facts}).encode() + b"\n"
-        file = self._file(subject)
-        if not files.create(file, line):
-            files.append(file, line)
+def learn(folder: Path, subject: str, **said: object) -> None:
+    """Keep what holds from now on, unless something else is known already."""
+    line = json.dumps({_SUBJECT: subject, **said}).encode() + b"\n"
+    file = _file(folder, subject)
+    if not files.create(file, line):
+        files.append(file, line)
 
-    def set_aside(self, subject: str) -> None:
-        """Put a file that cannot be read out of the way."""
-        file = self._file(subject)
-        file.rename(file.with_suffix(f"{SET_ASIDE}{utc_now():%Y%m%dT%H%M%S%f}"))
 
-    def _file(self, subject: str) -> Path:
-        # A path need not be UTF-8.
-        digest = hashlib.sha256(subject.encode("utf-8", "surrogateescape")).hexdigest()
-        return self._folder / f"{digest[:_LETTERS]}.jsonl"
+def set_aside(folder: Path, subject: str) -> None:
+    """Put a file that cannot be read out of the way."""
+    file = _file(folder, subject)
+    file.rename(file.with_suffix(f"{SET_ASIDE}{utc_now():%Y%m%dT%H%M%S%f}"))
+
+
+def _file(folder: Path, subject: str) -> Path:
+    # A path need not be UTF-8.
+    digest = hashlib.sha256(subject.encode("utf-8", "surrogateescape")).hexdigest()
+    return folder / f"{digest[:_LETTERS]}.jsonl"

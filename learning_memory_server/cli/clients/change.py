@@ -51,11 +51,6 @@ class Change:
         """Whether anything changes."""
         return self.before != self.after or self.restores
 
-    @property
-    def copy_path(self) -> Path:
-        """Where the copy is kept."""
-        return _copy_path(self.path)
-
     def diff(self) -> list[str]:
         """Return the change as the lines of a unified diff."""
         before, after = ((text or b"").decode().splitlines() for text in (self.before, self.after))
@@ -72,13 +67,13 @@ class Change:
         try:
             mode = 0o600 if self.before is None else stat.S_IMODE(target.stat().st_mode)
             if self.copy is not None:
-                files.replace(self.copy_path, self.copy, mode=mode)
+                files.replace(copy_path(self.path), self.copy, mode=mode)
             if self.after is None:
                 files.remove(target)
             else:
                 files.replace(target, self.after, mode=mode)
             if self.restores:
-                files.remove(self.copy_path)
+                files.remove(copy_path(self.path))
         except OSError as error:
             raise ClientSetupError(f"{self.path} cannot be written ({error.strerror}).", hint=self.advice) from None
 
@@ -98,7 +93,7 @@ def addition(client: Client, machine: Machine, entry: Mapping[str, Any]) -> Chan
     path = client.locate(machine)
     advice = f"Add this to {path} yourself:\n{snippet(client, entry)}"
     before, existing = read(path), find_entry(client, machine, advice)
-    earlier = read(_copy_path(path))
+    earlier = read(copy_path(path))
     if existing is not None and not entry.get("args") and "args" not in existing:
         # Codex leaves out empty arguments when it rewrites its file.
         entry = {name: value for name, value in entry.items() if name != "args"}
@@ -113,7 +108,7 @@ def removal(client: Client, machine: Machine) -> Change:
     path, syntax = client.locate(machine), client.syntax
     advice = f"Remove {'.'.join(client.path)} from {path} yourself."
     before, existing = read(path), find_entry(client, machine, advice)
-    earlier = read(_copy_path(path))
+    earlier = read(copy_path(path))
     if before is None or existing is None:
         # The client's own command leaves the copy.
         is_left = bool(before and earlier) and syntax.parse(_decoded(before)) == syntax.parse(_decoded(earlier))
@@ -231,7 +226,8 @@ def _lookup(content: Any, path: tuple[str, ...]) -> dict[str, Any] | None:
     return content if isinstance(content, dict) else None
 
 
-def _copy_path(path: Path) -> Path:
+def copy_path(path: Path) -> Path:
+    """Return where the copy of a file is kept."""
     return path.with_name(path.name + _COPY)
 
 

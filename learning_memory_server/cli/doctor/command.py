@@ -13,7 +13,7 @@ from rich.text import Text
 from learning_memory_server.cli import out
 from learning_memory_server.cli.clients.catalog import CLIENTS, ClientName, client_called, client_names, this_machine
 from learning_memory_server.cli.command import Commands, Result
-from learning_memory_server.cli.doctor import Finding, Level, Repair, about, all_sound, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Level, Repair, about, all_sound, green, red, storage, yellow
 from learning_memory_server.cli.doctor.clients import check_client, check_clients
 from learning_memory_server.cli.doctor.model import check_model, check_reranker
 from learning_memory_server.cli.doctor.settings import (
@@ -25,13 +25,6 @@ from learning_memory_server.cli.doctor.settings import (
     check_python,
     check_redaction,
     check_settings_file,
-)
-from learning_memory_server.cli.doctor.storage import (
-    check_elsewhere,
-    check_engine,
-    check_hub,
-    check_journal,
-    check_shared,
 )
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
@@ -147,13 +140,13 @@ def _checks(client: ClientName | None, *, quick: bool) -> Iterator[Finding]:
         chain(
             about("settings", check_settings_file()),
             check_folders(settings),
-            about("journal", check_journal(settings)),
+            about("journal", storage.check_journal(settings)),
             about("project", check_claim(settings, os.environ)),
             about("project", check_projects(settings)),
             about("freshness", check_freshness(settings, os.environ)),
-            about("shared", check_shared(settings)),
+            about("shared", storage.check_shared(settings)),
             # Before the engine is opened, which makes an owner where there is none.
-            about("server", check_elsewhere(settings)),
+            about("server", storage.check_elsewhere(settings)),
         )
     )
     yield from _check_models(settings, sound=sound, quick=quick)
@@ -170,7 +163,7 @@ def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[F
 
         return load_model(settings)
 
-    finding, hub = check_hub(settings)
+    finding, hub = storage.check_hub(settings)
     yield from about("hub", [finding])
     sound = (yield from all_sound(about("model", check_model(settings, load, quick=quick, hub=hub)))) and sound
     if settings.reranker_model:
@@ -180,13 +173,12 @@ def _check_models(settings: Settings, *, sound: bool, quick: bool) -> Iterator[F
     elif not sound:
         yield yellow("Not opened: correct what is red above first.", topic="engine")
     else:
-        yield from about("engine", check_engine(settings, load))
+        yield from about("engine", storage.check_engine(settings, load))
 
 
 def _show(finding: Finding) -> None:
-    console = out.stdout()
-    ticks = _TICKS if console.encoding.lower().startswith("utf") else _PLAIN_TICKS
+    ticks = _TICKS if out.stdout().encoding.lower().startswith("utf") else _PLAIN_TICKS
     lead = Text.assemble(
         (f"{ticks[finding.level]} ", f"bold {finding.level}"), (f"{finding.topic:<{_TOPIC_WIDTH}} ", "bold")
     )
-    out.hanging(console, lead, Text(one_line(_OWN_ADVICE.sub("", finding.sentence))))
+    out.hanging(lead, Text(one_line(_OWN_ADVICE.sub("", finding.sentence))))

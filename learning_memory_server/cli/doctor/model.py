@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any, Final
 
 from learning_memory_server.cli.command import describe_model
-from learning_memory_server.cli.doctor import Finding, Level, all_sound, green, red, yellow
+from learning_memory_server.cli.doctor import Finding, Level, about, all_sound, green, red, yellow
 from learning_memory_server.embedding.base import DEFAULT_MODEL, PROBE, Embedder
 from learning_memory_server.embedding.scale import DEFAULT_SCALE, known_scale
 from learning_memory_server.embedding.source import check_packaged, find_reranker, find_source, require_library
@@ -33,7 +33,7 @@ def check_model(
         yield yellow("The hashing backend matches shared words only; it is meant for tests.")
         return
     of_backend = _check_ollama if settings.embedding_backend == "ollama" else _check_here
-    sound = yield from all_sound(of_backend(settings))
+    sound = yield from all_sound(about("model", of_backend(settings)))
     of_hub = _check_in_hub(hub) if hub else None
     if hub and of_hub:
         yield of_hub
@@ -63,11 +63,8 @@ def _check_ollama(settings: Settings) -> Iterator[Finding]:
     from learning_memory_server.embedding.extras.ollama import OllamaServer
 
     server, model = OllamaServer(settings.ollama_url, timeouts.DOCTOR_OLLAMA), settings.embedding_model
-    try:
-        yield green(f"Ollama {server.version()} answers at {server.address}.")
-        yield green(f"It has {model} (digest {server.digest_of(model)[:12]}).")
-    except LearningMemoryError as error:
-        yield red(error.sentence)
+    yield green(f"Ollama {server.version()} answers at {server.address}.")
+    yield green(f"It has {model} (digest {server.digest_of(model)[:12]}).")
 
 
 def _check_here(settings: Settings) -> Iterator[Finding]:
@@ -80,9 +77,6 @@ def _check_here(settings: Settings) -> Iterator[Finding]:
         source = find_source(model)
         if not source.graph:
             require_library(source.obstacle)
-    except LearningMemoryError as error:
-        yield red(error.sentence)
-        return
     except OSError as error:
         yield red(f"The files of {model} cannot be read ({error.strerror}).")
         return

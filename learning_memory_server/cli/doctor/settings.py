@@ -69,7 +69,7 @@ def check_claim(settings: Settings, environment: Mapping[str, str]) -> Iterator[
         return
     unreadable = claims.find_unreadable(directory)
     stored, found = Stored(settings), claims.find(directory).project
-    known = found if unreadable else claims.claimed(directory, stored.has)
+    known = found if unreadable else claims.claimed(directory, stored.projects.has)
     if known is None or (
         not unreadable and known != found and stored.journal.names.of(known) == stored.journal.names.of(found)
     ):
@@ -111,7 +111,7 @@ def check_projects(settings: Settings) -> Iterator[Finding]:
 def check_freshness(settings: Settings, environment: Mapping[str, str]) -> Iterator[Finding]:
     """Say how many of the project's lessons are about files that are not as they were."""
     caller, freshness = caller_of(environment, settings), Freshness()
-    lessons = [each for each in Stored(settings).entries.timeline.newest(caller.project) if each.learned]
+    lessons = [each for each in Stored(settings).collector.timeline.newest(caller.project) if each.learned]
     freshness.look(lessons, caller.project, caller.folder)
     if judged := [fate for each in lessons if (fate := freshness.find(each, caller.folder))]:
         gone = sum(each.is_gone for each in judged)
@@ -161,20 +161,21 @@ def check_folders(settings: Settings) -> Iterator[Finding]:
 def _check_folder(folder: Path) -> Iterator[Finding]:
     if folder.is_symlink() and not folder.exists():
         yield red(f"{folder} is a broken link; create its target, or remove it.")
-        return
-    if not folder.exists():
+    elif not folder.exists():
         base = _nearest(folder)
         if base.is_dir() and os.access(base, os.W_OK | os.X_OK):
             yield green(f"The first start creates {folder}.")
         else:
             yield red(f"{folder} cannot be created: {base} is not a folder that this user may write to.")
-        return
-    if not folder.is_dir():
+    elif not folder.is_dir():
         yield red(f"{folder} is a file, not a folder; move it away, or set another path.")
-        return
-    if not _is_usable(folder):
+    elif not _is_usable(folder):
         yield red(f"{folder} is not readable and writable; run: chmod u+rwx '{folder}' (or set another path).")
-        return
+    else:
+        yield from _check_privacy(folder)
+
+
+def _check_privacy(folder: Path) -> Iterator[Finding]:
     found = folder.stat()
     if hasattr(os, "getuid") and found.st_uid != os.getuid():
         yield yellow(f"{folder} belongs to another user (uid {found.st_uid}).")

@@ -271,7 +271,7 @@ def _claimed(name: str, theirs: Contents, *, own: bool, asks: bool) -> bool:
 
 def _ours(settings: Settings) -> Contents:
     stored = Stored(settings)
-    return contents_here(stored.journal, stored.entries.list_resolved(), stored.entries.all_forgotten())
+    return contents_here(stored.journal, stored.collector.list_resolved(), stored.collector.all_forgotten())
 
 
 async def _import(

@@ -133,7 +133,7 @@ class Lesson:
         claims = claims_of(settings)
         for folder in () if settings.project else self.here.values():
             # The project begins here, and sessions in this folder may be told of it.
-            if (found := claims.find(Path(folder), Stored(settings).has)).is_told:
+            if (found := claims.find(Path(folder), Stored(settings).projects.has)).is_told:
                 claims.record_roots(Path(folder), found.project)
         records = [JournalRecord.of(FAILURE, each) for each in self.failures]
         records += [JournalRecord.of(MEMORY, each) for each in self.tasks]
@@ -142,7 +142,7 @@ class Lesson:
             if self.tasks:
                 await complete_index(connection)
         if self.refusals:
-            Stored(settings).preferences.keep_found(self.refusals)
+            Stored(settings).preference_log.keep_found(self.refusals)
             out.say(
                 f"`review` asks about {out.counted(len(self.refusals), 'refusal')}: agents hear of none without a yes."
             )
@@ -352,13 +352,13 @@ async def _read(lesson: Lesson, owners: _Owners, settings: Settings, *, tasks: b
     lesson.account = Account(len(wanted), lesson.commands, lesson.failed, losses, asked, words)
     stored = Stored(settings)
     for learned in learner.learned():
-        new = unknown(learned, stored.failures)
+        new = unknown(learned, stored.failure_log)
         lesson.known += len(learned) - len(new)
         if new:
             lesson.errors.append(new)
     lesson.errors.sort(key=lambda error: (-error[-1].times, error[-1].error))
-    lesson.refusals = stored.preferences.new(lesson.refusals if settings.preferences else ())
-    fresh = set(stored.memories.look_up(memories).unknown)
+    lesson.refusals = stored.preference_log.new(lesson.refusals if settings.preferences else ())
+    fresh = set(stored.memory_log.look_up(memories).unknown)
     lesson.known += len(memories) - len(fresh)
     lesson.tasks = sorted((memories[name] for name in fresh), key=lambda memory: (memory.date, memory.id))
 

@@ -1,46 +1,37 @@
-"""The composition root: the only place where the services are built and wired together. And the known projects."""
+"""The composition root: the only place where the services are built and wired together."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import structlog
 
-from learning_memory_server.capture.entries.collector import ObservationCollector, ObservationPersister
+from learning_memory_server.capture.entries.collector import ObservationPersister
 from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.capture.memories.store import MemoryLog, MemoryStore
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.embedding.service import EmbeddingService
-from learning_memory_server.errors import JournalUnavailableError, NotFoundError, StorageUnavailableError, did_you_mean
+from learning_memory_server.errors import JournalUnavailableError, StorageUnavailableError
 from learning_memory_server.index.document import SHAPES
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.index import VectorIndex
 from learning_memory_server.index.kept_files import OutdatedPoints
 from learning_memory_server.index.memory_chunks import SHAPES as MEMORY_SHAPES
 from learning_memory_server.index.writer import IndexWriter
-from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.journal import Journal
-from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.advice.log import AdviceLog, Trials
 from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor
 from learning_memory_server.learning.failures.ties import Ties
-from learning_memory_server.learning.preferences import FOUND, PreferenceLog
 from learning_memory_server.learning.review import Review
-from learning_memory_server.learning.values.log import ValueLog, VerdictLog
 from learning_memory_server.learning.values.store import ValueStore
-from learning_memory_server.model import limits
-from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import Clock, utc_now
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher, Recall, Reranking
@@ -48,6 +39,7 @@ from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.server.claims import claims_of
 from learning_memory_server.server.composition import backends
+from learning_memory_server.server.composition.kept import Kept
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.dashboard.document import Dashboard
 from learning_memory_server.server.dashboard.map_layout import FrameStore
@@ -65,91 +57,23 @@ if TYPE_CHECKING:
     from learning_memory_server.server.settings import Settings
 
 
-CURRENT: Final = "current"  # How a filter names the caller's own project
-
-
-@dataclass(frozen=True, slots=True)
-class Projects:
-    """The projects that something is kept of."""
-
-    kept: Kept
-
-    def named(self, project: str | None, caller: Caller) -> str | None:
-        """Return the project that a filter names: `current` is the caller's, and any other must be known."""
-        if project is None or project in (CURRENT, caller.project):
-            return project and caller.project
-        if self.kept.collector.timeline.count(project) or project in (known := self._all() | {caller.project}):
-            return project
-        others = f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
-        raise NotFoundError(
-            f"project: nothing is kept of a project {project!r}.{did_you_mean(project, known)}",
-            hint=f"There are {', '.join(sorted(known)[: limits.PROJECTS_NAMED])}{others}; current is {caller.project}.",
-            arguments=["project"],
-        )
-
-    def has(self, project: str) -> bool:
-        """Return whether sessions here have kept anything of a project, by its id."""
-        kept = self.kept
-        entries = kept.collector.list_resolved(), kept.journal.open_entries()
-        others = (log.all() for log in (kept.value_log, kept.memory_log, kept.failure_log))
-        return kept.journal.names.have_own(project, chain(*entries, *others))
-
-    def _all(self) -> set[str]:
-        kept = self.kept
-        still_open = (each.project for each in kept.journal.open_entries())
-        return {*kept.collector.timeline.projects(), *still_open}.union(
-            *((each.project for each in log.all()) for log in (kept.value_log, kept.memory_log, kept.failure_log))
-        )
-
-
 log = structlog.get_logger()
 
 ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}  # What the documents of each collection have in common
 
 
-class Kept:
-    """What is kept, and who keeps it."""
-
-    def __init__(self, settings: Settings, journal: Journal, clock: Clock) -> None:
-        self.settings = settings
-        self.journal = journal
-        self.clock = clock
-        self.redaction = backends.redaction_gate(settings)
-        self.live = LiveSessions(clock, settings.storage_path / "sessions.json")
-        self.collector = ObservationCollector(journal, clock, self.live.is_live)
-        self.value_log = ValueLog(journal.values)
-        self.verdicts = VerdictLog(journal.verdicts)
-        self.advice_log = AdviceLog(journal.advice)
-        self.trials = Trials(journal.trials, clock, settings.advice_withheld)
-        self.failure_log = FailureLog(journal.failures)
-        self.memory_log = MemoryLog(journal.memories, backends.chunkers(settings))
-        self.servers = ServerLog(journal.servers)
-        self.answers = Answers(journal.answers)
-        self.claims = claims_of(settings)
-
-    def read_journal(self) -> None:
-        """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
-        self.collector.load()
-        logs = self.value_log, self.verdicts, self.advice_log, self.failure_log, self.memory_log, self.answers
-        for records in logs:
-            records.forgotten_ids()
-
-    def note_server(self, url: str, owner: str) -> None:
-        """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""
-        try:
-            self.servers.use(url, owner, self.clock())
-        except JournalUnavailableError as error:
-            raise StorageUnavailableError(
-                f"The Qdrant server is not used: the journal could not note that it is. {error.message}",
-                hint=error.hint,
-            ) from error
-
-
 class Indexed(Kept):
     """The index of what is kept, and what writes and searches it."""
 
+    memory_log: MemoryLog
+
     def __init__(self, settings: Settings, journal: Journal, clock: Clock, load: Callable[[], Embedder]) -> None:
-        super().__init__(settings, journal, clock)
+        self.live = LiveSessions(clock, settings.storage_path / "sessions.json")
+        memories = MemoryLog(journal.memories, backends.chunkers(settings))
+        super().__init__(settings, journal, clock, memories, self.live.is_live)
+        self.redaction = backends.redaction_gate(settings)
+        self.servers = ServerLog(journal.servers)
+        self.claims = claims_of(settings)
         self.embeddings = EmbeddingService(load, reach=backends.model_server(settings))
         reranker = settings.reranker_model
         self.reranking = Reranking(self.embeddings, partial(backends.load_reranker, reranker) if reranker else None)
@@ -169,15 +93,32 @@ class Indexed(Kept):
             lambda: self.writer.server_returned(),  # noqa: PLW0108 - it needs this to be built
             self.advice_log.effects,
         )
-        self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, self.memory_log, self.shared)
+        self.sources: tuple[DocumentSource, ...] = (self.collector, self.value_log, memories, self.shared)
         self.writer = IndexWriter(self.index, self.sources, self.outdated)
         self.embeddings.listeners.append(self.writer.model_returned)
         if self.availability:
             self.availability.listeners.append(self.writer.server_returned)
         self.persister = ObservationPersister(self.writer)
         self.searcher = ExperienceSearcher(Recall(self.index, self.writer, self.reranking), self.collector, self.shared)
-        self.memories = MemoryStore(self.memory_log, self.writer, clock)
-        self.memory_searcher = MemorySearcher(Recall(self.index, self.writer, self.reranking), self.memory_log)
+        self.memories = MemoryStore(memories, self.writer, clock)
+        self.memory_searcher = MemorySearcher(Recall(self.index, self.writer, self.reranking), memories)
+
+    def read_journal(self) -> None:
+        """Read what calls need, all of it: the first that needs a part would keep the others waiting."""
+        self.collector.load()
+        logs = self.value_log, self.verdicts, self.advice_log, self.failure_log, self.memory_log, self.answers
+        for records in logs:
+            records.forgotten_ids()
+
+    def note_server(self, url: str, owner: str) -> None:
+        """Note in the journal that a Qdrant server is about to get points of an owner. It gets none if this fails."""
+        try:
+            self.servers.use(url, owner, self.clock())
+        except JournalUnavailableError as error:
+            raise StorageUnavailableError(
+                f"The Qdrant server is not used: the journal could not note that it is. {error.message}",
+                hint=error.hint,
+            ) from error
 
 
 class Services(Indexed):
@@ -202,9 +143,8 @@ class Services(Indexed):
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, collector, self.advisor)
         self.validity = self.advisor.validity
-        kept = PreferenceLog(self.memory_log, self.answers, settings.storage_path / FOUND, clock)
         may_tell, is_on = self.trials.may_tell, settings.preferences
-        self.preferences = Preferences(kept, self.memories, self.redaction, may_tell, is_on=is_on)
+        self.preferences = Preferences(self.preference_log, self.memories, self.redaction, may_tell, is_on=is_on)
         self.hooks = Hooks(
             collector,
             self.session_context,
@@ -217,8 +157,7 @@ class Services(Indexed):
             clock,
             check_in_calls=settings.check_in_calls,
         )
-        self.review = Review(self.answers, self.failure_log, collector, self.shared, [kept.waiting])
-        self.projects = Projects(self)
+        self.review = Review(self.answers, self.failure_log, collector, self.shared, [self.preference_log.waiting])
         self.statistics = Statistics(self)
         self.dashboard = Dashboard(self, FrameStore(settings.storage_path / "map"))
 

@@ -6,19 +6,10 @@ import msgspec
 
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.index.document import documents_of
+from learning_memory_server.journal import codec
 from learning_memory_server.journal.archive.comparison import Numbering, numbering_of
 from learning_memory_server.journal.archive.contents import checked_record, checked_thing
-from learning_memory_server.journal.codec import (
-    ADVICE,
-    CLUSTERS,
-    FAILURE,
-    GHAP,
-    MEMORY,
-    VALUE,
-    VERDICT,
-    JournalRecord,
-    RecordKind,
-)
+from learning_memory_server.journal.codec import JournalRecord, RecordKind
 from learning_memory_server.journal.names import Names
 from learning_memory_server.redaction.gate import RedactedData
 from learning_memory_server.server.composition.services import Services
@@ -33,23 +24,23 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
     checked = [_checked(number, fields, services.journal.names) for number, fields in enumerate(records)]
     gone = services.collector.all_forgotten() | services.value_log.forgotten_ids()
 
-    def of(codec: RecordKind[T]) -> list[T]:
-        return [thing for kind, thing in checked if kind == codec.kind]
+    def of(kind: RecordKind[T]) -> list[T]:
+        return [thing for name, thing in checked if name == kind.kind]
 
     # Clusters before any entry: otherwise the clusterer would number the entries' clusters itself.
-    clusters = _import_clusters(services, [record for kind, record in checked if kind == CLUSTERS.kind])
-    resolved = services.collector.add_resolved([entry for entry in of(GHAP) if entry.resolution])
+    clusters = _import_clusters(services, [record for kind, record in checked if kind == codec.CLUSTERS.kind])
+    resolved = services.collector.add_resolved([entry for entry in of(codec.GHAP) if entry.resolution])
     services.writer.postpone([document for entry in resolved for document in documents_of(entry)])
-    memories = services.memory_log.add_new(of(MEMORY))
+    memories = services.memory_log.add_new(of(codec.MEMORY))
     services.writer.postpone([chunk for each in memories for chunk in services.memory_log.documents_of(each)])
     added: list[Any] = [
         *clusters,
         *resolved,
-        *services.collector.add_open([entry for entry in of(GHAP) if not entry.resolution]),
-        *services.values.add_new(of(VALUE)),
-        *services.verdicts.import_new(of(VERDICT), gone),
-        *services.advice_log.import_new(of(ADVICE), gone),
-        *services.failure_log.add_new(of(FAILURE)),
+        *services.collector.add_open([entry for entry in of(codec.GHAP) if not entry.resolution]),
+        *services.values.add_new(of(codec.VALUE)),
+        *services.verdicts.import_new(of(codec.VERDICT), gone),
+        *services.advice_log.import_new(of(codec.ADVICE), gone),
+        *services.failure_log.add_new(of(codec.FAILURE)),
         *memories,
     ]
     return {"added": [each.id for each in added]}
@@ -64,7 +55,7 @@ async def apply_deletions(
     """
     reply: dict[str, Any] = {"forgotten": 0, "noted": 0, "indexed": True}
     points = []
-    about = {*forgotten.get(GHAP.kind, ()), *forgotten.get("value", ())} if existing_too else set()
+    about = {*forgotten.get(codec.GHAP.kind, ()), *forgotten.get("value", ())} if existing_too else set()
     for kind, log in learned(services).items():
         looked = log.look_up(forgotten.get(kind, ()))
         found = [each.id for each in looked.found] if existing_too else []
@@ -93,7 +84,7 @@ def _checked(number: int, fields: object, names: Names) -> tuple[str, Any]:
     except (TypeError, ValueError, RecursionError):
         raise InvalidInputError(f"{place}: cannot be stored in the journal.") from None
     try:
-        return record.kind, checked_record(record) if record.kind == CLUSTERS.kind else names.renamed(
+        return record.kind, checked_record(record) if record.kind == codec.CLUSTERS.kind else names.renamed(
             checked_thing(record)
         )
     except InvalidInputError as error:

@@ -24,7 +24,7 @@ from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
-from learning_memory_server.server.composition.services import Projects
+from learning_memory_server.server.composition.kept import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import STORED_TEXT, ToolSet, fitted, page
 from learning_memory_server.server.views import entry_views, fields, value_views

@@ -14,7 +14,7 @@ from learning_memory_server.model.lines import counted
 from learning_memory_server.model.moment import utc_now
 from learning_memory_server.model.value import ClusterId, Status, ValueOrder
 from learning_memory_server.model.vocabulary import Axis, Stance
-from learning_memory_server.server.composition.services import Projects
+from learning_memory_server.server.composition.kept import Projects
 from learning_memory_server.server.tools import arguments as args
 from learning_memory_server.server.tools.toolset import STORED_TEXT, TextWire, ToolSet, page
 from learning_memory_server.server.views import entry_views, fields, value_views

@@ -20,7 +20,7 @@ from learning_memory_server.model.moment import parse_moment
 from learning_memory_server.model.vocabulary import Axis, ResponseFormat, SearchMode, Strategy
 from learning_memory_server.recall.memories import MemorySearcher
 from learning_memory_server.recall.recall import ExperienceSearcher
-from learning_memory_server.server.composition.services import Projects
+from learning_memory_server.server.composition.kept import Projects
 from learning_memory_server.server.composition.statistics import Statistics
 from learning_memory_server.server.hooks.preferences import Preferences
 from learning_memory_server.server.tools import arguments as args
@@ -87,7 +87,9 @@ async def search_experiences(
     asked = ExperienceQuery(query, axis, where, depth, min_score)
     # At once: a server far away is waited for only once.
     result, matching = await asyncio.gather(
-        searcher.search_experiences(asked), values.matching(query, where.project) if offset == 0 else _no_values()
+        searcher.search_experiences(asked),
+        # They come with the first page.
+        values.matching(query, where.project) if offset == 0 else asyncio.sleep(0, list[Standing]()),
     )
     notes = await validity.judged_notes((found.entry for found in result.found[offset:]), caller)
     shown = [
@@ -105,11 +107,6 @@ async def search_experiences(
         "results", shown, offset=offset, mode=result.mode.value, note=" ".join(said) or None, values=matched or None
     )
     return cast("FoundExperiences", reply)
-
-
-async def _no_values() -> list[Standing]:
-    """Return no values: they come with the first page."""
-    return []
 
 
 Similarity = Annotated[float, Field(ge=0, le=1, description="The least cosine, 0-1.")]

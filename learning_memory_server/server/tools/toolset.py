@@ -19,13 +19,11 @@ from learning_memory_server.errors import InvalidInputError, LearningMemoryError
 from learning_memory_server.model import limits
 from learning_memory_server.model.limits import REPLY_MAX
 from learning_memory_server.redaction.gate import listed
-from learning_memory_server.server.schema import Schema, advertised_schema, explain, explain_fields, lean_schema
+from learning_memory_server.server.schema import advertised_schema, explain, explain_fields, lean_schema
 from learning_memory_server.system.invisible import shown
 from learning_memory_server.system.ipc import jsonrpc
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
-
     from learning_memory_server.capture.memories.store import ReportProgress
 
     Reply = Mapping[str, Any]
@@ -67,19 +65,15 @@ class Wire:
         """Return the result of a call that succeeded; of a text, the payload has it as `text`."""
         return Result(payload["text"] or jsonrpc.NOTHING_SAID)
 
-    def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
+    def with_redacted(self, payload: dict[str, Any], _kinds: Mapping[str, int]) -> dict[str, Any]:
         """Return the payload, which also says how many secrets of each kind were not stored."""
-        del kinds
         return payload
 
-    def failure(self, error: LearningMemoryError) -> Result:
+    def failure(self, _error: LearningMemoryError) -> Result:
         """Return the result of a call that failed: one block of text, and no structured content."""
-        del error
         return Result(jsonrpc.NOTHING_SAID)
 
-    def explain(self, error: ValidationError, schema: Schema) -> str:
-        """Return what is wrong with arguments, a sentence for each problem."""
-        return explain(error, schema)
+    explain = staticmethod(explain)
 
 
 class JsonWire(Wire):
@@ -105,6 +99,7 @@ class TextWire(Wire):
     """Plain text. `failed` precedes the reason of a failure that is not the arguments' fault."""
 
     failed: str
+    explain = staticmethod(explain_fields)
 
     @override
     def with_redacted(self, payload: dict[str, Any], kinds: Mapping[str, int]) -> dict[str, Any]:
@@ -119,10 +114,6 @@ class TextWire(Wire):
         else:
             reason = f"{self.failed}: {error.sentence}"
         return Result(f"Error: {reason}", is_error=True)
-
-    @override
-    def explain(self, error: ValidationError, schema: Schema) -> str:
-        return explain_fields(error, schema)
 
 
 JSON: Final = JsonWire()

@@ -1,6 +1,7 @@
 """Calibration as commands and statistics show it. Shares and scores are not rounded."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 from typing import Any, Final, NotRequired
 
 from typing_extensions import TypedDict
@@ -96,16 +97,12 @@ class CalibrationStats(TypedDict):
 
 def calibration(entries: Sequence[Ghap], trials: Iterable[Trial]) -> dict[str, Any]:
     """Return the calibration of resolved entries, and of the sessions from which advice could be withheld."""
-    by_project = rates_by(entries, lambda entry: entry.project)
-    by_domain = rates_by(entries, lambda entry: entry.domain.value)
-    by_strategy = rates_by(entries, lambda entry: entry.strategy.value)
+    groups = ("domain", "strategy", "project")
     return {
         "overall": fields(RateView, rate(entries)),
         "first": _score(score(first_stated(entries))),
         "last": _score(score(last_stated(entries))),
-        "by_domain": [fields(RateView, one) for one in by_domain],
-        "by_strategy": [fields(RateView, one) for one in by_strategy],
-        "by_project": [fields(RateView, one) for one in by_project],
+        **{f"by_{name}": [fields(RateView, one) for one in rates_by(entries, attrgetter(name))] for name in groups},
         "saving": saving_view(trials),
     }
 

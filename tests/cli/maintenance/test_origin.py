@@ -172,8 +172,8 @@ def test_an_archive_makes_no_project_known(run: Any, storage: Path, lived: Journ
     there = tmp_path / "there"
     printed(run("import", path, "--yes", LEARNING_MEMORY_STORAGE_PATH=str(there)))
     own, foreign = (Stored(Settings(storage_path=each)) for each in (storage, there))
-    (project,) = own.projects()
+    (project,) = own.projects.all()
     assert lived.path == storage / "journal"
-    assert own.has(project)
-    assert foreign.projects() == [project]
-    assert not foreign.has(project)
+    assert own.projects.has(project)
+    assert foreign.projects.all() == [project]
+    assert not foreign.projects.has(project)

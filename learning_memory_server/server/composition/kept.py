@@ -1,0 +1,87 @@
+"""What is kept of sessions: the journal's logs, for reading without a lock as well as for writing; and its projects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.errors import NotFoundError, did_you_mean
+from learning_memory_server.journal.answers import Answers
+from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import FailureLog, Records
+from learning_memory_server.learning.advice.log import AdviceLog, Trials
+from learning_memory_server.learning.preferences import FOUND, PreferenceLog
+from learning_memory_server.learning.values.log import ValueLog, VerdictLog
+from learning_memory_server.model import limits
+from learning_memory_server.model.caller import Caller
+from learning_memory_server.model.memory import Memory
+from learning_memory_server.model.moment import Clock
+
+if TYPE_CHECKING:
+    from learning_memory_server.server.settings import Settings
+
+CURRENT: Final = "current"  # How a filter names the caller's own project
+
+
+class Kept:
+    """What is kept. `is_live` tells if a session runs, so that its open entry is no orphan."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        clock: Clock,
+        memory_log: Records[Memory],
+        is_live: Callable[[str], bool] = lambda _session: False,
+    ) -> None:
+        self.settings = settings
+        self.journal = journal
+        self.clock = clock
+        self.collector = ObservationCollector(journal, clock, is_live)
+        self.value_log = ValueLog(journal.values)
+        self.verdicts = VerdictLog(journal.verdicts)
+        self.advice_log = AdviceLog(journal.advice)
+        self.trials = Trials(journal.trials, clock, settings.advice_withheld)
+        self.failure_log = FailureLog(journal.failures)
+        self.memory_log = memory_log
+        self.answers = Answers(journal.answers)
+        self.preference_log = PreferenceLog(memory_log, self.answers, settings.storage_path / FOUND, clock)
+        self.projects = Projects(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """The projects that something is kept of."""
+
+    kept: Kept
+
+    def named(self, project: str | None, caller: Caller) -> str | None:
+        """Return the project that a filter names: `current` is the caller's, and any other must be known."""
+        if project is None or project in (CURRENT, caller.project):
+            return project and caller.project
+        if self.kept.collector.timeline.count(project) or project in (known := {*self.all(), caller.project}):
+            return project
+        others = f", and {len(known) - limits.PROJECTS_NAMED} more" if len(known) > limits.PROJECTS_NAMED else ""
+        raise NotFoundError(
+            f"project: nothing is kept of a project {project!r}.{did_you_mean(project, known)}",
+            hint=f"There are {', '.join(sorted(known)[: limits.PROJECTS_NAMED])}{others}; current is {caller.project}.",
+            arguments=["project"],
+        )
+
+    def has(self, project: str) -> bool:
+        """Return whether sessions here have kept anything of a project, by its id."""
+        return self.kept.journal.names.have_own(project, chain(self.kept.collector.list_resolved(), *self._others()))
+
+    def all(self) -> list[str]:
+        """Return all of them, by name."""
+        others = (each.project for each in chain(*self._others()))
+        return sorted({*self.kept.collector.timeline.projects(), *others})
+
+    def _others(self) -> list[list[Any]]:
+        """Return everything of a project except resolved entries, whose projects are counted as they come."""
+        kept = self.kept
+        logs = kept.value_log, kept.memory_log, kept.failure_log
+        return [kept.journal.open_entries(), *(log.all() for log in logs)]
