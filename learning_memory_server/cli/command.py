@@ -33,7 +33,7 @@ from learning_memory_server.model.project import short_name
 from learning_memory_server.model.value import Value
 from learning_memory_server.model.vocabulary import Domain, OutcomeStatus, Strategy
 from learning_memory_server.server.composition.kept import Kept
-from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
+from learning_memory_server.server.settings import Settings, load_settings, setting_notices
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system.files import disk_use
 from learning_memory_server.system.locking import holder
@@ -171,7 +171,7 @@ def open_settings() -> Settings:
     from learning_memory_server.server.composition.logging import configure_logging
 
     settings = load_settings()
-    for sentence in unknown_variables(os.environ) + removed_keys():
+    for sentence in setting_notices():
         out.notice(sentence)
     # Commands report in sentences, not in log lines.
     configure_logging("debug" if settings.log_level == "debug" else "critical")

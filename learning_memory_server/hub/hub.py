@@ -35,7 +35,7 @@ from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import Services, services_over
 from learning_memory_server.server.composition.statistics import journal_notices
 from learning_memory_server.server.hooks.event import answer_for, arguments_of
-from learning_memory_server.server.settings import Settings, removed_keys, settings_kept, unknown_variables
+from learning_memory_server.server.settings import Settings, setting_notices, settings_kept
 from learning_memory_server.server.tools.catalog import HOOK
 from learning_memory_server.system import locations, timeouts
 from learning_memory_server.system.ending import leave_shortly
@@ -61,7 +61,7 @@ def run(
     """Serve on the socket until the hub is not needed. Return whether Ctrl-C ended it."""
     configure_logging(settings.log_level, settings.storage_path / discovery.LOG)
     sys.setswitchinterval(_TURN_SECONDS)
-    for sentence in unknown_variables(os.environ) + removed_keys():
+    for sentence in setting_notices():
         log.warning("setting.unknown", message=sentence)
 
     async def serve() -> bool:
@@ -267,8 +267,7 @@ class Hub:
 
     def _notices(self, hello: dict[str, Any]) -> list[str]:
         journal = self._services.journal
-        known = unknown_variables(hello.get("variables", ())) + removed_keys()
-        return known + journal_notices(journal, journal.known_damage)
+        return setting_notices(hello.get("variables", ())) + journal_notices(journal, journal.known_damage)
 
     async def _obey(self, hello: dict[str, Any], report: Report) -> dict[str, Any]:
         command, fields = hello.get("command"), hello.get("fields", {})

@@ -24,7 +24,7 @@ from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.claims import Folders
 from learning_memory_server.server.composition.logging import configure_logging
 from learning_memory_server.server.composition.services import open_services
-from learning_memory_server.server.settings import load_settings, removed_keys, unknown_variables
+from learning_memory_server.server.settings import load_settings, setting_notices
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.locations import is_attended
@@ -193,7 +193,7 @@ async def serve_stdio(*, has_hooks: bool = False) -> None:
     """Serve one client on stdin and stdout until it leaves."""
     settings = load_settings()
     configure_logging(settings.log_level)
-    for sentence in unknown_variables(os.environ) + removed_keys():
+    for sentence in setting_notices():
         log.warning("setting.unknown", message=sentence)
     used = asyncio.Event()
     async with open_services(settings, purpose="learning-memory-server on stdio") as services:

@@ -4,6 +4,7 @@ import difflib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -312,27 +313,21 @@ def is_secret(name: str, value: object) -> bool:
     return name == "qdrant_api_key" or (name.endswith("_url") and "@" in str(value))
 
 
-def removed_keys(environment: Mapping[str, str] = os.environ) -> list[str]:
-    """Return a sentence for each key of the file that once was a setting; none if the file cannot be read."""
-    try:
-        keys = paths.settings_from_file(environment)
-    except InvalidSettingsError:
-        return []
-    return [
-        f"`{key}` was removed: delete the line in {paths.config_file(environment)}." for key in keys if key in REMOVED
-    ]
-
-
-def unknown_variables(environment: Iterable[str]) -> list[str]:
-    """Return a sentence for each of the given `LEARNING_MEMORY_*` names that is not a setting."""
+def setting_notices(names: Iterable[str] = os.environ, environment: Mapping[str, str] = os.environ) -> list[str]:
+    """Return a sentence for each `LEARNING_MEMORY_*` name that is no setting, and each key of the file in `REMOVED`."""
     known = {*Settings.model_fields, "config"}
     # Compared without the prefix: it would make any two names look alike.
     unknown = {
         name: difflib.get_close_matches(name.removeprefix(paths.PREFIX).lower(), known, n=1)
-        for name in sorted(map(str, environment))
+        for name in sorted(map(str, names))
         if name.startswith(paths.PREFIX) and name.removeprefix(paths.PREFIX).lower() not in known
     }
-    return [
+    notices = [
         f"{name} is not a setting." + "".join(f" Did you mean {paths.PREFIX}{key.upper()}?" for key in close)
         for name, close in unknown.items()
     ]
+    # A file that cannot be read is refused elsewhere.
+    with suppress(InvalidSettingsError):
+        file, keys = paths.config_file(environment), paths.settings_from_file(environment)
+        notices += [f"`{key}` was removed: delete the line in {file}." for key in keys if key in REMOVED]
+    return notices

@@ -6,13 +6,7 @@ from typing import Any
 import pytest
 
 from learning_memory_server.errors import InvalidSettingsError
-from learning_memory_server.server.settings import (
-    Settings,
-    load_settings,
-    removed_keys,
-    settings_kept,
-    unknown_variables,
-)
+from learning_memory_server.server.settings import Settings, load_settings, setting_notices, settings_kept
 from learning_memory_server.system.paths import data_directory
 
 
@@ -163,7 +157,7 @@ def test_a_key_that_once_was_a_setting_is_a_warning(file: Path) -> None:
     file.write_text('episodes = false\nbudget_bytes = "many"\nmin_experiences = 5\n')
 
     assert load(file).min_experiences == 5
-    assert removed_keys({"LEARNING_MEMORY_CONFIG": str(file)}) == [
+    assert setting_notices((), {"LEARNING_MEMORY_CONFIG": str(file)}) == [
         f"`episodes` was removed: delete the line in {file}.",
         f"`budget_bytes` was removed: delete the line in {file}.",
     ]
@@ -178,7 +172,7 @@ def test_an_unknown_variable_is_a_warning_with_a_suggestion(file: Path) -> None:
         "PATH": "/bin",
     }
 
-    assert unknown_variables(environment) == [
+    assert setting_notices(environment, environment) == [
         "LEARNING_MEMORY_PROJEKT is not a setting. Did you mean LEARNING_MEMORY_PROJECT?",
         "LEARNING_MEMORY_ZZZ is not a setting.",
     ]

@@ -30,7 +30,7 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import InvalidSettingsError, LearningMemoryError
 from learning_memory_server.model.lines import one_line
 from learning_memory_server.server.composition.logging import configure_logging
-from learning_memory_server.server.settings import Settings, load_settings, removed_keys, unknown_variables
+from learning_memory_server.server.settings import Settings, load_settings, setting_notices
 from learning_memory_server.system.paths import config_file
 
 _TICKS: Final = {Level.GREEN: "✓", Level.YELLOW: "!", Level.RED: "✗"}
@@ -124,7 +124,7 @@ def _checks(client: ClientName | None, *, quick: bool) -> Iterator[Finding]:
         yield from about("client", check_client(CLIENTS[client], machine, quick=quick))
         return
     yield from about("python", check_python())
-    yield from about("settings", map(yellow, unknown_variables(os.environ) + removed_keys()))
+    yield from about("settings", map(yellow, setting_notices()))
     yield from about("project", check_files(os.environ))
     try:
         settings = load_settings()
