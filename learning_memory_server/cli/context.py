@@ -1,7 +1,6 @@
 """`context`: what a new session should know, read without a lock; `why`: what the last session was told."""
 
 import os
-from datetime import datetime
 from typing import Final
 
 from learning_memory_server.cli import command, out
@@ -41,7 +40,7 @@ def why(project: command.ProjectOption = None) -> command.Result:
     hub = running_hub()
     said = hub.control("said", project=named)["said"] if hub else []
     for each in said:
-        out.say(f"{_RULES.get(each['event'], each['event'])}. {out.date(datetime.fromisoformat(each['at']))}", "bold")
+        out.say(f"{_RULES.get(each['event'], each['event'])}. {out.date(each['at'])}", "bold")
         out.say(each["text"])
     if not said:
         since = "since its hub began" if hub else "that is known, because no hub runs"

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 import typer
@@ -124,10 +123,9 @@ def error_views(found: Sequence[Sequence[Failure]], settings: Settings) -> list[
 def entry_facts(entry: View) -> Facts:
     """Return the facts of a resolved entry, from a view of it, down to what became of its files."""
     outcome, tier = entry["outcome_status"], entry["confidence_tier"]
-    moment = datetime.fromisoformat(entry.get("resolved_at") or entry["created_at"])
     return [
         out.identity(entry["id"]),
-        out.date(moment),
+        out.date(entry.get("resolved_at") or entry["created_at"]),
         out.coloured(outcome),
         # An abandoned entry's tier says nothing more.
         "" if tier == outcome else out.coloured(tier),
@@ -149,11 +147,7 @@ def entry_record(experience: View) -> out.Record:
 
 def error_record(error: View, without_remedy: str = "") -> out.Record:
     """Return the record of an error, and what is said if it has no remedy."""
-    facts: Facts = [
-        out.counted(error["times"], "time"),
-        out.date(datetime.fromisoformat(error["last_seen"])),
-        short_name(error["project"]),
-    ]
+    facts: Facts = [out.counted(error["times"], "time"), out.date(error["last_seen"]), short_name(error["project"])]
     worked = f"this worked: {error['remedy']}" if "remedy" in error else error.get("followed", without_remedy)
     return out.Record(facts, error["signature"], worked)
 
@@ -203,7 +197,7 @@ def value_record(value: View) -> out.Record:
         value["cluster_id"],
         status_of(value),
         f"+{support['supporting']} -{support['contradicting']}",
-        out.date(datetime.fromisoformat(value["created_at"])),
+        out.date(value["created_at"]),
     ]
     return out.Record(facts, value["text"])
 

@@ -337,14 +337,14 @@ def text_lines(text: str) -> str:
     return "\n".join(without_controls(line.expandtabs(4)) for line in shown(text).splitlines())
 
 
-def date_and_time(moment: datetime) -> str:
-    """Return a date and time for people; the caller passes UTC."""
-    return f"{moment:%Y-%m-%d %H:%M}"
+def date_and_time(moment: datetime | str) -> str:
+    """Return the date and time of a moment, or of its ISO 8601 form, for people; the caller passes UTC."""
+    return f"{moment!s:.16}".replace("T", " ")
 
 
-def date(moment: datetime) -> str:
-    """Return a date for people, as records show it."""
-    return f"{moment:%Y-%m-%d}"
+def date(moment: datetime | str) -> str:
+    """Return the date of a moment, or of its ISO 8601 form, for people, as records show it."""
+    return f"{moment!s:.10}"
 
 
 def readable_size(size: int) -> str:

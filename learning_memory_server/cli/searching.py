@@ -294,7 +294,7 @@ def _memory_record(memory: listing.View, text: str) -> out.Record:
     tags, title = metadata.get("tags"), metadata.get("title")
     facts: listing.Facts = [
         out.identity(memory["id"]),
-        out.date(datetime.fromisoformat(memory["date"])),
+        out.date(memory["date"]),
         short_name(memory["project"]),
         f"[{', '.join(map(str, tags))}]" if isinstance(tags, list) and tags else "",
         str(metadata.get("source") or ""),

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 import typer
@@ -205,7 +204,7 @@ def _show_error(error: dict[str, Any]) -> None:
 
 
 def _moment(text: str) -> str:
-    return f"{out.date_and_time(datetime.fromisoformat(text))} UTC"
+    return f"{out.date_and_time(text)} UTC"
 
 
 def _ids(ids: list[str]) -> str:

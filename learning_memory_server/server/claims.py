@@ -70,7 +70,7 @@ class Claims:
     def find(self, directory: Path, is_stored: Callable[[str], bool] | None = None) -> Belonging:
         """Return the project of a folder, and bind it if it `is_stored`: if sessions here have stored entries."""
         place = Place.of(directory)
-        here, numbered = self._known(_at(place.top)), self._known(_numbered(place))
+        here, numbered = self._known(f"folder {place.top}"), self._known(f"number {place.number}")
         own = _own_name(place, len(here.every("id")))
         try:
             known = next(chain(self._still(place, here), self._still(place, numbered, by_path=False)), None)
@@ -86,19 +86,19 @@ class Claims:
         """Keep the root commits of a folder for its project, unless it has some on record."""
         place = Place.of(directory)
         with suppress(OSError):
-            if not self._known(_project(project)).first("roots") and (roots := place.roots()):
-                facts.learn(self.folder, _project(project), roots=roots)
+            if not self._known(f"project {project}").first("roots") and (roots := place.roots()):
+                facts.learn(self.folder, f"project {project}", roots=roots)
                 for root in roots:
                     facts.learn(self.folder, f"root {root}", id=project)
 
     def claimed(self, directory: Path, is_stored: Callable[[str], bool]) -> str | None:
         """Return the known project that a folder may be by its path, remote or history, if nobody was asked."""
         place, found = Place.of(directory), self.find(directory)
-        here = self._known(_at(place.top))
+        here = self._known(f"folder {place.top}")
         with suppress(OSError):
             if not here.every("declined"):
                 label = place.label()
-                ids = [*reversed(here.every("id")), *self._known(_label(label)).every("id"), label]
+                ids = [*reversed(here.every("id")), *self._known(f"label {label}").every("id"), label]
                 ids += [each for root in place.roots() for each in self._known(f"root {root}").every("id")]
                 likely = [each for each in ids if each and (each != found.project or not found.is_told)]
                 return next(filter(is_stored, likely), None)
@@ -107,12 +107,12 @@ class Claims:
     def stamp(self, directory: Path) -> object:
         """Return what changes when something else may be found for a folder."""
         place = Place.of(directory)
-        return place.stamp(), self._known(_at(place.top)).lines
+        return place.stamp(), self._known(f"folder {place.top}").lines
 
     def find_unreadable(self, directory: Path) -> Path | None:
         """Return a file of what is known of a folder, if it cannot be read."""
         place = Place.of(directory)
-        found = map(self._known, (_at(place.top), _numbered(place)))
+        found = map(self._known, (f"folder {place.top}", f"number {place.number}"))
         return next((each.file for each in found if not each.is_whole), None)
 
     def confirm(self, directory: Path, project: str) -> None:
@@ -120,29 +120,29 @@ class Claims:
         if not self._read_in():
             self._former.rename(self._former.with_suffix(f"{SET_ASIDE}{time.time_ns()}"))
         place = Place.of(directory)
-        for subject in (_at(place.top), _numbered(place), _project(project)):
+        for subject in (f"folder {place.top}", f"number {place.number}", f"project {project}"):
             if not self._known(subject).is_whole:
                 facts.set_aside(self.folder, subject)
-        facts.learn(self.folder, _at(place.top), id=project, confirmed=place.number)
+        facts.learn(self.folder, f"folder {place.top}", id=project, confirmed=place.number)
         self.record_roots(directory, project)
 
     def decline(self, directory: Path, project: str) -> None:
         """Note that a person says that a folder is not the project's."""
-        facts.learn(self.folder, _at(Place.of(directory).top), declined=project)
+        facts.learn(self.folder, f"folder {Place.of(directory).top}", declined=project)
 
     def folders(self) -> dict[str, list[Path]]:
         """Return the folders of each project that one here is, or was, by its id."""
         found: dict[str, list[Path]] = {}
         for subject, known in facts.every(self.folder):
             for project in known.every("id")[-1:]:
-                here = [Path(subject.removeprefix(_at("")))] if subject.startswith(_at("")) else []
+                here = [Path(subject.removeprefix("folder "))] if subject.startswith("folder ") else []
                 found.setdefault(project, []).extend(here)
         return found
 
     def _still(self, place: Place, known: Facts, *, by_path: bool = True) -> Iterator[str]:
         """Yield the projects that a place is, of those that it is known as by its path or its number, latest first."""
         for line in reversed(known.lines):
-            roots = self._known(_project(line["id"])).first("roots") if "id" in line else None
+            roots = self._known(f"project {line['id']}").first("roots") if "id" in line else None
             if "confirmed" in line:
                 is_still = line["confirmed"] in {None, place.number}
             elif place.git is None or not roots:
@@ -158,33 +158,33 @@ class Claims:
     ) -> Belonging:
         """Return the project whose label a folder has, if it begins as that does, else one of its own."""
         label = place.label()
-        known = self._known(_label(label))
+        known = self._known(f"label {label}")
         if label is None or not known.is_whole:
             return Belonging(own, is_told=label is None)
         if project := known.first("id"):
             is_first = known.first("at") == str(place.top) and project == label
-            is_same = is_first and not self._known(_at(place.top)).first("id")
+            is_same = is_first and not self._known(f"folder {place.top}").first("id")
             is_same = is_same or not set(place.roots()).isdisjoint(self._roots_of(project, known.first("at")))
             return Belonging(project if is_same else own, is_told=True)
         if is_again or is_stored is None or is_stored(label):
             return Belonging(label, is_told=False)
         # Somebody else may be first.
-        facts.learn(self.folder, _label(label), id=label, at=str(place.top))
+        facts.learn(self.folder, f"label {label}", id=label, at=str(place.top))
         return self._labelled(place, own, is_stored, is_again=True)
 
     def _roots_of(self, project: str, at: str | None) -> list[str]:
         """Return the root commits of a project, also if they are not on record yet."""
-        if at and not self._known(_project(project)).first("roots"):
+        if at and not self._known(f"project {project}").first("roots"):
             self.record_roots(Path(at), project)
-        return list(self._known(_project(project)).first("roots") or ())
+        return list(self._known(f"project {project}").first("roots") or ())
 
     def _bind(self, place: Place, project: str) -> None:
-        for subject in dict.fromkeys((_at(place.top), _at(place.worktree), _numbered(place))):
+        for subject in dict.fromkeys((f"folder {place.top}", f"folder {place.worktree}", f"number {place.number}")):
             if next(reversed(self._known(subject).every("id")), None) != project:
                 facts.learn(self.folder, subject, id=project)
         # What a known project is called by its remote now, for other clones.
-        if (label := place.label()) and not self._known(_label(label)).first("id"):
-            facts.learn(self.folder, _label(label), id=project, at=str(place.top))
+        if (label := place.label()) and not self._known(f"label {label}").first("id"):
+            facts.learn(self.folder, f"label {label}", id=project, at=str(place.top))
 
     @property
     def _former(self) -> Path:
@@ -204,10 +204,10 @@ class Claims:
             kept = none | json.loads(self._former.read_bytes())
             said: list[tuple[str, dict[str, Any]]] = []
             for place, project in [*((each, name) for each, (_, name) in kept["names"].items()), *kept["confirmed"]]:
-                said += [(_at(place.rpartition(" ")[0].removesuffix("/.git")), {"id": project})]
-                said += [(_project(project), {"roots": kept["folders"][place]})] if place in kept["folders"] else []
+                said += [(f"folder {place.rpartition(' ')[0].removesuffix('/.git')}", {"id": project})]
+                said += [(f"project {project}", {"roots": kept["folders"][place]})] if place in kept["folders"] else []
             for project, roots in kept["roots"].items():
-                said += [(_project(project), {"roots": roots}), (_label(project), {"id": project})]
+                said += [(f"project {project}", {"roots": roots}), (f"label {project}", {"id": project})]
                 said += [(f"root {root}", {"id": project}) for root in roots]
             for subject, fact in said:
                 facts.learn(self.folder, subject, **fact)
@@ -255,22 +255,6 @@ class Folders:
 
     async def _is_stored(self, project: str) -> bool:
         return self.is_stored(project)
-
-
-def _at(path: Path | str) -> str:
-    return f"folder {path}"
-
-
-def _numbered(place: Place) -> str:
-    return f"number {place.number}"
-
-
-def _label(label: str | None) -> str:
-    return f"label {label}"
-
-
-def _project(project: str) -> str:
-    return f"project {project}"
 
 
 def _own_name(place: Place, former: int) -> str:

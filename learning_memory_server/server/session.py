@@ -1,18 +1,18 @@
 """One client's connection to the SDK's server, also the only one of a process without a hub."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import anyio
 import structlog
 from anyio import to_thread
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp import types
+from mcp.server import Server
 from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
@@ -28,11 +28,6 @@ from learning_memory_server.server.settings import load_settings, setting_notice
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc import jsonrpc
 from learning_memory_server.system.locations import is_attended
-
-if TYPE_CHECKING:
-    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
-    from mcp.server import Server
-
 
 _LISTEN: Final = "subscriptions/listen"  # A request that is not answered before the client leaves
 

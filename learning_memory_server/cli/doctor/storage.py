@@ -8,14 +8,14 @@ import time
 from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from learning_memory_server.cli import command, out
 from learning_memory_server.cli.access.connection import open_connection, running_hub
-from learning_memory_server.cli.access.hub_client import HubClient
+from learning_memory_server.cli.access.hub_client import HubClient, stop_running_hub
 from learning_memory_server.cli.command import describe_engine, describe_refusal
 from learning_memory_server.cli.doctor import Finding, Repair, about, all_sound, green, red, yellow
-from learning_memory_server.cli.doctor.owner import check_owner
 from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.errors import (
     AlreadyRunningError,
@@ -24,10 +24,11 @@ from learning_memory_server.errors import (
     JournalUnavailableError,
     LearningMemoryError,
     LockUnavailableError,
+    StorageUnavailableError,
 )
 from learning_memory_server.index.document import Collection
 from learning_memory_server.index.engines.base import CollectionSpec
-from learning_memory_server.index.engines.owner import find_owner
+from learning_memory_server.index.engines.owner import Owner, find_owner, new_owner, open_owner, settle_owner
 from learning_memory_server.index.engines.server_log import ServerLog
 from learning_memory_server.index.recipe import HOW_THEY_ARE_MADE
 from learning_memory_server.journal.codec import KINDS
@@ -39,11 +40,15 @@ from learning_memory_server.server.settings import Settings
 from learning_memory_server.sharing.shared import SHARED, SharedLessons
 from learning_memory_server.system import timeouts
 from learning_memory_server.system.ipc.programs import to_start
+from learning_memory_server.system.locking import hold
 
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.qdrant_catalog import Examined
 
 
+_MOVED: Final = "Was the storage folder moved here, so that its points stay its own?"
+_COPIED: Final = "Is it a copy, which becomes an owner of its own, and whose index is built again?"
+_LOST: Final = "Is there no copy of that file, so that the index is built again for a new owner?"
 _NAMED: Final = 3
 _LOOK_SECONDS: Final = 0.1
 
@@ -275,6 +280,33 @@ def check_server(
     if is_forbidden:
         examined = replace(examined, no_creating=None)
     yield from _findings(examined)
+
+
+def check_owner(settings: Settings) -> Iterator[Finding]:
+    """Ask about a storage folder that was moved or copied, and about a damaged owner."""
+
+    def settling(settle: Callable[[Path], Owner]) -> Repair:
+        def repair() -> str:
+            # A hub knows the owner from when it opened the index.
+            stop_running_hub()
+            with hold(settings.journal_directory, settings.storage_path, "doctor --fix"):
+                return f"Your points on the Qdrant server have the owner {settle(settings.owner_file).name}."
+
+        return repair
+
+    try:
+        owner = open_owner(settings.owner_file)
+    except StorageUnavailableError as error:
+        is_damaged = not isinstance(error.__cause__, OSError)
+        yield red(error.sentence, answers={_LOST: settling(new_owner)} if is_damaged else {})
+        return
+    if not owner.is_settled:
+        yield yellow(
+            "The storage folder was moved or copied since the Qdrant server was used, so nothing is removed there. "
+            "If it is a copy, what the other folder forgets comes back from here until you say which it is: "
+            "learning-memory-server doctor --fix asks.",
+            answers={_MOVED: settling(settle_owner), _COPIED: settling(new_owner)},
+        )
 
 
 def check_elsewhere(settings: Settings) -> Iterator[Finding]:

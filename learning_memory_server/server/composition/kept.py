@@ -1,11 +1,9 @@
 """What is kept of sessions: the journal's logs, for reading without a lock as well as for writing; and its projects."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import NotFoundError, did_you_mean
@@ -19,9 +17,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.memory import Memory
 from learning_memory_server.model.moment import Clock
-
-if TYPE_CHECKING:
-    from learning_memory_server.server.settings import Settings
+from learning_memory_server.server.settings import Settings
 
 CURRENT: Final = "current"  # How a filter names the caller's own project
 

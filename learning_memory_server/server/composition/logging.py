@@ -1,7 +1,5 @@
 """Logs: one JSON object per line, on stderr or in a file, without texts of users, places of files or messages."""
 
-from __future__ import annotations
-
 import json
 import logging
 import re
@@ -10,7 +8,7 @@ from collections.abc import MutableMapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import structlog
 
@@ -18,8 +16,7 @@ from learning_memory_server.redaction.gate import redact_data
 from learning_memory_server.redaction.redactor import build_redactor
 from learning_memory_server.system.ending import describe_exception
 
-if TYPE_CHECKING:
-    Event = MutableMapping[str, Any]
+Event = MutableMapping[str, Any]
 
 _PACKAGE: Final = "learning_memory_server"
 _REDACTOR: Final = build_redactor()
