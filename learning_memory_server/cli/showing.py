@@ -26,7 +26,6 @@ Fact = tuple[str, str | Text | None]
 
 _COLUMNS: Final = 28  # Columns of a candidate's text: with a memory's id and its kind, it fits in 80
 
-
 commands = command.Commands()
 
 

@@ -25,31 +25,22 @@ ABOUT_PAGE: Final = {"ui": {"csp": {"connectDomains": [], "resourceDomains": []}
 """What such a client is told of a page, in the list and with the page: it asks no network for anything, and looks best
 with a border around it."""
 
-RESOURCES: Final = types.ListResourcesResult(
-    resources=[
-        types.Resource(
-            name="context",
-            title="Context for a new session",
-            uri=CONTEXT_URI,
-            description="What this project left open, the values in force and the latest lessons; a few hundred bytes.",
-            mime_type=_PLAIN,
-        )
-    ]
+_CONTEXT: Final = types.Resource(
+    name="context",
+    title="Context for a new session",
+    uri=CONTEXT_URI,
+    description="What this project left open, the values in force and the latest lessons; a few hundred bytes.",
+    mime_type=_PLAIN,
 )
-WITH_PAGES: Final = types.ListResourcesResult(
-    resources=[
-        *RESOURCES.resources,
-        types.Resource(
-            name="dashboard",
-            title="Dashboard",
-            uri=DASHBOARD_URI,
-            description="One page that shows what was learned in this project. It asks no network for anything.",
-            mime_type=PAGE,
-            _meta=ABOUT_PAGE,
-        ),
-    ]
+_DASHBOARD: Final = types.Resource(
+    name="dashboard",
+    title="Dashboard",
+    uri=DASHBOARD_URI,
+    description="One page that shows what was learned in this project. It asks no network for anything.",
+    mime_type=PAGE,
+    _meta=ABOUT_PAGE,
 )
-"""What a client sees that renders pages."""
+"""What a client sees besides that renders pages."""
 _PROMPTS: Final = types.ListPromptsResult(
     prompts=[
         types.Prompt(
@@ -153,7 +144,7 @@ def build_server(calls: Calls) -> Server[dict[str, Any]]:
     async def list_resources(
         context: Context, _params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        return WITH_PAGES if _renders_pages(context) else RESOURCES
+        return types.ListResourcesResult(resources=[_CONTEXT, *([_DASHBOARD] if _renders_pages(context) else [])])
 
     async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         uri = params.uri

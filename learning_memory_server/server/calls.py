@@ -6,9 +6,9 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import KW_ONLY, InitVar, dataclass, field, replace
+from dataclasses import KW_ONLY, InitVar, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, cast
@@ -32,7 +32,6 @@ from learning_memory_server.server.tools.toolset import JSON, Progress, Result, 
 from learning_memory_server.system.waiting import in_turn
 
 _OF_THE_CALL: Final = (Caller, Progress)  # What tools request like services, but the call supplies
-
 
 _MARKERS_COUNT: Final = (
     "Secrets in it were replaced by markers such as [redacted: password] first, and the markers count."
@@ -70,21 +69,24 @@ class Boundary:
         request = secrets.token_hex(4)
         # An unknown name could be any text, so it is not logged.
         with bound_contextvars(tool=name if tool else None, request=request):
-            call_log = CallLog(arguments, tool.arguments.model_fields if tool else ())
+            ended = partial(log_call, arguments, time.perf_counter())
             log.debug("tool.started")
             try:
                 payload = await self.run(name, arguments, caller, progress, name_call)
             except LearningMemoryError as error:
-                call_log.refused(error)
+                # Its message may quote an argument; only the argument's name is logged.
+                named = error.arguments.intersection(tool.arguments.model_fields) if tool else ()
+                ended("refused", type=error.wire_type, **({"arguments": sorted(named)} if named else {}))
                 return wire.failure(error).shown()
             except asyncio.CancelledError:
-                call_log.ended("cancelled")
+                ended("cancelled")
                 raise
             except Exception as error:  # noqa: BLE001 - the top level of every tool
                 # The client gets only the request id; the log has the failure.
-                call_log.ended("crashed", exc_info=error)
+                ended("crashed", exc_info=error)
                 return wire.failure(unforeseen(request))
-            call_log.succeeded(payload)
+            count = {"count": payload["count"]} if "count" in payload else {}
+            ended("ok", map(payload.get, ("id", "cluster_id")), **count)
             reply = wire.reply(payload)
             # Whole texts stay as they were: the caller may continue from an offset in them.
             return reply if arguments.get("full_text") is True else reply.shown()
@@ -187,7 +189,7 @@ def for_client() -> Iterator[None]:
         except LearningMemoryError as error:
             raise MCPError(INTERNAL_ERROR, error.sentence) from None
         except Exception as error:  # noqa: BLE001 - the SDK would send the text of the exception
-            CallLog({}, ()).ended("crashed", exc_info=error)
+            log_call({}, time.perf_counter(), "crashed", exc_info=error)
             raise MCPError(INTERNAL_ERROR, unforeseen(request).sentence) from None
 
 
@@ -210,42 +212,25 @@ _FORMS: Final = {
 _ID_ARGUMENTS: Final = ("ghap_id", "value_id", "memory_id", "cluster_id", "supersedes")
 
 
-@dataclass(slots=True)
-class CallLog:
-    """Writes one line, `tool.called`, about one call; see the module."""
+def log_call(
+    arguments: Mapping[str, Any], began: float, outcome: str, returned: Iterable[object] = (), /, **facts: object
+) -> None:
+    """Log how a call ended, in one line. If that is an unforeseen failure, it is among the facts as `exc_info`.
 
-    arguments: Mapping[str, Any]
-    known: Collection[str]
-    _started: float = field(default_factory=time.perf_counter)
-
-    def succeeded(self, returned: Mapping[str, Any]) -> None:
-        """Log a reply: its `id`, `cluster_id` and `count`, where it has them."""
-        count = {"count": returned["count"]} if "count" in returned else {}
-        self.ended("ok", map(returned.get, ("id", "cluster_id")), **count)
-
-    def refused(self, error: LearningMemoryError) -> None:
-        """Log an anticipated failure. Its message may quote an argument; only the argument's name is logged."""
-        named = error.arguments.intersection(self.known)
-        self.ended("refused", type=error.wire_type, **({"arguments": sorted(named)} if named else {}))
-
-    def ended(self, outcome: str, returned: Iterable[object] = (), **facts: object) -> None:
-        """Log how the call ended. If that is an unforeseen failure, it is among the facts as `exc_info`."""
-        write = log.info
-        if "exc_info" in facts:
-            write = log.error
-        elif facts.get("type") == InvalidInputError.wire_type:
-            write = log.warning  # The caller's fault
-        milliseconds = round(1000 * (time.perf_counter() - self._started), 1)
-        write("tool.called", outcome=outcome, **facts, milliseconds=milliseconds, **self._ids(returned))
-
-    def _ids(self, returned: Iterable[object]) -> dict[str, str]:
-        """Return the ids that the call returned or was given, by kind. Anything else could be a text."""
-        ids: dict[str, str] = {}
-        for text in (*returned, *(self.arguments.get(name) for name in _ID_ARGUMENTS)):
-            for kind, form in _FORMS.items():
-                if isinstance(text, str) and form.fullmatch(text.strip()):
-                    ids.setdefault(kind, text.strip())
-        return ids
+    The line has the ids that the call returned or was given, by kind. Anything else could be a text.
+    """
+    write = log.info
+    if "exc_info" in facts:
+        write = log.error
+    elif facts.get("type") == InvalidInputError.wire_type:
+        write = log.warning  # The caller's fault
+    ids: dict[str, str] = {}
+    for text in (*returned, *map(arguments.get, _ID_ARGUMENTS)):
+        for kind, form in _FORMS.items():
+            if isinstance(text, str) and form.fullmatch(text.strip()):
+                ids.setdefault(kind, text.strip())
+    milliseconds = round(1000 * (time.perf_counter() - began), 1)
+    write("tool.called", outcome=outcome, **facts, milliseconds=milliseconds, **ids)
 
 
 TOOL_USE: Final = "claudecode/toolUseId"  # The key of Claude Code's id of a call, as its hooks know it

@@ -219,10 +219,8 @@ CLIENTS: Final[Mapping[ClientName, Client]] = {
 }
 """The clients, by name."""
 
-
 _UV_CACHE: Final = ("archive-v0", "environments-v2", "builds-v0")  # Folders in which `uvx` and `uv run --with` build
 _FOLDERS: Final = ("XDG_CONFIG_HOME", "XDG_DATA_HOME")  # Variables that decide where settings and data are on Linux
-
 
 _OUR_NAMES: Final = frozenset({APPLICATION, "learning_memory_server"})
 _SCRIPT: Final = f"{APPLICATION}.exe" if sys.platform == "win32" else APPLICATION

@@ -39,7 +39,6 @@ _TOPIC_WIDTH: Final = 12
 _OWN_ADVICE: Final = re.compile(r" ?Run `learning-memory-server doctor`[^.]*\.")
 """Advice that many errors give, and that is useless inside the doctor."""
 
-
 commands = Commands()
 
 

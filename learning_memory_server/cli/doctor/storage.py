@@ -45,7 +45,6 @@ from learning_memory_server.system.locking import hold
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.qdrant_catalog import Examined
 
-
 _MOVED: Final = "Was the storage folder moved here, so that its points stay its own?"
 _COPIED: Final = "Is it a copy, which becomes an owner of its own, and whose index is built again?"
 _LOST: Final = "Is there no copy of that file, so that the index is built again for a new owner?"

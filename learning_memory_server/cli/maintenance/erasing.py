@@ -23,7 +23,6 @@ from learning_memory_server.server.views import fields
 
 _JOURNAL: Final = "journal"
 
-
 commands = command.Commands()
 
 

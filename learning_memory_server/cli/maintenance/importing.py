@@ -31,7 +31,6 @@ _NUMBERING: Final = {
     Numbering.SKIPPED: "skipped: clusters here are numbered already",
 }
 
-
 commands = Commands()
 
 

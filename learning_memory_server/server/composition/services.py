@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from learning_memory_server.learning.clusters.fitting import Fitting
     from learning_memory_server.server.settings import Settings
 
-
 log = structlog.get_logger()
 
 ALL_SHAPES: Final = {**SHAPES, **MEMORY_SHAPES}  # What the documents of each collection have in common

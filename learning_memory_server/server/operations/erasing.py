@@ -33,7 +33,6 @@ from learning_memory_server.server.views import fields
 
 _SHOWN: Final = VALUE_MAX  # Characters of a memory that a preview shows; values are never longer
 
-
 Forgetful = Records[Any] | ObservationCollector  # A log with things that can be forgotten
 
 

@@ -29,7 +29,6 @@ from learning_memory_server.system.waiting import Budget
 if TYPE_CHECKING:
     from learning_memory_server.index.engines.qdrant import QdrantStore
 
-
 _AxisName = Annotated[str, Field(pattern=f"^({'|'.join(Axis)})$")]
 _LOOK_SECONDS: Final = 0.2
 
@@ -112,7 +111,7 @@ async def reindex(services: Services, report: Report, *, axis: _AxisName | None)
 
 async def migrate(services: Services, report: Report, *, url: str, key: str | None, to_server: bool) -> dict[str, Any]:
     """Copy the index to a server or back, and add missing points; `collections` by name, see `index.moving.Moved`."""
-    # The client also accepts `:memory:`, which no other process could read.
+    # An embedded engine's `:memory:` could be read by no other process.
     if not url.startswith(("http://", "https://")):
         raise InvalidInputError("The URL must begin with http:// or https://.")
     index, settings = services.index, services.settings

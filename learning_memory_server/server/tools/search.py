@@ -37,13 +37,10 @@ _DEPTH_REACHED: Final = (
 )
 
 
-class MatchingValue(value_views.StandingValue):
-    """A value in force that matches the query, and its standing: supported or unattested."""
-
-
 class FoundExperiences(entry_views.Paged):
     """Experiences, best match first, and the `mode` of the search. A `note` says what is left out, and why.
 
+    `values` are those in force that match the query, supported or unattested.
     The first three are whole. Of the others, `learned` is the takeaway, what worked or the surprise, and texts are
     shortened; `full` shows all of them whole.
     """
@@ -51,7 +48,7 @@ class FoundExperiences(entry_views.Paged):
     results: list[ScoredExperience]
     mode: str
     note: NotRequired[str]
-    values: NotRequired[list[MatchingValue]]
+    values: NotRequired[list[value_views.StandingValue]]
 
 
 @toolset.tool("Search experiences", changes=False)
@@ -100,7 +97,7 @@ async def search_experiences(
     is_end = len(result.found) == depth < offset + limit
     said = filter(None, [left_out_note(result.left_out), _DEPTH_REACHED if is_end else None])
     matched = [
-        fields(MatchingValue, each.value, standing=each.support.status)
+        fields(value_views.StandingValue, each.value, standing=each.support.status)
         for each in (matching if result.mode is not SearchMode.LEXICAL else ())
     ]
     reply = page(
