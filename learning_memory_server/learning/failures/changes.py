@@ -9,7 +9,7 @@ from learning_memory_server.learning.failures.parse import ASSIGNMENT, Command, 
 
 _DIFFERENT_MAX: Final = 8  # Words that may differ besides an edit: with more, it is another command
 
-Kind = Literal["program", "typo", "option", "without", "variable", "leave", "enter", "install"]
+Kind = Literal["program", "typo", "option", "without", "variable", "leave"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,33 +40,18 @@ class Change:
 
 def change(failed: Command, succeeded: Command) -> Change | None:
     """Return what was changed, None if it is anything but operands and edits of a known kind."""
-    mine, theirs = list(failed.steps), list(succeeded.steps)
-    edits: set[Edit] = set()
+    mine, theirs = failed.steps, succeeded.steps
     if not (failed.is_certain and succeeded.is_certain) or not mine or not theirs:
         return Change() if failed.text == succeeded.text else None
-    left, entered = mine[0].folder, theirs[0].folder
+    left = mine[0].folder
     if left and not any(step.folder for step in theirs) and len(mine) > 1:
         # What came after the folder never ran if there was none, so what else differs says nothing against it.
         rest = change(replace(failed, steps=failed.steps[1:]), succeeded) or Change(is_exact=False)
         left_out = Edit("leave", ("cd", left, "&&"))
         return Change(rest.edits | {left_out}, rest.is_exact and not rest.edits)
-    if len(theirs) == len(mine) + 1:
-        added = theirs.pop(1 if entered and entered == left else 0)
-        if added.redirections or theirs[0].joined not in {"", "&&"}:
-            return None
-        kind: Kind = "enter" if added.folder else "install"
-        edits.add(Edit(kind, (), (*added.words, "&&")))
-    found = _pairs_change(mine, theirs)
-    if found is None or not (edits or found.edits or found.is_exact):
-        return None
-    edits |= found.edits
-    return Change(frozenset(edits), found.is_exact and len(edits) <= 1)
-
-
-def _pairs_change(mine: list[Step], theirs: list[Step]) -> Change | None:
-    edits, is_exact = set[Edit](), True
     if len(mine) != len(theirs):
         return None
+    edits, is_exact = set[Edit](), True
     for number, (one, other) in enumerate(zip(mine, theirs, strict=True)):
         if (number and one.joined != other.joined) or one.redirections != other.redirections:
             return None
@@ -77,7 +62,7 @@ def _pairs_change(mine: list[Step], theirs: list[Step]) -> Change | None:
             return None
         edits |= found.edits
         is_exact &= found.is_exact
-    return Change(frozenset(edits), is_exact)
+    return Change(frozenset(edits), is_exact and len(edits) <= 1) if edits or is_exact else None
 
 
 def _step_change(one: Step, other: Step) -> Change | None:
@@ -158,11 +143,6 @@ def applied(command: Command, edit: Edit) -> str | None:
     if edit.kind == "leave":
         fits = len(found) > 1 and first.folder == edit.old[1]
         return text[found[1].places[0][0] :] if fits else None
-    if edit.kind == "enter":
-        return None if first.folder else f"{' '.join(edit.new)} {text}"
-    if edit.kind == "install":
-        at = found[1 if first.folder and len(found) > 1 else 0].places[0][0]
-        return f"{text[:at]}{' '.join(edit.new)} {text[at:]}"
     changed = text
     for step in reversed(found):
         if place := _place(step, edit):

@@ -22,7 +22,6 @@ from learning_memory_server.redaction.gate import RedactionGate
 _WITHIN: Final = 20  # Commands of a session after a failure in which its fix is looked for
 _SESSIONS: Final = 2  # In how many sessions something failed that is shown: in one, it may be work in progress
 _NONE: Final = frozenset[Edit]()
-_MOVES: Final = ("leave", "enter")  # Edits that only change the folder
 _LINE_MAX: Final = 200
 _SHOWN: Final = 80  # Characters of a command that are shown
 _NUMBER: Final = re.compile(r"0x[0-9a-f]+|\d+", re.IGNORECASE)
@@ -129,19 +128,22 @@ class Past:
             each.age += 1
         if ran.has_failed is False:
             only_looks = all(looks(step) for step in parse(ran.command).steps)
-            is_doing = not (only_looks or (is_check(ran.command) and not _REPAIRS.search(ran.command)))
+            repairs = _REPAIRS.search(ran.command)
+            is_doing = not (only_looks or (is_check(ran.command) and not repairs))
             for each in cases:
                 made = mended(each.ran.command, ran.command)
-                edits = frozenset(edit for edit in made.edits if _is_of_use(edit)) if made else _NONE
+                # Another folder has fixed nothing.
+                edits = frozenset(edit for edit in made.edits if edit.kind != "leave") if made else _NONE
                 before, same, _ = each.ran.command.rpartition(ran.command)
                 if same and before.split()[-1:] not in ([], ["&&"]):
                     edits = frozenset({Edit("program", (before.split()[-1],))})
                 if any(each.kind == "option" for each in edits) and parse(ran.command).only_looks:
                     edits = _NONE  # Another view of the same is another question
-                if same or edits:
-                    each.worked, each.edits = ran.command, edits
-                elif is_doing:
+                again = ran.command.endswith(f"&& {each.ran.command}") and (repairs or _INSTALLS.search(ran.command))
+                if again or (is_doing and not (same or edits)):
                     each.since.append(ran.command)
+                if same or edits or again:
+                    each.worked, each.edits = ran.command, edits
         elif ran.has_failed and (line := _line_of(ran)):
             case = _Case(replace(ran, output=""), line)
             self._cases.append(case)
@@ -236,14 +238,6 @@ class _Group:
             fixed,
             any(each.edits and each.worked == self.fix[0] for each in self.cases),
         )
-
-
-def _is_of_use(edit: Edit) -> bool:
-    """Return whether an edit can have fixed something: neither another folder nor any command before it does."""
-    added = " ".join(edit.new)
-    return edit.kind not in _MOVES and (
-        edit.kind != "install" or bool(_REPAIRS.search(added) or _INSTALLS.search(added))
-    )
 
 
 def _line_of(ran: Ran) -> str:

@@ -49,6 +49,12 @@ def test_what_was_run_before_the_same_command_worked_is_its_fix() -> None:
     )
 
 
+def test_an_install_in_front_of_the_command_is_its_fix() -> None:
+    fixed = [("bun run lint", LINT), ("bun install && bun run lint", "")]
+    (found,) = losses(fixed, fixed)
+    assert (found.fix, found.fixed) == ("bun install && bun run lint", 2)
+
+
 def test_an_install_counts_as_the_fix_in_half_of_the_sessions_and_anything_else_does_not() -> None:
     def met(repair: str) -> list[Loss]:
         error = "ImportError: cannot import name 'seed' from 'bed'"
