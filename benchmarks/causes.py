@@ -34,6 +34,7 @@ from learning_memory_server.learning.clusters.clusterer import LiveAxis
 from learning_memory_server.learning.clusters.fitting import FitRequest, fit, without_task
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.server.composition.logging import configure_logging
+from tests.learning.clustering.parts import places_of
 
 Labels = NDArray[np.int64]
 Names = NDArray[np.str_]
@@ -126,7 +127,7 @@ def methods(material: FitRequest, causes: Names) -> dict[str, Callable[[Labels],
 
     return {
         "ours": ours,
-        "texts": lambda rows: clusterer.fit(material.vectors[rows], material.weights[rows]).labels(),
+        "texts": lambda rows: places_of(clusterer.fit(material.vectors[rows], material.weights[rows])),
         "k-means": lambda rows: KMeans(len(set(causes)), n_init=3, random_state=0).fit_predict(own[rows]),
         "random": at_random,
     }

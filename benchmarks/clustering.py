@@ -46,6 +46,7 @@ from learning_memory_server.learning.clustering.clusterer import Clusterer, Part
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clustering.topic import ClusterEvidence, match_topic
 from learning_memory_server.learning.clusters.fitting import inherit
+from tests.learning.clustering.parts import places_of
 
 Vectors = NDArray[np.float32]
 Labels = NDArray[np.int64]
@@ -199,7 +200,7 @@ def compared(vectors: Vectors, truth: Labels, skipped: dict[str, str], limit: fl
 def method(name: str, topics: int) -> Callable[[Vectors], Labels]:
     """Return our method or a baseline, which labels every row, -1 for noise."""
     if name == "ours":
-        return lambda vectors: fitted(vectors).labels()
+        return lambda vectors: places_of(fitted(vectors))
     from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
 
     if name == "raw_hdbscan":

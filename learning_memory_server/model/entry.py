@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple, NotRequired, TypedDict, Unpack
 
 from learning_memory_server.errors import InvalidInputError
-from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Citation
 from learning_memory_server.model.scripts import words
 from learning_memory_server.model.stored import Recorded, Stored
@@ -254,10 +253,6 @@ class Ghap(Recorded):
         if self.first_confidence is None:
             changed = replace(changed, first_confidence=changed.confidence)
         return replace(changed, notes=(*self.notes, note)) if note else changed
-
-    def with_run(self, run: Run) -> Ghap:
-        """Return the entry with one more run."""
-        return replace(self, runs=(*self.runs, run)[-limits.RUNS_MAX :])
 
 
 def new_ghap_id(at: datetime) -> str:

@@ -18,6 +18,7 @@ from learning_memory_server.index.document import documents_of, point_id
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.codec import GHAP
 from learning_memory_server.journal.records import Records
+from learning_memory_server.model import limits
 from learning_memory_server.model.entry import Ghap, Resolution, new_ghap_id
 from learning_memory_server.system.ram import without_collections
 
@@ -100,7 +101,7 @@ class ObservationCollector:
         entry = self.still_open.current(caller)
         if entry is None or self._open.is_ambiguous(caller):
             return None
-        entry = entry.with_run(run)
+        entry = replace(entry, runs=(*entry.runs, run)[-limits.RUNS_MAX :])
         self._open.save(entry)
         return entry
 
@@ -168,7 +169,7 @@ class ObservationCollector:
         """Replace resolved entries whose lines were rewritten; their times are the same."""
         changed = {entry.id: entry for entry in entries}
         self._resolved.hold(*changed.values())
-        self._timeline = self._timeline.replaced(changed)
+        self._timeline = Timeline(changed.get(entry.id, entry) for entry in self._timeline)
 
     def find_resolved(self, ghap_id: str) -> Ghap | None:
         """Return a resolved entry, None if there is none with that id or it was forgotten."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from threading import Lock
@@ -145,10 +145,6 @@ class Timeline:
             for anchor in entry.anchors:
                 if not anchor.is_read:
                     self._by_file[entry.project, anchor.file].append(entry.id)
-
-    def replaced(self, changed: Mapping[str, Ghap]) -> Timeline:
-        """Return a timeline with these entries in place of present ones with the same ids."""
-        return Timeline(changed.get(entry.id, entry) for entry in self._all)
 
 
 def _kind(entry: Ghap) -> Kind:

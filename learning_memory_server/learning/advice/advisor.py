@@ -56,6 +56,9 @@ class Told:
 
     _names: Recent[str, str] = field(default_factory=Recent, init=False)
     _ids: Recent[tuple[str, str], set[str]] = field(default_factory=Recent, init=False)
+    rules: Recent[str, set[str]] = field(
+        default_factory=Recent, init=False
+    )  # The rules that clients loaded, by session
 
     def heard(self, session: str, name: str) -> None:
         """Note what a client calls a session now: it is another one, and knows nothing, once it was cleared."""
@@ -81,11 +84,6 @@ class Advisor:
     told: Told = field(default_factory=Told)
     # What agents were shown, or would have been, before they had an entry.
     _ahead: Recent[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=Recent, init=False)
-    _rules: Recent[str, set[str]] = field(default_factory=Recent, init=False)
-
-    def loaded(self, session: str) -> set[str]:
-        """Return the ids of the promoted rules that a session's client has loaded, to read or to add to."""
-        return self._rules.of(session, set)
 
     def never(self) -> set[str]:
         """Return the ids of what a person wants told to no agent unasked."""
@@ -93,7 +91,7 @@ class Advisor:
 
     def knows(self, caller: Caller, name: str) -> bool:
         """Return whether an agent was told something, or its client has loaded it as a rule."""
-        return name in self.told.to(caller.session, caller.agent) or name in self.loaded(caller.session)
+        return name in self.told.to(caller.session, caller.agent) or name in self.told.rules.of(caller.session, set)
 
     def __post_init__(self) -> None:
         self.validity = Validity(self.log, self.collector)
@@ -116,7 +114,7 @@ class Advisor:
         seen = told.union(item.id for advice in self.log.of(entry) for item in advice.items)
         ranked = await self._ranked(self.finder.rank(entry, self.log.effects()), entry.project, folder)
         found = ranked.items() if ranked else []
-        seen |= self.loaded(entry.agent_session)
+        seen |= self.told.rules.of(entry.agent_session, set)
         items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
         if not items:
             return Related()
@@ -184,19 +182,18 @@ class Advisor:
         named = self.collector.timeline.wrong_about(caller.project, file)[-_WRONG:]
         entries = [each for each in self.collector.look_up(reversed(named)).found if each.resolution]
         await self.validity.freshness.judge(entries, caller.project, caller.folder)
-        successors, effects = self.validity.successors(), self.log.effects()
-        for entry in entries:
-            misled, helped = effects.get(entry.id, (0, 0))
-            if (
-                entry.id not in successors
-                and not self.knows(caller, entry.id)
-                and entry.agent_session != caller.session
-                and misled <= helped
-                and may_tell(entry, self.finder.answers)
-            ):
-                item = Item(entry.id, Kind.EXPERIENCE, reason=Reason.SIMILAR)
-                return entry if self.may_show(caller, Channel.HOOK, [item]) else None
-        return None
+        current = (each for each in entries if self.is_current(each, caller) and not self.knows(caller, each.id))
+        if (entry := next(current, None)) is None:
+            return None
+        item = Item(entry.id, Kind.EXPERIENCE, reason=Reason.SIMILAR)
+        return entry if self.may_show(caller, Channel.HOOK, [item]) else None
+
+    def is_current(self, entry: Ghap, caller: Caller) -> bool:
+        """Return whether another session's lesson may be told: it misled no more often than it helped."""
+        misled, helped = self.log.effects().get(entry.id, (0, 0))
+        is_in_doubt = misled > helped or entry.id in self.validity.successors()
+        is_advice = entry.agent_session != caller.session and may_tell(entry, self.finder.answers)
+        return is_advice and not is_in_doubt
 
     def may_show(self, caller: Caller, channel: Channel, items: Sequence[Item]) -> bool:
         """Return whether an agent may be shown these things outside a call about an entry, and record that.

@@ -53,7 +53,9 @@ class SessionContext:
             for entries in (still_open, self.collector.still_open.others(caller, elsewhere=True))
         )
         advisor = self.advisor
-        gone = advisor.loaded(caller.session) | advisor.validity.successors().keys() | advisor.never() | told
+        gone = (
+            advisor.told.rules.of(caller.session, set) | advisor.validity.successors().keys() | advisor.never() | told
+        )
         helped = helped_most(self.collector, advisor.log.effects(), caller.project) if is_alone else []
         lessons = [each for each in (*advisor.names.at(place, caller), *helped) if each.id not in gone]
         found = context(still_open, lessons, elsewhere, lambda entry: advisor.validity.words(entry, caller.folder))

@@ -64,13 +64,6 @@ class Partition:
         """Whether there is something to explain: no cluster, or more than half of the points are noise."""
         return not self.clusters or len(self.noise) > THIN_NOISE * self.count
 
-    def labels(self) -> NDArray[np.int64]:
-        """Return the index of each row's cluster in `clusters`, or -1 for noise. Shape (count,)."""
-        labels = np.full(self.count, -1, dtype=np.int64)
-        for position, cluster in enumerate(self.clusters):
-            labels[cluster.members] = position
-        return labels
-
 
 _SMALLEST_UP_TO: Final = 1_000  # The most points for the smallest groups: groups can be merged, but not split
 _SIZE_POWER: Final = 0.7  # The growth of the group size with the store

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_array
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from learning_memory_server.learning.failures.changes import Edit, applied
 from learning_memory_server.learning.failures.outcomes import counts_in, is_check
-from learning_memory_server.learning.failures.parse import looks, parse
+from learning_memory_server.learning.failures.parse import parse
 from learning_memory_server.learning.failures.pending import Ran
 from learning_memory_server.learning.failures.remedies import mended
 from learning_memory_server.learning.failures.sanitize import error_line, kept, tidied, whole_words
@@ -127,9 +127,8 @@ class Past:
         for each in cases:
             each.age += 1
         if ran.has_failed is False:
-            only_looks = all(looks(step) for step in parse(ran.command).steps)
-            repairs = _REPAIRS.search(ran.command)
-            is_doing = not (only_looks or (is_check(ran.command) and not repairs))
+            command, repairs = parse(ran.command), _REPAIRS.search(ran.command)
+            is_doing = not (command.only_looks or (is_check(ran.command) and not repairs))
             for each in cases:
                 made = mended(each.ran.command, ran.command)
                 # Another folder has fixed nothing.
@@ -137,7 +136,7 @@ class Past:
                 before, same, _ = each.ran.command.rpartition(ran.command)
                 if same and before.split()[-1:] not in ([], ["&&"]):
                     edits = frozenset({Edit("program", (before.split()[-1],))})
-                if any(each.kind == "option" for each in edits) and parse(ran.command).only_looks:
+                if any(each.kind == "option" for each in edits) and command.only_looks:
                     edits = _NONE  # Another view of the same is another question
                 again = ran.command.endswith(f"&& {each.ran.command}") and (repairs or _INSTALLS.search(ran.command))
                 if again or (is_doing and not (same or edits)):

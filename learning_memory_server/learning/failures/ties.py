@@ -17,7 +17,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.index.document import full_parts
 from learning_memory_server.journal.records import FailureLog
 from learning_memory_server.learning.advice.advisor import Advisor
-from learning_memory_server.learning.advice.finder import are_one, may_tell
+from learning_memory_server.learning.advice.finder import are_one
 from learning_memory_server.learning.failures.outcomes import is_check
 from learning_memory_server.learning.failures.parse import head, looks, parse
 from learning_memory_server.learning.failures.sanitize import normalized
@@ -108,8 +108,11 @@ class Ties:
 
         Of several it is the last that was confirmed, else the last.
         """
-        entries = self._tied(line, programs_of(command), caller)
-        if not entries or self._is_routine(line, caller):
+        if not caller.is_told or not (entries := self._tied(line, programs_of(command), caller)):
+            return None
+        met = self.failures.of(caller.project, normalized(line) or line)
+        earlier = {each.session for each in met if not each.imported and each.had(line)} - {caller.session}
+        if len(earlier) > _ROUTINE:
             return None
         confirmed = [each for each in entries if each.outcome.status is OutcomeStatus.CONFIRMED]
         if not confirmed and not all(are_one(one, other) for one, other in combinations(entries, 2)):
@@ -117,11 +120,10 @@ class Ties:
         best, *rest = sorted(
             entries, key=lambda each: (each in confirmed, as_seen(each.outcome.resolved_at), each.id), reverse=True
         )
+        told = [each for each in met if each.lesson == best.id]
         if self.advisor.knows(caller, best.id):
-            met = self.failures.of(caller.project, normalized(line) or line)
-            is_again = any(each.lesson == best.id and each.session == caller.session for each in met)
-            return Tied(best, is_known=True, is_again=is_again)
-        if self._is_in_vain(line, best, caller):
+            return Tied(best, is_known=True, is_again=any(each.session == caller.session for each in told))
+        if len({each.session for each in told if each.again}) >= _VAIN:
             return None
         item = Item(best.id, Kind.EXPERIENCE, reason=Reason.ERROR)
         is_told = self.advisor.may_show(caller, Channel.HOOK, [item])
@@ -141,15 +143,12 @@ class Ties:
             and _quotes(text, words_in(line, _PATH))
             and (names_something or any(_has(text, words_in(each)) for each in programs))
         ]
-        effects, successors = self.advisor.log.effects(), self.advisor.validity.successors()
-        found = []
-        for entry in self.collector.look_up((*errors, *quoting)).found:
-            misled, helped = effects.get(entry.id, (0, 0))
-            is_line = entry.id not in errors or errors[entry.id].line == line or _has(_words_of(entry), wanted)
-            is_current = misled <= helped and entry.id not in successors and entry.agent_session != caller.session
-            if is_line and is_current and may_tell(entry, self.advisor.finder.answers):
-                found.append(entry)
-        return found
+        return [
+            entry
+            for entry in self.collector.look_up((*errors, *quoting)).found
+            if (entry.id not in errors or errors[entry.id].line == line or _has(_words_of(entry), wanted))
+            and self.advisor.is_current(entry, caller)
+        ]
 
     def _of(self, project: str) -> _Known:
         """Return what is known of a project's ties, as its entries are now."""
@@ -190,16 +189,6 @@ class Ties:
                 if len(still_open) == 1 and not still_open[0].errors:
                     programs = " ".join(sorted(programs_of(each.command)))
                     yield still_open[0].id, Met(each.said, programs, _is_about(still_open[0], each))
-
-    def _is_routine(self, line: str, caller: Caller) -> bool:
-        known = self.failures.of(caller.project, normalized(line) or line)
-        return (
-            len({each.session for each in known if not each.imported and each.had(line)} - {caller.session}) > _ROUTINE
-        )
-
-    def _is_in_vain(self, line: str, lesson: Ghap, caller: Caller) -> bool:
-        known = self.failures.of(caller.project, normalized(line) or line)
-        return len({each.session for each in known if each.lesson == lesson.id and each.again}) >= _VAIN
 
 
 def programs_of(command: str) -> frozenset[str]:

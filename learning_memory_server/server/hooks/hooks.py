@@ -24,7 +24,7 @@ from learning_memory_server.learning.anchors.freshness import name_in, project_r
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
 from learning_memory_server.learning.failures.outcomes import exit_status, run_of
 from learning_memory_server.learning.failures.pending import Ran
-from learning_memory_server.learning.failures.ties import Tied, Ties
+from learning_memory_server.learning.failures.ties import Ties
 from learning_memory_server.model import limits
 from learning_memory_server.model.caller import MAIN_AGENT, Caller, place_in
 from learning_memory_server.model.entry import Ghap
@@ -159,7 +159,7 @@ class Hooks:
         text = await asyncio.to_thread(_beginning, event.file)
         # One that is about some files is loaded with them, and the client tells.
         if event.kind == kinds.LOADED or not text.startswith("---"):
-            self.advisor.loaded(caller.session).update(promoted(text))
+            self.advisor.told.rules.of(caller.session, set).update(promoted(text))
         return ""
 
     async def _session_end(self, event: Event, caller: Caller) -> str:
@@ -285,12 +285,8 @@ class Hooks:
         ran = Ran(*about, agent=caller.agent or "", entry=still_open.id if still_open else "")
         if ran.has_failed is not None:
             self.advisor.trials.ended(caller, has_failed=ran.has_failed)
-
-        def find_tied(line: str, command: str) -> Tied | None:
-            return self.ties.find(line, command, caller) if caller.is_told else None
-
         return await self.error_advisor.saw(
-            ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller), find_tied
+            ran, lambda: caller.is_told and self.advisor.trials.may_tell(caller), partial(self.ties.find, caller=caller)
         )
 
     async def _stop(self, event: Event, caller: Caller) -> str:

@@ -264,12 +264,8 @@ def test_outcomes_are_those_of_the_project_the_domain_and_the_strategy() -> None
     assert not timeline.outcomes(ghap(strategy=Strategy.ASK_USER))
 
 
-def test_what_is_taken_out_or_replaced_counts_no_longer() -> None:
+def test_what_is_taken_out_counts_no_longer() -> None:
     timeline = Timeline([FIRST, SECOND, THIRD])
     timeline.remove(SECOND)
     assert ids(list(timeline.newest(ghap().project))) == ids([THIRD, FIRST])
     assert timeline.outcomes(ghap()) == Counter({HELD: 2})
-    changed = replace(FIRST, goal="another")
-    replaced = timeline.replaced({FIRST.id: changed})
-    assert list(replaced) == [changed, THIRD]
-    assert list(replaced.newest(ghap().project)) == [THIRD, changed]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
+from learning_memory_server.capture.entries.timeline import Timeline
 from learning_memory_server.index.queries import EntryQuery
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.records import FailureLog
@@ -30,7 +31,7 @@ LISTS: dict[str, Listed] = {
     "of a project": lambda collector: collector.list_resolved(EntryQuery(project=numbered(1).project)),
     "narrower": lambda collector: collector.list_resolved(EntryQuery(outcome=CONFIRMED.status)),
     "of a context": lambda collector: list(collector.timeline.newest(numbered(1).project)),
-    "made again": lambda collector: list(collector.timeline.replaced({}).newest()),
+    "made again": lambda collector: list(Timeline(collector.timeline).newest()),
 }
 
 

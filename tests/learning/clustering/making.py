@@ -13,7 +13,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from learning_memory_server.learning.clustering.density import unit_rows
-from tests.learning.clustering.parts import DIMENSION, fit
+from tests.learning.clustering.parts import DIMENSION, fit, places_of
 
 Vectors = NDArray[np.float32]
 
@@ -67,7 +67,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     for number, vectors in enumerate(sets):
         found[f"vectors_{number}"] = vectors
-        found[f"groups_{number}"] = fit(vectors.astype(np.float32)).labels().astype(np.int8)
+        found[f"groups_{number}"] = places_of(fit(vectors.astype(np.float32))).astype(np.int8)
     np.savez_compressed(FILE, **found)
 
 

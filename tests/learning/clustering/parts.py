@@ -62,3 +62,8 @@ def causes_in_tasks() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, n
 
     texts = noisy(1.3 * goals + 0.6 * actions + causes)
     return texts, noisy(goals), noisy(goals + actions + 0.3 * causes), cause, task
+
+
+def places_of(partition: Partition) -> NDArray[np.int64]:
+    """Return the place of each row's cluster, or -1 for noise."""
+    return labels_of([each.members for each in partition.clusters], partition.count)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.learning.clustering.making import FILE, ONE_TOPIC, TOPICS
-from tests.learning.clustering.parts import fit
+from tests.learning.clustering.parts import fit, places_of
 
 SETS = range(len(TOPICS) + len(ONE_TOPIC))
 
@@ -16,4 +16,4 @@ def test_the_committed_vectors_have_the_committed_groups(number: int, rounding: 
         vectors, groups = sets[f"vectors_{number}"], sets[f"groups_{number}"]
     rounded = vectors * (1 + rounding * np.random.default_rng(number).standard_normal(vectors.shape))
 
-    np.testing.assert_array_equal(fit(rounded.astype(np.float32)).labels(), groups)
+    np.testing.assert_array_equal(places_of(fit(rounded.astype(np.float32))), groups)

@@ -6,20 +6,20 @@ from sklearn.metrics import adjusted_rand_score
 
 from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.density import unit_rows
-from tests.learning.clustering.parts import as_sets, directions, fit, mixture
+from tests.learning.clustering.parts import as_sets, directions, fit, mixture, places_of
 
 
 @pytest.mark.parametrize(("topics", "members"), [(3, 7), (8, 10), (12, 60)])
 def test_the_topics_of_a_mixture_are_found(topics: int, members: int) -> None:
     vectors, truth = mixture(topics, members)
 
-    assert adjusted_rand_score(truth, fit(vectors).labels()) > 0.9
+    assert adjusted_rand_score(truth, places_of(fit(vectors))) > 0.9
 
 
 def test_lone_points_between_topics_are_noise_and_topics_are_not() -> None:
     vectors, truth = mixture(6, 20, noise=40)
 
-    noise = fit(vectors).labels() == -1
+    noise = places_of(fit(vectors)) == -1
 
     assert noise[truth == -1].mean() > 0.9
     assert noise[truth >= 0].mean() < 0.1
@@ -41,13 +41,13 @@ def test_every_row_is_in_one_cluster_or_noise() -> None:
 
 def test_near_copies_count_once_and_stay_together() -> None:
     vectors, _ = mixture(6, 12, spread=0.9)
-    alone = fit(vectors).labels()
+    alone = places_of(fit(vectors))
     random = np.random.default_rng(8)
     original = random.integers(0, len(vectors), 4 * len(vectors))
     scatter = unit_rows(random.normal(size=(len(original), vectors.shape[1])))
     copies = unit_rows(unit_rows(vectors)[original] + 0.15 * scatter)
 
-    labels = fit(np.vstack([vectors, copies])).labels()
+    labels = places_of(fit(np.vstack([vectors, copies])))
 
     np.testing.assert_array_equal(labels[len(vectors) :], labels[original])
     assert adjusted_rand_score(alone, labels[: len(vectors)]) == 1
@@ -66,7 +66,7 @@ def test_a_partition_survives_pickling() -> None:
 
     received = pickle.loads(pickle.dumps(partition))  # noqa: S301 its own output
 
-    np.testing.assert_array_equal(received.labels(), partition.labels())
+    np.testing.assert_array_equal(places_of(received), places_of(partition))
     np.testing.assert_array_equal(received.clusters[0].centroid, partition.clusters[0].centroid)
 
 
@@ -150,7 +150,7 @@ def test_topics_without_an_edge_between_them_are_found() -> None:
     # 40 members with 15 neighbours each: no topic has a neighbour in another, the graph is in five pieces.
     vectors, truth = mixture(5, 40, spread=0.3)
 
-    assert adjusted_rand_score(truth, fit(vectors).labels()) == 1.0
+    assert adjusted_rand_score(truth, places_of(fit(vectors))) == 1.0
 
 
 def test_small_pieces_of_the_graph_are_not_pooled_into_a_cluster() -> None:
@@ -229,4 +229,4 @@ def test_any_number_of_samples_works(min_samples: int) -> None:
 
     assert partition.min_samples == min_samples
     if min_samples <= 20:
-        assert adjusted_rand_score(truth, partition.labels()) > 0.9
+        assert adjusted_rand_score(truth, places_of(partition)) > 0.9

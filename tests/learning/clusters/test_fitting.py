@@ -8,7 +8,7 @@ from learning_memory_server.learning.clustering.clusterer import Clusterer
 from learning_memory_server.learning.clustering.density import unit_rows
 from learning_memory_server.learning.clusters.fitting import FitRequest, explain, fit, inherit, without_task
 from learning_memory_server.model.vocabulary import Axis
-from tests.learning.clustering.parts import causes_in_tasks, directions, mixture
+from tests.learning.clustering.parts import causes_in_tasks, directions, mixture, places_of
 from tests.learning.clustering.parts import fit as partition_of
 
 
@@ -126,7 +126,7 @@ def test_an_unchanged_clustering_keeps_every_number(history: list[list[int]]) ->
 
 
 def agreement(vectors: np.ndarray, truth: np.ndarray) -> float:
-    labels = Clusterer().fit(vectors, np.ones(len(vectors))).labels()
+    labels = places_of(Clusterer().fit(vectors, np.ones(len(vectors))))
     inside = labels >= 0
     return float(adjusted_mutual_info_score(truth[inside], labels[inside]))
 
