@@ -11,10 +11,12 @@ from typing import Any, Final
 from learning_memory_server.errors import InvalidInputError
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice
+from learning_memory_server.model.answer import Answer
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
-from learning_memory_server.model.memory import Memory, checked_metadata
+from learning_memory_server.model.lines import one_line
+from learning_memory_server.model.memory import REFUSAL, Memory, checked_metadata
 from learning_memory_server.model.value import Value, Verdict
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import shortened_markers
@@ -138,11 +140,23 @@ def checked_memory(memory: Memory) -> Memory:
     _check_ids(id=memory.id)
     limits.checked_text("text", memory.text, limits.MEMORY_MAX, shortened_markers)
     # What another store says that its user refused is a plain text here.
+    refusal = memory.refusal
+    said = (refusal.tool, refusal.call, refusal.words, refusal.when) if refusal and not memory.imported else ("\n",)
+    refusal = refusal if all(each == one_line(each) and len(each) <= limits.COMMAND_MAX for each in said) else None
     metadata = checked_metadata({} if memory.refusal else memory.metadata, shortened_markers)
+    metadata |= {"source": REFUSAL} if refusal else {}
     if memory.date.tzinfo is None:
         raise InvalidInputError("date: must have an offset from UTC.")
     # The chunks depend on the model of this store, so they are not imported.
-    return replace(memory, metadata=metadata, request=None, chunking=None, refusal=None)
+    return replace(memory, metadata=metadata, request=None, chunking=None, refusal=refusal)
+
+
+def checked_answer(answer: Answer) -> Answer:
+    """Return a person's answer as it may be stored."""
+    _check_ids(id=answer.id)
+    for name in answer.files:
+        limits.checked_text("files", name, limits.NARRATIVE_MAX)
+    return answer
 
 
 def check_clusters(axis: str, data: dict[str, Any]) -> None:

@@ -198,7 +198,7 @@ SERVER: Final = RecordKind(
 PROJECT: Final = RecordKind(
     "project", "projects", Naming, own="id created_at name into", noun="project line", is_archived=False
 )
-ANSWER: Final = RecordKind("answer", "answers", Answer, own="id said created_at files", is_archived=False)
+ANSWER: Final = RecordKind("answer", "answers", Answer, checks.checked_answer, "id said created_at files")
 KINDS: Final[Mapping[str, RecordKind[Any]]] = {
     each.kind: each
     for each in (GHAP, VALUE, VERDICT, ADVICE, TRIAL, FAILURE, MEMORY, CLUSTERS, SERVER, PROJECT, ANSWER)

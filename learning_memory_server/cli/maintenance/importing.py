@@ -74,7 +74,7 @@ async def import_(
     If anything will change, the journal is backed up first, as by `backup`.
     Rejected lines are listed with the reason, and the exit code is 1.
     """
-    if own and not out.can_ask():
+    if own and not out.is_a_person():
         raise InvalidInputError("--own is for a person at a terminal.", hint="Without it, all is marked as imported.")
     settings = open_settings()
     with file_errors(path):
@@ -259,7 +259,7 @@ def _described(difference: Difference) -> Text:
 def _claimed(name: str, theirs: Contents, *, own: bool, asks: bool) -> bool:
     """Return whether a file is a person's own, who may be asked at a terminal; mark what is in any other."""
     dates = sorted(each.created_at for each in (*theirs.entries.values(), *theirs.open.values()))
-    if not own and asks and out.can_ask() and (dates or theirs.records):
+    if not own and asks and out.is_a_person() and (dates or theirs.records):
         span = f", from {dates[0]:%Y-%m-%d} to {dates[-1]:%Y-%m-%d}" if dates else ""
         what = f"{out.counted(len(dates), 'entry')} and {out.counted(len(theirs.records), 'other record')}"
         own = out.agrees(f"{name} was not made by this store. Is it your own ({what}{span})?")

@@ -12,6 +12,7 @@ from learning_memory_server.journal.archive.reading import Archive
 from learning_memory_server.journal.checks import check_clusters, is_id, leaves
 from learning_memory_server.journal.codec import (
     ADVICE,
+    ANSWER,
     CLUSTERS,
     GHAP,
     KINDS,
@@ -121,11 +122,13 @@ class Contents:
         self.records = {key: record for key, record in self.records.items() if key not in self.forgotten}
 
     def mark_imported(self) -> None:
-        """Mark everything as what no session of this store has experienced."""
+        """Mark everything as what no session of this store has experienced; its user has answered nothing."""
         self.entries = {name: replace(entry, imported=True) for name, entry in self.entries.items()}
         self.open = {name: replace(entry, imported=True) for name, entry in self.open.items()}
         self.records = {
-            key: replace(record, data={**record.data, "imported": True}) for key, record in self.records.items()
+            key: replace(record, data={**record.data, "imported": True})
+            for key, record in self.records.items()
+            if record.kind != ANSWER.kind
         }
 
 

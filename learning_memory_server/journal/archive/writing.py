@@ -28,7 +28,7 @@ from learning_memory_server.journal.archive.reading import (
     most_bytes,
     verify,
 )
-from learning_memory_server.journal.codec import KINDS, DamagedLineError, JournalRecord, content_of
+from learning_memory_server.journal.codec import ANSWER, KINDS, DamagedLineError, JournalRecord, content_of
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.journal.log import Line, journal_errors, matching
 from learning_memory_server.journal.names import Names
@@ -157,8 +157,9 @@ def take_snapshot(journal: Path, project: str | None = None) -> Snapshot:
 
 
 def _is_of(project: str, record: JournalRecord, projects: Mapping[tuple[str, str], object]) -> bool:
-    """Return whether a record goes into the archive of a project: refusals of the user never do."""
-    return projects.get((record.kind, record.id), project) == project and "refusal" not in record.data
+    """Return whether a record goes into the archive of a project: what the user refused or answered never does."""
+    is_users = record.kind == ANSWER.kind or "refusal" in record.data
+    return projects.get((record.kind, record.id), project) == project and not is_users
 
 
 def _project(names: Names, data: Any) -> object:

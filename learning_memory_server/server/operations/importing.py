@@ -41,6 +41,7 @@ async def add_records(services: Services, _report: Report, *, records: list[dict
         *services.verdicts.import_new(of(codec.VERDICT), gone),
         *services.advice_log.import_new(of(codec.ADVICE), gone),
         *services.failure_log.add_new(of(codec.FAILURE)),
+        *services.answers.add_new(of(codec.ANSWER)),
         *memories,
     ]
     return {"added": [each.id for each in added]}

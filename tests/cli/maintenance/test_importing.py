@@ -111,7 +111,7 @@ def test_the_summary_says_under_which_project_entries_without_one_go(
 
 @pytest.mark.slow
 def test_on_a_terminal_the_project_is_asked_for(environment: dict[str, str], write_lines: Any, storage: Path) -> None:
-    with on_a_terminal(environment, "import", write_lines(old_entry())) as (process, terminal):
+    with on_a_terminal(environment, "import", write_lines(old_entry()), output=True) as (process, terminal):
         assert b"1 entry without a project. Import under [garden]:" in read_until(terminal, b"]:")
         os.write(terminal, b"orchard\n")
         assert b"Is it your own (1 entry and 0 other records, from 2026-01-01" in read_until(terminal, b"[y/N]")

@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 from learning_memory_server.cli.command import Stored
+from learning_memory_server.journal.answers import Answers
 from learning_memory_server.journal.archive.contents import Contents, contents_here
 from learning_memory_server.journal.archive.reading import open_archive, store_key
 from learning_memory_server.journal.archive.writing import take_snapshot, write_archive
-from learning_memory_server.journal.codec import GHAP, JournalRecord
+from learning_memory_server.journal.codec import GHAP, MEMORY, JournalRecord
 from learning_memory_server.journal.journal import Journal
+from learning_memory_server.journal.records import Records
+from learning_memory_server.model.answer import Answer, Said
+from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.server.settings import Settings
 from tests.cli.maintenance.archives import entries_in
 from tests.command_line import old_entry, printed, refusal
@@ -35,6 +39,16 @@ def lived(storage: Path) -> Journal:
     return journal
 
 
+@pytest.fixture
+def answered(lived: Journal) -> Answer:
+    """The answer of a person in that journal, beside a preference."""
+    answer = Answer("cure_0123456789abcdef", "acme/shop", Said.YES, NOON, ("0123456789abcdef x.sh",))
+    Answers(lived.answers).add(answer)
+    told = Memory("memory-2", "no push", {}, NOON, "acme/shop", NOON, refusal=Refusal("Bash", "git push", "no", NOON))
+    Records(lived.memories, MEMORY).add(told)
+    return answer
+
+
 def held(storage: Path) -> Contents:
     return contents_here(Journal(storage / "journal"), entries_in(storage).values(), ())
 
@@ -50,8 +64,8 @@ def origins(storage: Path) -> set[bool]:
     }
 
 
-def backed_up(run: Any, path: Path, **variables: str) -> str:
-    printed(run("backup", str(path), **variables))
+def backed_up(run: Any, path: Path, *options: str, **variables: str) -> str:
+    printed(run("backup", str(path), *options, **variables))
     return str(path)
 
 
@@ -129,6 +143,41 @@ def test_on_a_terminal_a_person_says_whose_it_is(
         read_until(terminal, b"\0 never written")
         assert process.wait() == 0
     assert origins(tmp_path / "there") == {marked}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_own", [True, False])
+def test_answers_and_preferences_come_back_if_a_person_says_that_it_is_theirs(
+    environment: dict[str, str], run: Any, answered: Answer, tmp_path: Path, *, is_own: bool
+) -> None:
+    path = backed_up(run, tmp_path / "a.tar.gz")
+    # An archive of the project alone is for others.
+    shared = backed_up(run, tmp_path / "b.tar.gz", "--project", "acme/shop")
+    there = tmp_path / "there"
+    for archive in (path,) if is_own else (shared, path):
+        variables = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(there)}
+        with on_a_terminal(variables, "import", archive, "--yes", *["--own"] * is_own, output=True) as (
+            process,
+            terminal,
+        ):
+            read_until(terminal, b"\0 never written")
+            assert process.wait() == 0
+    stored = Stored(Settings(storage_path=there))
+    assert stored.answers.all() == [answered] * is_own
+    assert [bool(each.refusal) for each in stored.memories.all()] == [False, is_own]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("lived")
+def test_no_agent_says_that_an_archive_is_its_own(environment: dict[str, str], run: Any, tmp_path: Path) -> None:
+    path = backed_up(run, tmp_path / "a.tar.gz")
+    there = {**environment, "LEARNING_MEMORY_STORAGE_PATH": str(tmp_path / "there"), "CLAUDECODE": "1"}
+    with on_a_terminal(there, "import", path, "--own", "--yes", output=True) as (process, terminal):
+        assert b"--own is for a person" in read_until(terminal, b"\0 never written")
+    with on_a_terminal(there, "import", path, output=True) as (process, terminal):
+        assert b"your own" not in read_until(terminal, b"\0 never written")
+        assert process.wait() == 0
+    assert origins(tmp_path / "there") == {True}
 
 
 @pytest.mark.slow

@@ -253,11 +253,18 @@ async def test_a_hundred_imitations_become_no_preference(session: Session, worki
     assert [each.refusal for each in working.memory_log.all()] == [None]
 
 
-async def test_an_archive_brings_no_preference(working: Services, settings: Settings, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("refusal", "data"),
+    [({}, {"imported": True}), ({"words": "no\nnever"}, {}), ({"when": "\x1b[2J"}, {}), ({"call": "x" * 401}, {})],
+)
+async def test_the_archive_of_another_or_a_hidden_text_brings_no_preference(
+    working: Services, settings: Settings, tmp_path: Path, refusal: dict[str, str], data: dict[str, Any]
+) -> None:
     await kept(working, tmp_path)
     (memory,) = working.memory_log.all()
     record = JournalRecord.of(MEMORY, memory).to_fields()
     assert record["data"]["refusal"]["words"] == WORDS
+    record["data"] |= {"refusal": record["data"]["refusal"] | refusal, **data}
     elsewhere = settings.model_copy(update={"storage_path": tmp_path / "elsewhere"})
     async with at_work(elsewhere) as other:
         await run(other, "add_records", records=[record])
@@ -265,6 +272,17 @@ async def test_an_archive_brings_no_preference(working: Services, settings: Sett
         assert (found.text, found.refusal, found.source) == (memory.text, None, None)
         async with session_of(other, tmp_path, "later") as session:
             assert await session.fire("UserPromptSubmit", prompt="git push") == ""
+
+
+async def test_the_own_archive_brings_preferences_back(working: Services, settings: Settings, tmp_path: Path) -> None:
+    await kept(working, tmp_path)
+    (memory,) = working.memory_log.all()
+    elsewhere = settings.model_copy(update={"storage_path": tmp_path / "elsewhere"})
+    async with at_work(elsewhere, clock=TickingClock(NOON)) as other:
+        await run(other, "add_records", records=[JournalRecord.of(MEMORY, memory).to_fields()])
+        assert [(each.refusal, each.source) for each in other.memory_log.all()] == [(memory.refusal, "refusal")]
+        async with session_of(other, tmp_path, "later") as session:
+            assert QUOTED in await session.fire("UserPromptSubmit", prompt="git push")
 
 
 async def test_it_is_quoted_at_a_prompt_that_names_the_same_once_a_session(working: Services, tmp_path: Path) -> None:
