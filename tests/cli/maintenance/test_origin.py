@@ -164,7 +164,7 @@ def test_answers_and_preferences_come_back_if_a_person_says_that_it_is_theirs(
             assert process.wait() == 0
     stored = Stored(Settings(storage_path=there))
     assert stored.answers.all() == [answered] * is_own
-    assert [bool(each.refusal) for each in stored.memories.all()] == [False, is_own]
+    assert [bool(each.refusal) for each in stored.memory_log.all()] == [False, is_own]
 
 
 @pytest.mark.slow
