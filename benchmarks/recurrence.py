@@ -47,7 +47,7 @@ from learning_memory_server.embedding.base import Embedder
 from learning_memory_server.embedding.loading import load_packaged
 from learning_memory_server.index.document import axis_texts
 from learning_memory_server.learning.advice.advisor import Related
-from learning_memory_server.learning.advice.text import related
+from learning_memory_server.learning.advice.text import related, session_text
 from learning_memory_server.model.advice import Channel
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.model.entry import Ghap
@@ -229,7 +229,7 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
             lesson = await services.advisor.find_lesson(prompt, caller)
             heard = {"prompt": _as_json(Related((lesson,) if lesson else ()))}
             if entry:
-                heard["start"] = services.session_context.text(caller)
+                heard["start"] = session_text(services.advisor, caller)
                 heard["start_ghap"] = _as_json(await services.advisor.advise(entry, Channel.START))
                 services.collector.add_resolved([entry])
                 await services.persister.persist(entry)

@@ -9,7 +9,7 @@ from mcp.types import CLIENT_CAPABILITIES_META_KEY, PROTOCOL_VERSION_META_KEY
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from learning_memory_server.hub.front.answers import ENVELOPE, HANDSHAKE
-from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.redaction.gate import RedactionGate
 from learning_memory_server.server.app import build_server
@@ -47,7 +47,7 @@ def answers_of_the_server(lines: Iterable[bytes], *, has_hooks: bool = False) ->
 
     async def serve() -> list[bytes]:
         services: dict[type, object] = {kind: object() for tool in [*WITH_HOOKS, *OF_APPS] for kind in tool.services}
-        services |= {RedactionGate: RedactionGate(), SessionContext: object(), Dashboard: object()}
+        services |= {RedactionGate: RedactionGate(), Advisor: object(), Dashboard: object()}
         exchange = _Exchange(list(lines))
         calls = Calls(services, Caller("nobody's", "none"), has_hooks=has_hooks)
         await Session(build_server(calls), exchange, grace=10.0).run()

@@ -64,7 +64,7 @@ def context() -> command.Result:
     validity = stored.validity
     gone = validity.successors()
     found = names.at(place_in(folder_of(os.environ)), caller)
-    found += helped_most(stored.collector, stored.advice_log.effects(), caller.project)
+    found += helped_most(stored.collector, stored.advice_log.effects(), caller.project, stored.answers)
     lessons = [each for each in found if each.id not in gone]
     validity.freshness.look(lessons, caller.project, caller.folder)
     # No session of a client runs this, so all open entries are of others, and there is none to record advice with.

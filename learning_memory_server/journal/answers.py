@@ -25,10 +25,6 @@ class Answers(Records[Answer]):
         """Return whether a person wants a thing never shown unsolicited."""
         return self.said(name) is Said.NEVER
 
-    def never(self) -> set[str]:
-        """Return the ids of all things that a person wants never shown unsolicited."""
-        return {each.id for each in self.all() if each.said is Said.NEVER}
-
     def files_of_yes(self, name: str) -> tuple[str, ...] | None:
         """Return the files that were noted with a yes, None without one."""
         found = self.find(name)

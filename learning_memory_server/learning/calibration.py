@@ -121,14 +121,14 @@ class Score:
     bins: tuple[Bin, ...] = ()  # the bins that have forecasts, by confidence
 
 
-def first_stated(entries: Iterable[Ghap]) -> list[Forecast]:
-    """Return a forecast of each entry that was judged, with the first confidence stated for it."""
-    return _forecasts(entries, lambda entry: entry.first_confidence)
-
-
-def last_stated(entries: Iterable[Ghap]) -> list[Forecast]:
-    """Return a forecast of each entry that was judged, with the last confidence stated for it."""
-    return _forecasts(entries, lambda entry: entry.last_confidence)
+def forecasts_of(entries: Iterable[Ghap], confidence_of: Callable[[Ghap], float | None]) -> list[Forecast]:
+    """Return a forecast of each entry that was judged, and for which a confidence was stated."""
+    stated = (
+        (confidence_of(entry), entry.outcome.status is OutcomeStatus.CONFIRMED)
+        for entry in entries
+        if entry.outcome.status is not OutcomeStatus.ABANDONED
+    )
+    return [Forecast(confidence, held) for confidence, held in stated if confidence is not None]
 
 
 def score(forecasts: Sequence[Forecast]) -> Score:
@@ -142,15 +142,6 @@ def score(forecasts: Sequence[Forecast]) -> Score:
         brier=_mean([(forecast.confidence - forecast.held) ** 2 for forecast in forecasts]),
         bins=_binned(forecasts),
     )
-
-
-def _forecasts(entries: Iterable[Ghap], confidence_of: Callable[[Ghap], float | None]) -> list[Forecast]:
-    stated = (
-        (confidence_of(entry), entry.outcome.status is OutcomeStatus.CONFIRMED)
-        for entry in entries
-        if entry.outcome.status is not OutcomeStatus.ABANDONED
-    )
-    return [Forecast(confidence, held) for confidence, held in stated if confidence is not None]
 
 
 def _binned(forecasts: Sequence[Forecast]) -> tuple[Bin, ...]:

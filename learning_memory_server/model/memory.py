@@ -104,7 +104,10 @@ def checked_metadata(metadata: Mapping[str, Any], measured: Callable[[str], str]
             f"metadata: {size:,} bytes of JSON, the limit is {limits.METADATA_MAX:,}.", arguments=["metadata"]
         )
     for key in ("title", "language", "timestamp"):
-        _require_text(f"metadata.{key}", checked.get(key, ""))
+        if not isinstance(value := checked.get(key, ""), str):
+            raise InvalidInputError(
+                f"metadata.{key}: must be text, not {type(value).__name__}.", arguments=[f"metadata.{key}"]
+            )
     if "source" in checked:
         source = limits.checked_text("metadata.source", checked["source"], limits.SOURCE_MAX, measured)
         if source.casefold() == REFUSAL:
@@ -127,8 +130,3 @@ def date_of(metadata: Mapping[str, Any], otherwise: datetime) -> datetime:
     """Return the metadata's timestamp, which must be valid, or `otherwise` if there is none."""
     stated = metadata.get("timestamp")
     return otherwise if stated is None else parse_moment("metadata.timestamp", stated)
-
-
-def _require_text(field: str, value: object) -> None:
-    if not isinstance(value, str):
-        raise InvalidInputError(f"{field}: must be text, not {type(value).__name__}.", arguments=[field])

@@ -18,7 +18,8 @@ from pydantic import ValidationError
 from structlog.contextvars import bound_contextvars
 
 from learning_memory_server.errors import InvalidInputError, LearningMemoryError, did_you_mean
-from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.learning.advice.advisor import Advisor
+from learning_memory_server.learning.advice.text import session_text
 from learning_memory_server.model.caller import Caller, place_in
 from learning_memory_server.model.vocabulary import Axis
 from learning_memory_server.redaction.base import MARKER
@@ -259,7 +260,7 @@ class Calls:
         self._agents = CallingAgents()
         self._boundary = Boundary([*self.tools, *OF_APPS], {**services, CallingAgents: self._agents})
         self._dashboard = cast("Dashboard", services[Dashboard])
-        self._session_context = cast("SessionContext", services[SessionContext])
+        self._advisor = cast("Advisor", services[Advisor])
         self._untold = self.note
         self._names_calls = False
 
@@ -267,7 +268,7 @@ class Calls:
         """Return what a new session of the caller can be told."""
         folder = self.caller.folder
         place = await asyncio.to_thread(place_in, Path(folder)) if folder else ""
-        return self._session_context.text(self.caller, place, is_alone=True)
+        return session_text(self._advisor, self.caller, place, is_alone=True)
 
     async def dashboard(self) -> str:
         """Return the page that shows a person what was learned in the caller's project."""

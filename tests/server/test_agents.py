@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import pytest
 
+from learning_memory_server.learning.advice.text import session_text
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.calls import Calls
 from learning_memory_server.server.composition.services import Services
@@ -145,7 +146,7 @@ async def test_the_entry_of_a_live_session_is_closed_by_its_id_and_the_reply_say
             assert active["open_elsewhere"][0]["id"] == theirs
             assert active["open_elsewhere"][0]["owner"] == "another live session"
             assert not {"orphaned", "hint"} & active.keys()
-            told = services.session_context.text(CALLER)
+            told = session_text(services.advisor, CALLER)
             assert f"Others are at work on:\n- {theirs}" in told
             assert "Open entries" not in told
             kept = await agent.refused("update_ghap", ghap_id=theirs)

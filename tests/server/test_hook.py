@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 
 from learning_memory_server.capture.entries.collector import ObservationCollector
 from learning_memory_server.errors import JournalUnavailableError
+from learning_memory_server.learning.advice.text import session_text
 from learning_memory_server.model.caller import Caller
 from learning_memory_server.server.app import build_server
 from learning_memory_server.server.calls import Calls
@@ -111,7 +112,7 @@ async def test_a_session_starts_with_the_context_of_its_project(
 
     told = await hooked.fire("SessionStart")
 
-    assert told == services.session_context.text(CALLER)
+    assert told == session_text(services.advisor, CALLER)
     assert started["id"] in told
     # What is new is no reason to tell it.
     assert "deploys must clear the cache" not in told
@@ -126,7 +127,7 @@ async def test_the_first_prompt_brings_the_context_that_the_start_did_not(
     assert await hooked.fire("UserPromptSubmit", prompt="go on") == ""
     # Some clients ask before they have heard of the start. To others it happens again: after a compaction.
     assert await hooked.fire("SessionStart", again="true") == ""
-    assert await hooked.fire("SessionStart") == services.session_context.text(CALLER)
+    assert await hooked.fire("SessionStart") == session_text(services.advisor, CALLER)
     await hooked.fire("SessionStart", session="s2")
     assert await hooked.fire("UserPromptSubmit", prompt="go on", session="s2") == ""
 

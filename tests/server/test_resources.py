@@ -7,8 +7,9 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import TextContent, TextResourceContents
 
+from learning_memory_server.learning.advice.advisor import Advisor
 from learning_memory_server.learning.advice.log import Trials
-from learning_memory_server.learning.advice.text import SessionContext
+from learning_memory_server.learning.advice.text import session_text
 from learning_memory_server.model import limits
 from learning_memory_server.model.advice import Advice, Channel, Effect, Item, Kind
 from learning_memory_server.model.caller import Caller
@@ -74,15 +75,15 @@ async def test_the_lessons_in_the_context_are_recorded_as_advice_on_the_open_ent
 
 async def test_what_is_withheld_from_a_session_is_not_in_its_context(services: Services, agent: Agent) -> None:
     trials = Trials(services.journal.trials, services.clock, 1.0)
-    withholding = replace(services.session_context, advisor=replace(patient(services), trials=trials))
+    withholding = replace(patient(services), trials=trials)
     let_help(services, await agent.resolve_new(**CONFIRMED))
     started = await agent.call("start_ghap", **ENTRY)
     caller = Caller(CALLER.project, CALLER.session)
-    assert withholding.text(caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
+    assert session_text(withholding, caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
     assert [each.withheld for each in services.advice_log.all()] == [False, True]
     # After a compaction, too.
-    assert withholding.text(caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
-    shown = services.session_context.text(Caller(CALLER.project, "another"), is_alone=True)
+    assert session_text(withholding, caller, is_alone=True).endswith(f"- {started['id']}: {ENTRY['goal']}\n")
+    shown = session_text(services.advisor, Caller(CALLER.project, "another"), is_alone=True)
     assert started["id"] in shown
     assert "deploys must clear the cache" in shown
 
@@ -93,8 +94,7 @@ async def test_another_resource_is_refused(agent: Agent) -> None:
 
 
 async def test_an_unforeseen_failure_shows_nothing_of_itself(services: Services, agent: Agent) -> None:
-    broken = SessionContext(object(), object())  # type: ignore[arg-type]
-    server = build_server(Calls({**services.injectable(), SessionContext: broken}, Caller("shop", "a1")))
+    server = build_server(Calls({**services.injectable(), Advisor: object()}, Caller("shop", "a1")))
     async with type(agent.client)(server) as client:
         with pytest.raises(MCPError) as caught:
             await client.read_resource(CONTEXT_URI)

@@ -85,10 +85,6 @@ class Advisor:
     # What agents were shown, or would have been, before they had an entry.
     _ahead: Recent[tuple[str, str, str], dict[Channel, tuple[Item, ...]]] = field(default_factory=Recent, init=False)
 
-    def never(self) -> set[str]:
-        """Return the ids of what a person wants told to no agent unasked."""
-        return self.finder.answers.never() if self.finder.answers else set()
-
     def knows(self, caller: Caller, name: str) -> bool:
         """Return whether an agent was told something, or its client has loaded it as a rule."""
         return name in self.told.to(caller.session, caller.agent) or name in self.told.rules.of(caller.session, set)

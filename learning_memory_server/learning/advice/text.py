@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableSet, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NotRequired
 
 from typing_extensions import TypedDict
@@ -17,6 +18,7 @@ from learning_memory_server.sharing.files import SharedEntry
 
 if TYPE_CHECKING:
     from learning_memory_server.capture.entries.collector import ObservationCollector
+    from learning_memory_server.journal.answers import Answers
     from learning_memory_server.learning.advice.advisor import Advisor, Related
     from learning_memory_server.model.caller import Caller
     from learning_memory_server.model.entry import Ghap
@@ -30,41 +32,32 @@ UNCONFIRMED: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SessionContext:
-    """Tells a new session what its project knows."""
+def session_text(
+    advisor: Advisor, caller: Caller, place: str = "", told: MutableSet[str] | None = None, *, is_alone: bool = False
+) -> str:
+    """Return what a new session learns of its project, without what the agent was `told`; empty if that is nothing.
 
-    collector: ObservationCollector  # where the entries are
-    advisor: Advisor  # records what is shown, and knows from whom it is withheld
-
-    def text(
-        self, caller: Caller, place: str = "", told: MutableSet[str] | None = None, *, is_alone: bool = False
-    ) -> str:
-        """Return the text for a caller's project without what the agent was `told`; empty if there is nothing to say.
-
-        `place` says where the caller works: a branch, and files, a line each. `is_alone`: nothing is told at prompts.
-        The lessons in it are recorded as advice.
-        """
-        told = set() if told is None else told
-        current = self.collector.still_open.current(caller)
-        still_open = [*([current] if current else []), *self.collector.still_open.others(caller, elsewhere=False)]
-        still_open, elsewhere = (
-            [each for each in entries if _open(each) not in told]
-            for entries in (still_open, self.collector.still_open.others(caller, elsewhere=True))
-        )
-        advisor = self.advisor
-        gone = (
-            advisor.told.rules.of(caller.session, set) | advisor.validity.successors().keys() | advisor.never() | told
-        )
-        helped = helped_most(self.collector, advisor.log.effects(), caller.project) if is_alone else []
-        lessons = [each for each in (*advisor.names.at(place, caller), *helped) if each.id not in gone]
-        found = context(still_open, lessons, elsewhere, lambda entry: advisor.validity.words(entry, caller.folder))
-        if not caller.is_told:
-            return UNCONFIRMED if found.text else ""
-        told |= {_open(each) for each in (*still_open, *elsewhere)}
-        if advisor.may_show(caller, Channel.CONTEXT, found.items):
-            return found.text
-        return context(still_open, (), elsewhere).text
+    `place` says where the caller works: a branch, and files, a line each. `is_alone`: nothing is told at prompts.
+    The lessons in it are recorded as advice.
+    """
+    told = set() if told is None else told
+    opened, validity, answers = advisor.collector.still_open, advisor.validity, advisor.finder.answers
+    current = opened.current(caller)
+    still_open = [*([current] if current else []), *opened.others(caller, elsewhere=False)]
+    still_open, elsewhere = (
+        [each for each in entries if _open(each) not in told]
+        for entries in (still_open, opened.others(caller, elsewhere=True))
+    )
+    gone = advisor.told.rules.of(caller.session, set) | validity.successors().keys() | told
+    helped = helped_most(advisor.collector, advisor.log.effects(), caller.project, answers) if is_alone else []
+    lessons = [each for each in (*advisor.names.at(place, caller), *helped) if each.id not in gone]
+    found = context(still_open, lessons, elsewhere, lambda entry: validity.words(entry, caller.folder))
+    if not caller.is_told:
+        return UNCONFIRMED if found.text else ""
+    told |= {_open(each) for each in (*still_open, *elsewhere)}
+    if advisor.may_show(caller, Channel.CONTEXT, found.items):
+        return found.text
+    return context(still_open, (), elsewhere).text
 
 
 def _open(entry: Ghap) -> str:
@@ -72,13 +65,14 @@ def _open(entry: Ghap) -> str:
     return f"open {entry.id}"
 
 
-def helped_most(collector: ObservationCollector, effects: Mapping[str, tuple[int, int]], project: str) -> list[Ghap]:
+def helped_most(
+    collector: ObservationCollector, effects: Mapping[str, tuple[int, int]], project: str, answers: Answers | None
+) -> list[Ghap]:
     """Return the lessons of a project that helped more often than they misled, at most two, the best first."""
     helped = sorted((misled - helped, name) for name, (misled, helped) in effects.items() if helped > misled)
     entries = collector.look_up(name for _, name in helped).found
-    return [each for each in entries if each.project == project and each.resolution and may_tell(each)][
-        : limits.ADVICE_SHOWN
-    ]
+    told = (each for each in entries if each.project == project and each.resolution and may_tell(each, answers))
+    return [*islice(told, limits.ADVICE_SHOWN)]
 
 
 @dataclass(frozen=True, slots=True)

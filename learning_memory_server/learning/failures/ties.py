@@ -171,24 +171,18 @@ class Ties:
 
     def _earlier(self, project: str, failures: list[Failure]) -> Iterator[tuple[str, Met]]:
         """Yield the ids of entries that were resolved before entries kept errors, each with an error."""
-        sessions: dict[str, list[Failure]] = defaultdict(list)
-        for each in failures:
-            if not (each.during or each.imported):
-                sessions[each.session].append(each)
+        failures = [each for each in failures if not (each.during or each.imported)]
         entries: dict[str, list[Ghap]] = defaultdict(list)
-        for entry in self.collector.timeline.newest(project) if sessions else ():
-            if entry.agent_session in sessions and not entry.imported:
+        for entry in self.collector.timeline.newest(project) if failures else ():
+            if not entry.imported:
                 entries[entry.agent_session].append(entry)
-        for session, theirs in entries.items():
-            for each in sessions[session]:
-                at = as_seen(each.created_at)
-                still_open = [
-                    one for one in theirs if as_seen(one.created_at) <= at <= as_seen(one.outcome.resolved_at)
-                ]
-                # Of several it is not known whose command it was.
-                if len(still_open) == 1 and not still_open[0].errors:
-                    programs = " ".join(sorted(programs_of(each.command)))
-                    yield still_open[0].id, Met(each.said, programs, _is_about(still_open[0], each))
+        for each in failures:
+            at, theirs = as_seen(each.created_at), entries.get(each.session, ())
+            still_open = [one for one in theirs if as_seen(one.created_at) <= at <= as_seen(one.outcome.resolved_at)]
+            # Of several it is not known whose command it was.
+            if len(still_open) == 1 and not still_open[0].errors:
+                programs = " ".join(sorted(programs_of(each.command)))
+                yield still_open[0].id, Met(each.said, programs, _is_about(still_open[0], each))
 
 
 def programs_of(command: str) -> frozenset[str]:

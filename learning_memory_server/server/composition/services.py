@@ -24,7 +24,6 @@ from learning_memory_server.index.writer import IndexWriter
 from learning_memory_server.journal.journal import Journal
 from learning_memory_server.learning.advice.advisor import Advisor, Citing
 from learning_memory_server.learning.advice.finder import AdviceFinder
-from learning_memory_server.learning.advice.text import SessionContext
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.clusters.child import ChildFitting
 from learning_memory_server.learning.clusters.clusterer import ExperienceClusterer
@@ -138,7 +137,6 @@ class Services(Indexed):
         self.advisor = Advisor(finder, self.advice_log, collector, values, clock, trials=self.trials)
         self.citing = Citing(self.advice_log, collector, values, self.memory_log, self.shared)
         self.error_advisor = ErrorAdvisor(self.failure_log, self.redaction, self.answers)
-        self.session_context = SessionContext(collector, self.advisor)
         self.anchoring = Anchoring(collector, self.redaction)
         self.ties = Ties(self.failure_log, collector, self.advisor)
         self.validity = self.advisor.validity
@@ -146,7 +144,6 @@ class Services(Indexed):
         self.preferences = Preferences(self.preference_log, self.memories, self.redaction, may_tell, is_on=is_on)
         self.hooks = Hooks(
             collector,
-            self.session_context,
             self.advisor,
             self.error_advisor,
             self.anchoring,

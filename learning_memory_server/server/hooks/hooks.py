@@ -18,7 +18,7 @@ from learning_memory_server.capture.entries.collector import ObservationCollecto
 from learning_memory_server.capture.entries.open_entries import LiveSessions
 from learning_memory_server.embedding.work_queue import DaemonThread
 from learning_memory_server.learning.advice.advisor import Advisor, Related
-from learning_memory_server.learning.advice.text import OPENING, RelatedItem, SessionContext, related, told_of
+from learning_memory_server.learning.advice.text import OPENING, RelatedItem, related, session_text, told_of
 from learning_memory_server.learning.anchors.anchoring import Anchoring
 from learning_memory_server.learning.anchors.freshness import name_in, project_root
 from learning_memory_server.learning.failures.error_advisor import ErrorAdvisor, Known
@@ -77,7 +77,6 @@ class Hooks:
     """
 
     collector: ObservationCollector
-    context: SessionContext
     advisor: Advisor
     error_advisor: ErrorAdvisor
     anchoring: Anchoring
@@ -146,7 +145,7 @@ class Hooks:
         if event.folder and event.session:
             # Claude Code loads it before it knows the hooks of plugins.
             await self._loaded(replace(event, file=str(Path(event.folder, LEARNED))), caller)
-        return self.context.text(caller, place, told, is_alone=event.is_alone)
+        return session_text(self.advisor, caller, place, told, is_alone=event.is_alone)
 
     def _place(self, event: Event, caller: Caller) -> str:
         """Return where an agent works: the branch, the changed files and the folder."""

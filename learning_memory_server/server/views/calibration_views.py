@@ -9,16 +9,7 @@ from typing_extensions import TypedDict
 from learning_memory_server.capture.entries.timeline import Tally
 from learning_memory_server.journal.codec import lean
 from learning_memory_server.learning.advice.log import counts_of
-from learning_memory_server.learning.calibration import (
-    LEAST,
-    Score,
-    first_stated,
-    last_stated,
-    rate,
-    rates_by,
-    saving,
-    score,
-)
+from learning_memory_server.learning.calibration import LEAST, Score, forecasts_of, rate, rates_by, saving, score
 from learning_memory_server.model.advice import Advice, Trial
 from learning_memory_server.model.entry import Ghap
 from learning_memory_server.model.failure import Failure
@@ -100,8 +91,8 @@ def calibration(entries: Sequence[Ghap], trials: Iterable[Trial]) -> dict[str, A
     groups = ("domain", "strategy", "project")
     return {
         "overall": fields(RateView, rate(entries)),
-        "first": _score(score(first_stated(entries))),
-        "last": _score(score(last_stated(entries))),
+        "first": _score(score(forecasts_of(entries, attrgetter("first_confidence")))),
+        "last": _score(score(forecasts_of(entries, attrgetter("last_confidence")))),
         **{f"by_{name}": [fields(RateView, one) for one in rates_by(entries, attrgetter(name))] for name in groups},
         "saving": saving_view(trials),
     }

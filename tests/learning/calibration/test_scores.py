@@ -3,12 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learning_memory_server.learning.calibration import Forecast, Score, first_stated, last_stated, score
+from learning_memory_server.learning.calibration import Forecast, Score, forecasts_of, score
 from learning_memory_server.model.entry import Ghap, Resolution
 from learning_memory_server.model.vocabulary import OutcomeStatus
 from tests.support import CONFIRMED, NOON, ghap
@@ -65,12 +66,12 @@ def test_nothing_stated_has_no_score() -> None:
 def test_confirmed_came_true_falsified_did_not_and_abandoned_is_left_out(
     status: OutcomeStatus, expected: list[Forecast]
 ) -> None:
-    assert first_stated([resolved(status, 0.9)]) == expected
+    assert forecasts_of([resolved(status, 0.9)], attrgetter("first_confidence")) == expected
 
 
 def test_an_entry_without_a_confidence_is_left_out() -> None:
-    assert first_stated([resolved(OutcomeStatus.CONFIRMED)]) == []
-    assert last_stated([resolved(OutcomeStatus.CONFIRMED)]) == []
+    assert forecasts_of([resolved(OutcomeStatus.CONFIRMED)], attrgetter("first_confidence")) == []
+    assert forecasts_of([resolved(OutcomeStatus.CONFIRMED)], attrgetter("last_confidence")) == []
 
 
 def test_the_first_and_the_last_stated_are_apart() -> None:
@@ -81,5 +82,5 @@ def test_the_first_and_the_last_stated_are_apart() -> None:
         .revised(at=NOON, prediction="Its queue is long under load")
     )
     ended = replace(entry, resolution=Resolution(OutcomeStatus.CONFIRMED, "It was.", NOON))
-    assert first_stated([ended]) == [Forecast(0.9, True)]
-    assert last_stated([ended]) == [Forecast(0.4, True)]
+    assert forecasts_of([ended], attrgetter("first_confidence")) == [Forecast(0.9, True)]
+    assert forecasts_of([ended], attrgetter("last_confidence")) == [Forecast(0.4, True)]

@@ -4,12 +4,13 @@ import json
 import re
 from collections.abc import Awaitable, Callable
 from itertools import combinations
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from learning_memory_server.learning.calibration import last_stated, score
+from learning_memory_server.learning.calibration import forecasts_of, score
 from learning_memory_server.server.composition.services import Services
 from tests.server.dashboard.conftest import IN_CHROMIUM, Look
 from tests.server.dashboard.making import HOSTILE, THEMES, entry, fill_with_hostile_texts, learn, nothing
@@ -56,7 +57,7 @@ def test_the_map_draws_experiences_with_outcomes_and_names_clusters(seen: Seen) 
 def test_calibration_has_the_figures_of_the_command(seen: Seen) -> None:
     shown = seen.view("calibration")
     entries = [entry(number) for number in range(30)]
-    expected = score(last_stated(entries))
+    expected = score(forecasts_of(entries, attrgetter("last_confidence")))
     assert expected.brier is not None
     assert f"{expected.brier:.3f}" in shown.locator(".figures").inner_text()
     assert count(shown, '[aria-label^="Stated confidence"] [data-mark="dot"] circle') == len(expected.bins)

@@ -33,7 +33,6 @@ async def test_one_toss_for_a_session_covers_every_channel(settings: Settings, s
             await first.fire("PostToolUse", command="npm run build --verbose")
         services.trials = Trials(services.journal.trials, services.clock, 0.5, lambda: 0.4 if is_withheld else 0.6)
         services.advisor = services.hooks.advisor = replace(patient(services), trials=services.trials)
-        services.session_context = services.hooks.context = replace(services.session_context, advisor=services.advisor)
         hours = count()
         services.hooks.clock = lambda: NOON + timedelta(hours=next(hours))
         told: dict[str, object] = {}
