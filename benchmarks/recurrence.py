@@ -230,7 +230,9 @@ async def _told(entries: Sequence[Ghap], asked: Sequence[tuple[Ghap | None, str]
             heard = {"prompt": _as_json(Related((lesson,) if lesson else ()))}
             if entry:
                 heard["start"] = session_text(services.advisor, caller)
-                heard["start_ghap"] = _as_json(await services.advisor.advise(entry, Channel.START))
+                # A recorded journal may call days of work one session, in which a lesson is told once.
+                started = replace(entry, agent_session=caller.session)
+                heard["start_ghap"] = _as_json(await services.advisor.advise(started, Channel.START))
                 services.collector.add_resolved([entry])
                 await services.persister.persist(entry)
             said.append(heard)

@@ -105,7 +105,7 @@ async def walk(
                 if ranked is None:
                     moments.append(Moment(entry))
                     continue
-                experiences = best(ranked.experiences, ranked.least)
+                experiences = best(ranked.experiences, ranked.least)[: limits.ADVICE_SHOWN]
                 fitting = ranked.best_values()[: limits.ADVICE_SHOWN - len(experiences)]
                 moments.append(Moment(entry, tuple(experiences), tuple(fitting)))
     return moments, is_measured

@@ -193,7 +193,7 @@ async def of_prompts(services: Services, names: dict[str, str]) -> dict[str, flo
     finder = AdviceFinder(services.collector, services.index, services.value_log, services.verdicts, is_everywhere=True)
 
     async def told(text: str) -> str | None:
-        ranked = await finder.rank_text(text, "", {})
+        ranked = await finder.rank_texts([text], "", {})
         shown = ranked and ranked.lesson(is_error=False)
         return names[shown[0].id] if shown else None
 

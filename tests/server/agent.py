@@ -27,6 +27,13 @@ CALLER: Final = Caller("shop", "a1")
 OTHER_SESSION: Final = Caller("shop", "b2")
 OTHER_PROJECT: Final = Caller("blog", "a1")
 ENTRY: Final = hubs.ENTRY
+OWL: Final = ENTRY | {
+    "goal": "Draw the owl",
+    "hypothesis": "It likes the meadow",
+    "action": "sharpen a pencil",
+    "prediction": "feathers look soft",
+}
+"""The arguments of a start_ghap call about another matter."""
 
 FALSIFIED: Final[dict[str, Any]] = {
     "status": "falsified",

@@ -32,6 +32,7 @@ from learning_memory_server.system.recent import Recent
 
 _PROMPT_MAX: Final = 2_000  # Characters of a prompt that are used: the model reads no more
 _TERMS_LEAST: Final = 3  # The least number of distinct terms of a prompt: "run the tests" has too few
+_LINE_TERMS_LEAST: Final = 6  # The same of an error's line that is also looked for without its command: see decision 20
 _LOOK: Final = 0.02  # Seconds between looks at an index that is not open yet
 _WRONG: Final = 5  # How many of the hypotheses about a file are looked at: the newest
 
@@ -109,9 +110,8 @@ class Advisor:
         told = self.told.to(entry.agent_session, entry.agent)
         seen = told.union(item.id for advice in self.log.of(entry) for item in advice.items)
         ranked = await self._ranked(self.finder.rank(entry, self.log.effects()), entry.project, folder)
-        found = ranked.items() if ranked else []
         seen |= self.told.rules.of(entry.agent_session, set)
-        items = [item for item in found if item.id not in seen][: limits.ADVICE_SHOWN]
+        items = ranked.items(seen) if ranked else []
         if not items:
             return Related()
         if not (advice := self._record(entry, channel, items)).withheld:
@@ -150,7 +150,9 @@ class Advisor:
         until = monotonic() + patience
         while not self.finder.index.is_open and monotonic() < until:
             await asyncio.sleep(_LOOK)
-        ranked = await self._ranked_text(text, caller, until)
+        line = text.rpartition("\n")[2] if tools is not None else ""
+        texts = (text, line) if len(set(terms(line))) >= _LINE_TERMS_LEAST else (text,)
+        ranked = await self._ranked_texts(texts, caller, until)
         found = ranked.lesson(is_error=tools is not None, named=named) if ranked else None
         if found is None or self.knows(caller, found[0].id):
             return None
@@ -161,13 +163,13 @@ class Advisor:
         if not bears:
             # A name alone is no reason: what is done with the thing must be what the lesson is about.
             rest = self.names.besides(text, caller)
-            ranked = ranked if rest == text else await self._ranked_text(rest, caller, until)
+            ranked = ranked if rest == text else await self._ranked_texts((rest,), caller, until)
             bears = bool(ranked and ranked.bears(entry))
         return entry if bears and self.may_show(caller, Channel.HOOK, [item]) else None
 
-    async def _ranked_text(self, text: str, caller: Caller, until: float) -> Ranked | None:
+    async def _ranked_texts(self, texts: Sequence[str], caller: Caller, until: float) -> Ranked | None:
         return await self._ranked(
-            self.finder.rank_text(text, caller.project, self.log.effects()),
+            self.finder.rank_texts(texts, caller.project, self.log.effects()),
             caller.project,
             caller.folder,
             max(until - monotonic(), timeouts.HOOK_LESSON),

@@ -145,7 +145,7 @@ def sunk(score: float, misled: int, helped: int) -> float:
 
 
 def best(scored: Iterable[Scored], least: float) -> list[Scored]:
-    """Return at most two experiences: falsified hypotheses first among equals; a lead lowers the needed score."""
+    """Return those good enough to show: falsified hypotheses first among equals; a lead lowers the needed score."""
     ranked = sorted(scored, key=lambda each: -each.score)
     if not ranked:
         return []
@@ -163,7 +163,7 @@ def best(scored: Iterable[Scored], least: float) -> list[Scored]:
         is_first = each.entry.outcome.status is OutcomeStatus.FALSIFIED and each.score >= enough
         return not is_first, -each.score, each.entry.id
 
-    return sorted(passing, key=place)[: limits.ADVICE_SHOWN]
+    return sorted(passing, key=place)
 
 
 _FULL: Final = Collection.of(Axis.FULL)
@@ -182,15 +182,16 @@ class Ranked:
     least: float  # the least score of an experience that is shown
     least_at_error: float  # the same at a command that failed
 
-    def items(self) -> list[Item]:
-        """Return what to show: experiences, then values if there is room for them."""
-        return [
+    def items(self, known: AbstractSet[str] = frozenset()) -> list[Item]:
+        """Return what to show that is not known yet, by id: experiences, then values if there is room for them."""
+        found = [
             *(each.item(self.least) for each in best(self.experiences, self.least)),
             *(
                 Item(each.value.id, Kind.VALUE, score=round(each.similarity, SCORE_DIGITS), reason=Reason.SIMILAR)
                 for each in self.best_values()
             ),
         ]
+        return [item for item in found if item.id not in known][: limits.ADVICE_SHOWN]
 
     def lesson(self, *, is_error: bool, named: Sequence[Ghap] = ()) -> tuple[Ghap, Item] | None:
         """Return the lesson to show where a text names an error or a user has written it, with a higher threshold.
@@ -245,14 +246,28 @@ class AdviceFinder:
 
     async def rank(self, entry: Ghap, effects: Mapping[str, tuple[int, int]]) -> Ranked | None:
         """Return the candidates for an entry, None if the index is not open or its model's scale is not known."""
-        return await self.rank_text(f"{entry.goal}\n{entry.hypothesis}", entry.project, effects, entry.id)
+        belief = f"{entry.goal}\n{entry.hypothesis}"
+        texts = belief, f"{belief}\n{entry.action}\n{entry.prediction}"
+        return await self.rank_texts(texts, entry.project, effects, entry.id)
 
-    async def rank_text(
-        self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
+    async def rank_texts(
+        self, texts: Sequence[str], project: str, effects: Mapping[str, tuple[int, int]], entry_id: str = ""
     ) -> Ranked | None:
-        """Return the candidates for a text; see `rank`. `effects` counts misled and helped, `entry_id` is its own."""
+        """Return the candidates for texts that ask the same, each with its best score; see `rank`.
+
+        Args:
+            texts: The texts. Values are compared with the first.
+            project: The project of the candidates.
+            effects: How often each experience misled and helped, by id.
+            entry_id: The entry that asks, which is no candidate.
+        """
         if not self.index.is_open or self.index.scale.known is None:
             return None
+        first, *others = [await self._rank(text, project, effects, entry_id) for text in texts]
+        scored = sorted(chain(first.experiences, *(each.experiences for each in others)), key=lambda each: each.score)
+        return replace(first, experiences=list({each.entry.id: each for each in scored}.values()))
+
+    async def _rank(self, text: str, project: str, effects: Mapping[str, tuple[int, int]], entry_id: str) -> Ranked:
         within = None if self.is_everywhere else project
         vector = await self.index.embeddings.embed_query(text)
         timeline = self.collector.timeline

@@ -327,6 +327,13 @@ async def test_a_name_alone_is_no_reason_unless_a_command_runs_the_thing(
     assert bool(await advisor(parts).find_lesson(text, ALICE, by_name=by_name)) is is_told
 
 
+async def test_a_long_error_line_is_looked_for_without_its_command_too(parts: Parts) -> None:
+    line = f"error: {TOPICS['pool']}"
+    command = "gantry unload --vessel Aurora --berth 12 --crane north-quay --manifest today.csv --shift late"
+    assert await advisor(parts).find_lesson(f"{command}\n{line}", ALICE, tools=frozenset()) == OLD
+    assert await advisor(parts).find_lesson(f"{command} {line}", ALICE, tools=frozenset()) is None
+
+
 @pytest.mark.parametrize("prompt", ["", "go on", "fix the pool", "draw the owl in the meadow at midnight"])
 async def test_a_prompt_saying_little_or_something_else_is_shown_nothing(parts: Parts, prompt: str) -> None:
     assert await advisor(parts).find_lesson(prompt, ALICE) is None

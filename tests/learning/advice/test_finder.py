@@ -86,6 +86,34 @@ async def test_an_experience_without_a_lesson_is_not_found(parts: Parts) -> None
     assert await chosen(parts) == []
 
 
+async def test_what_an_entry_does_and_predicts_is_asked_for_too(parts: Parts) -> None:
+    await parts.learn(about("pool", 1), about("cache", 2))
+    entry = asked(goal="Mend the job", hypothesis="It hangs")
+    assert await chosen(parts, entry=entry) == []
+    asks = replace(entry, action=TOPICS["pool"], prediction=f"{TOPICS['pool']} again")
+    assert await chosen(parts, entry=asks) == ids([about("pool", 1)])
+
+
+async def test_of_several_texts_the_better_answer_counts(parts: Parts) -> None:
+    await parts.learn(about("pool", 1), about("cache", 2))
+    texts = [TOPICS["pool"], TOPICS["cache"]]
+
+    async def scores(*texts: str) -> dict[str, float]:
+        found = await finder_over(parts).rank_texts(texts, ALICE.project, {})
+        assert found
+        return {each.entry.id: each.score for each in found.experiences}
+
+    alone = [await scores(text) for text in texts]
+    assert await scores(*texts) == {name: max(each[name] for each in alone) for name in alone[0]}
+
+
+async def test_what_is_known_makes_room_for_the_next_best(parts: Parts) -> None:
+    entries = [scored(number, score, OutcomeStatus.CONFIRMED) for number, score in enumerate((0.9, 0.88, 0.86), 1)]
+    found = replace(await ranked(parts), experiences=entries, values=[], least=0.7)
+    assert [item.id for item in found.items()] == ids([each.entry for each in entries[:2]])
+    assert [item.id for item in found.items({entries[0].entry.id})] == ids([each.entry for each in entries[1:]])
+
+
 async def test_an_experience_that_misled_sinks_below_the_threshold(parts: Parts) -> None:
     await parts.learn(about("pool", 1), about("cache", 2))
     assert await chosen(parts, effects={about("pool", 1).id: (9, 0)}) == []
@@ -166,7 +194,7 @@ def scored(number: int, score: float, status: OutcomeStatus = OutcomeStatus.CONF
 @pytest.mark.parametrize(
     ("confirmed", "falsified", "shown"),
     [
-        pytest.param([0.71, 0.9, 0.8], [], [2, 3], id="at most two, the best first"),
+        pytest.param([0.71, 0.9, 0.8], [], [2, 3], id="the best first, none that is much weaker"),
         pytest.param([], [], [], id="none of none"),
         pytest.param([0.66, 0.2], [], [], id="none below the threshold"),
         pytest.param([0.69], [], [], id="one alone leads as much as is usual"),
@@ -175,7 +203,7 @@ def scored(number: int, score: float, status: OutcomeStatus = OutcomeStatus.CONF
         pytest.param([0.73, 0.72, 0.71], [], [], id="what many match as well as needs more"),
         pytest.param([0.95, 0.84], [], [1, 2], id="a second that is nearly as good"),
         pytest.param([0.95, 0.82], [], [1], id="no second that is much weaker"),
-        pytest.param([0.9, 0.88, 0.86], [0.84], [4, 1], id="what was wrong and matches as well comes first"),
+        pytest.param([0.9, 0.88, 0.86], [0.84], [4, 1, 2, 3], id="what was wrong and matches as well comes first"),
         pytest.param([0.9], [0.75], [1], id="what was wrong and matches much worse does not come"),
         pytest.param([0.9], [0.8], [1, 2], id="what was wrong and matches worse comes second"),
     ],

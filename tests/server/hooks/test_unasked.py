@@ -17,7 +17,7 @@ from learning_memory_server.server.composition.services import Services
 from learning_memory_server.server.settings import Settings
 from tests.journal.archive.making import value_record
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CALLER, CONFIRMED, ENTRY, at_work
+from tests.server.agent import CALLER, CONFIRMED, ENTRY, OWL, at_work
 from tests.server.hooks.test_reading import session_in, shop, work_on_checkout
 from tests.sharing.repositories import commit, git, lesson, write
 
@@ -58,7 +58,7 @@ async def everything_told(services: Services, shop: Path) -> dict[str, Any]:
     async with session_in(services, shop, "e") as work:
         told["start_ghap"] = (await work.call("start_ghap", **ENTRY)).get("related")
     async with session_in(services, shop, "f") as work:
-        await work.call("start_ghap", **{**ENTRY, "goal": "Draw the owl", "hypothesis": "It likes the meadow"})
+        await work.call("start_ghap", **OWL)
         told["update_ghap"] = (await work.call("update_ghap", hypothesis=BEARS)).get("related")
     return told
 
@@ -154,6 +154,6 @@ async def test_what_others_have_shared_crowds_out_nothing_of_your_own(settings: 
         finder = services.advisor.finder
         # None of your own is among the newest, so all come from the index.
         finder.background = 0
-        ranked = await finder.rank_text(BEARS, CALLER.project, {})
+        ranked = await finder.rank_texts([BEARS], CALLER.project, {})
         assert ranked
         assert [each.entry.id for each in ranked.experiences] == [entry]

@@ -11,7 +11,7 @@ from learning_memory_server.learning.advice.log import Trials
 from learning_memory_server.model.caller import session_hash
 from learning_memory_server.server.settings import Settings
 from tests.learning.advice.parts import MeasuredModel
-from tests.server.agent import CONFIRMED, ENTRY, at_work
+from tests.server.agent import CONFIRMED, ENTRY, OWL, at_work
 from tests.server.hooks.test_reading import learn_about, session_in, shop, work_on_checkout
 from tests.server.test_advice import patient
 from tests.support import NOON
@@ -56,7 +56,7 @@ async def test_one_toss_for_a_session_covers_every_channel(settings: Settings, s
         async with session_in(services, shop, "e") as work:
             told["start_ghap"] = (await work.call("start_ghap", **ENTRY)).get("related")
         async with session_in(services, shop, "f") as work:
-            await work.call("start_ghap", **{**ENTRY, "goal": "Draw the owl", "hypothesis": "It likes the meadow"})
+            await work.call("start_ghap", **OWL)
             told["update_ghap"] = (await work.call("update_ghap", hypothesis=bears)).get("related")
 
         assert {name for name, said in told.items() if bool(said) is is_withheld} == set()
