@@ -96,9 +96,9 @@ class Ties:
             return ()
         mine = {each.said for each in of_project if _is_by(each, resolver)} if resolver.project == entry.project else ()
         keeps_all = any(each.said in mine for each in found if not _is_by(each, resolver))
-        errors: dict[str, Met] = {}
+        errors, said = dict[str, Met](), _said_by(entry)
         for each in sorted(found, key=lambda failure: failure.created_at):
-            is_tied = (keeps_all or _is_by(each, resolver)) and _is_about(entry, each)
+            is_tied = (keeps_all or _is_by(each, resolver)) and _is_about(*said, each)
             is_tied |= errors.pop(each.said, Met("")).is_tied
             errors[each.said] = Met(each.said, " ".join(sorted(programs_of(each.command))), is_tied)
         return tuple(sorted(errors.values(), key=lambda each: each.is_tied)[-limits.ERRORS_MAX :])
@@ -182,7 +182,7 @@ class Ties:
             # Of several it is not known whose command it was.
             if len(still_open) == 1 and not still_open[0].errors:
                 programs = " ".join(sorted(programs_of(each.command)))
-                yield still_open[0].id, Met(each.said, programs, _is_about(still_open[0], each))
+                yield still_open[0].id, Met(each.said, programs, _is_about(*_said_by(still_open[0]), each))
 
 
 def programs_of(command: str) -> frozenset[str]:
@@ -211,11 +211,16 @@ def _is_by(failure: Failure, caller: Caller) -> bool:
     return failure.session == caller.session and (not (agent and caller.agent) or agent == caller.agent)
 
 
-def _is_about(entry: Ghap, failure: Failure) -> bool:
-    """Return whether an entry quotes the line of a failure, or names what failed and worked later."""
-    text, said = "\n".join(_texts(entry)), failure.said
-    # A path is no quotation.
-    if _quotes(f" {' '.join(words_in(text, _PATH))} ", words_in(said, _PATH)) or any(
+def _said_by(entry: Ghap) -> tuple[str, str]:
+    """Return the text of an entry, and its words: a path is no quotation."""
+    text = "\n".join(_texts(entry))
+    return text, f" {' '.join(words_in(text, _PATH))} "
+
+
+def _is_about(text: str, words: str, failure: Failure) -> bool:
+    """Return whether an entry, by what it says, quotes the line of a failure, or names what failed and worked later."""
+    said = failure.said
+    if _quotes(words, words_in(said, _PATH)) or any(
         re.search(rf"(?<![\w-]){code}(?![\w-])", text) for code in _CODE.findall(said)
     ):
         return True
