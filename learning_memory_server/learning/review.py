@@ -103,6 +103,8 @@ class Review:
         """
         answers = []
         for each in (item, *more):
+            if said is Said.LATER and self._is_answered(each, at, folder):
+                continue  # It is the default, also of a second review, and takes no answer back
             if said in {Said.YES, Said.RULE}:
                 _refuse(each, anyway=anyway)
             answers += [Answer(name, each.project, Said.UNDO, at) for name in each.others if self.answers.said(name)]

@@ -95,6 +95,17 @@ async def test_never_later_and_undo_are_lines_of_the_journal(queue: Queue) -> No
     assert [line.count(b'"kind":"answer"') for _, _, line in queue.journal.raw_lines()].count(1) == 5
 
 
+async def test_later_takes_no_answer_back_that_was_given_meanwhile(queue: Queue) -> None:
+    item = await seen(queue)
+    for said in (Said.YES, Said.NEVER):
+        queue.answer(item, said)
+        queue.answer(item, Said.LATER)
+        assert queue.answers.said(item.id) is said
+    queue.answer(item, Said.UNDO)
+    queue.answer(item, Said.LATER)
+    assert queue.answers.said(item.id) is Said.LATER
+
+
 async def test_what_the_rule_allows_does_not_wait_and_is_silenced_by_never(queue: Queue) -> None:
     await queue.agent("one").mends()
     assert not queue.waiting()
