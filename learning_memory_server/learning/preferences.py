@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,7 @@ from learning_memory_server.model import limits
 from learning_memory_server.model.answer import Said
 from learning_memory_server.model.memory import Memory, Refusal
 from learning_memory_server.model.moment import Clock
+from learning_memory_server.model.stored import WRITTEN
 from learning_memory_server.system import files
 
 FOUND: Final = "refusals.json"  # The file in the storage folder with refusals of past sessions
@@ -53,8 +54,11 @@ class PreferenceLog:
 
         A damaged file is set aside.
         """
+        names = self.memories.log.names
         try:
-            return msgspec.json.decode(self.file.read_bytes(), type=list[Memory])
+            found = msgspec.json.decode(self.file.read_bytes(), type=list[Memory])
+            written = [replace(each, project=each.others.get(WRITTEN, each.project)) for each in found]
+            return [names.renamed(each) for each in written] if names else written
         except msgspec.MsgspecError:
             # Nothing that a person may still answer is overwritten.
             with suppress(OSError):

@@ -44,7 +44,7 @@ from learning_memory_server.system import timeouts
 from learning_memory_server.system.paths import APPLICATION
 
 _MB: Final = 1_000_000
-_NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")
+_NAMESPACE: Final = uuid.UUID("5d3f0c1e-6a4b-4b69-8a37-0f6f0e9e7c52")  # Of ids without a project, which may be renamed
 _LONGEST: Final = 2_000  # Characters of the prompt and of the ending that are kept. Pasted logs are longer
 
 
@@ -367,7 +367,7 @@ async def _refusal(refused: transcripts.Refused, path: Path, project: str, gate:
     """Return the memory that a person's yes makes of a refusal, with the same id whenever it is made."""
     session = session_hash(refused.session or path.stem)
     refusal = await refusal_of(refused, session, project, refused.folder, gate)
-    name = str(uuid.uuid5(_NAMESPACE, f"{project} {session} {refused.id}"))
+    name = str(uuid.uuid5(_NAMESPACE, f"{session} {refused.id}"))
     return Memory(name, refusal.told, {"source": REFUSAL}, refusal.at, project, utc_now(), refusal=refusal)
 
 
@@ -380,7 +380,7 @@ async def _memory_of(task: transcripts.Task, project: str, redaction: RedactionG
     texts = [tidied(text, project, task.folder or None) for text in texts]
     prompt, ending = (await redaction.pass_data({"text": texts})).data["text"]
     return Memory(
-        id=str(uuid.uuid5(_NAMESPACE, f"{project} {session_hash(task.session)}")),
+        id=str(uuid.uuid5(_NAMESPACE, session_hash(task.session))),
         text=f"Task: {prompt}\n\nHow it ended: {ending}",
         metadata={"source": "Claude Code session", "tags": ["task"], "timestamp": task.at.isoformat()},
         date=task.at,

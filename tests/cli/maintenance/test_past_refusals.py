@@ -14,7 +14,7 @@ from learning_memory_server.model.memory import Memory
 from tests.cli.maintenance.test_learning import learn, own, projects
 from tests.command_line import printed
 from tests.learning.failures.imitations import imitations
-from tests.learning.failures.written import ran, refused, refused_earlier, write_transcript
+from tests.learning.failures.written import NOON, ran, refused, refused_earlier, write_transcript
 from tests.support import MINUTES
 from tests.terminals import on_a_terminal, read_until
 
@@ -69,6 +69,16 @@ def test_a_damaged_file_is_set_aside_and_found_again_in_the_sessions(
     (aside,) = storage.glob("refusals.json.corrupt-*")
     assert aside.read_bytes() == damaged
     assert len(learn("--yes")["refusals"]) == len(waiting(run)) == 2
+
+
+def test_refusals_that_wait_follow_the_name_of_their_project(learn: Any, run: Any, storage: Path, past: Path) -> None:
+    assert past.exists()
+    learn("--yes")
+    for before, after in (("garden", "orchard"), ("orchard", "field"), ("field", "garden")):
+        Journal(storage / "journal").names.rename(before, after, [before], NOON)
+        found = json.loads(printed(run("review", "--json", LEARNING_MEMORY_PROJECT=after)))["results"]
+        assert [each["project"] for each in found] == [after, after]
+        assert learn("--yes", "--tasks", LEARNING_MEMORY_PROJECT=after)["refusals"] == []
 
 
 def test_imitations_and_the_setting_find_none(learn: Any, own: Path, tmp_path: Path) -> None:
